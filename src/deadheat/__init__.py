@@ -1,0 +1,1 @@
+"""Trustworthy evaluation of retrieval systems whose scores tie."""
