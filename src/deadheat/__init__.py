@@ -1,1 +1,61 @@
 """Trustworthy evaluation of retrieval systems whose scores tie."""
+
+from importlib.metadata import version as _version
+
+from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
+from deadheat.evaluation import evaluate, evaluate_arrays
+from deadheat.formats import read_qrels, read_run
+from deadheat.measures import (
+    DCG,
+    ERR,
+    F1,
+    MAP,
+    MRR,
+    RBP,
+    Hits,
+    Judged,
+    Measure,
+    Precision,
+    Recall,
+    RPrecision,
+    Success,
+    nDCG,
+)
+from deadheat.measures.parse import parse_measure, parse_measures
+from deadheat.result import Result, Summary
+from deadheat.ties import TIE_RULES, TieCounter, TieGroups
+
+__version__ = _version("deadheat")
+
+__all__ = [
+    "DCG",
+    "ERR",
+    "F1",
+    "MAP",
+    "MRR",
+    "RBP",
+    "TIE_RULES",
+    "DeadheatError",
+    "DeadheatWarning",
+    "Hits",
+    "InputError",
+    "Judged",
+    "Measure",
+    "MissingPackageError",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "Result",
+    "Success",
+    "Summary",
+    "TieCounter",
+    "TieGroups",
+    "__version__",
+    "evaluate",
+    "evaluate_arrays",
+    "nDCG",
+    "parse_measure",
+    "parse_measures",
+    "read_qrels",
+    "read_run",
+]

@@ -1,0 +1,53 @@
+"""From whatever users have to the one inner shape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.formats import dicts, files, tables
+from deadheat.formats.shapes import Judgements, Run
+
+__all__ = ["Judgements", "Run", "read_qrels", "read_run"]
+
+
+def read_qrels(qrels: Any) -> Judgements:
+    """Read judgements from a path, a dict of dicts, a table or an iterable of tuples.
+
+    >>> read_qrels({"q1": {"d1": 1, "d2": 0}}).query_ids
+    ['q1']
+    """
+    if isinstance(qrels, Judgements):
+        return qrels
+    if isinstance(qrels, (str, os.PathLike)):
+        return files.judgements_from_file(qrels)
+    if isinstance(qrels, Mapping):
+        return dicts.judgements_from_dict("qrels", qrels)
+    if tables.is_table(qrels):
+        return tables.judgements_from_table("qrels", qrels)
+    if isinstance(qrels, Iterable):
+        return tables.judgements_from_tuples("qrels", qrels)
+    raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
+
+
+def read_run(run: Any, *, with_ranks: bool = False) -> Run:
+    """Read scored documents from a path, a dict of dicts, a table or an iterable of tuples.
+
+    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``.
+
+    >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}}).scores
+    array([0.5 , 0.25])
+    """
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, (str, os.PathLike)):
+        return files.run_from_file(run, with_ranks=with_ranks)
+    if isinstance(run, Mapping):
+        return dicts.run_from_dict("run", run)
+    if tables.is_table(run):
+        return tables.run_from_table("run", run)
+    if isinstance(run, Iterable):
+        return tables.run_from_tuples("run", run)
+    raise InputError(f"a run cannot be read from a {type(run).__name__}")

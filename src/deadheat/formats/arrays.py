@@ -1,0 +1,106 @@
+"""Arrays, tensors and lists of lists: scores and labels without ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deadheat.errors import InputError
+from deadheat.formats.dicts import text_id
+from deadheat.ties.scores import exact_floats
+
+
+def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Scores and grades in one row each, and where each query begins in them.
+
+    >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]])[2]
+    array([0, 2, 3])
+    """
+    if _is_ragged(scores) or _is_ragged(relevance):
+        return _flatten_ragged(scores, relevance)
+    flat, grades = exact_floats(scores), _grades(relevance)
+    if flat.ndim != 2:
+        raise InputError(
+            f"scores must have the shape [queries, candidates], not {list(flat.shape)}; "
+            "wrap a single query in a list"
+        )
+    if flat.shape != grades.shape:
+        raise InputError(
+            f"scores {list(flat.shape)} and relevance {list(grades.shape)} differ in shape"
+        )
+    if not len(flat):
+        raise InputError("there is no query in the scores")
+    offsets = np.arange(len(flat) + 1, dtype=np.int64) * flat.shape[1]
+    return flat.reshape(-1), grades.reshape(-1), offsets
+
+
+def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
+    """Names of `n` queries: as given, or their numbers."""
+    if query_ids is None:
+        return [str(q) for q in range(n)]
+    names = [text_id(q) for q in query_ids]
+    if len(names) != n:
+        raise InputError(f"{len(names)} query_ids were given for {n} queries")
+    if len(set(names)) != n:
+        raise InputError("query_ids names a query twice")
+    return names
+
+
+def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDArray[np.int64]:
+    """Per query: relevant documents that are not among its candidates."""
+    if n_relevant is None:
+        return np.zeros(len(listed), np.int64)
+    wanted = np.asarray(n_relevant)
+    if wanted.shape not in ((), listed.shape) or wanted.dtype.kind not in "iu":
+        raise InputError(
+            f"n_relevant must be a whole number for each of the {len(listed)} queries"
+        )
+    unlisted: NDArray[np.int64] = wanted - listed
+    if (unlisted < 0).any():
+        q = int(np.flatnonzero(unlisted < 0)[0])
+        raise InputError(
+            f"n_relevant of query {q} is smaller than its {listed[q]} relevant candidates"
+        )
+    return unlisted
+
+
+def _is_ragged(value: Any) -> bool:
+    """Whether the value is a sequence of rows rather than one array."""
+    return isinstance(value, (list, tuple)) and bool(value)
+
+
+def _flatten_ragged(
+    scores: Any, relevance: Any
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    if len(scores) != len(relevance):
+        raise InputError(f"scores have {len(scores)} queries, relevance has {len(relevance)}")
+    rows = []
+    for q, (row, labels) in enumerate(zip(scores, relevance, strict=True)):
+        pair = exact_floats(row), _grades(labels)
+        if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
+            raise InputError(
+                f"query {q}: scores {list(pair[0].shape)} and relevance {list(pair[1].shape)} "
+                "must be two rows of the same length"
+            )
+        rows.append(pair)
+    offsets = np.concatenate(([0], np.cumsum([len(row) for row, _ in rows])))
+    flat = np.concatenate([row for row, _ in rows])
+    return flat, np.concatenate([labels for _, labels in rows]), offsets.astype(np.int64)
+
+
+def _grades(relevance: Any) -> NDArray[Any]:
+    """Labels as an array of numbers."""
+    if hasattr(relevance, "detach"):
+        relevance = exact_floats(relevance)
+    try:
+        grades = np.asarray(relevance)
+        if grades.dtype.kind not in "biuf":
+            grades = grades.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"relevance must be numbers ({str(error).strip()})") from None
+    if grades.dtype.kind == "f" and np.isnan(grades).any():
+        raise InputError("a relevance label is NaN")
+    return grades

@@ -1,0 +1,81 @@
+"""Columns of ids and numbers, checked and put into the inner shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
+from deadheat.ties.scores import exact_floats
+
+
+def judgements_from_columns(
+    source: str, query: pl.Series, doc: pl.Series, grade: NDArray[Any]
+) -> Judgements:
+    """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
+    grade = np.asarray(grade, np.float64)
+    if not len(query):
+        raise InputError(f"{source}: there are no judgements in it")
+    if np.isnan(grade).any():
+        row = int(np.flatnonzero(np.isnan(grade))[0])
+        raise InputError(
+            f"{source}: the grade of document {doc[row]!r} of query {query[row]!r} is NaN"
+        )
+    frame = pl.DataFrame({"query": query, "doc": doc, "grade": grade})
+    if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():
+        frame = frame.unique(maintain_order=True)
+        twice = frame.filter(pl.struct("query", "doc").is_duplicated())
+        if len(twice):
+            q, d = twice[0, "query"], twice[0, "doc"]
+            grades = twice.filter(query=q, doc=d)["grade"].to_list()
+            raise InputError(
+                f"{source}: document {d!r} of query {q!r} is judged with different grades "
+                f"({', '.join(f'{g:g}' for g in grades)}); keep one of them"
+            )
+    query_ids, offsets, order = _group(frame["query"])
+    if order is not None:
+        frame = frame[order]
+    return Judgements(source, query_ids, offsets, frame["doc"], frame["grade"].to_numpy())
+
+
+def run_from_columns(
+    source: str,
+    query: pl.Series,
+    doc: pl.Series,
+    score: NDArray[Any],
+    rank: NDArray[Any] | None = None,
+) -> Run:
+    """Group scored documents by query; refuse a document that a query lists twice."""
+    if not len(query):
+        raise InputError(f"{source}: there are no scored documents in it")
+    scores = exact_floats(score)
+    ranks = None if rank is None else np.asarray(rank, np.int64)
+    query_ids, offsets, order = _group(query)
+    if order is not None:
+        doc, scores = doc.gather(order), scores[order]
+        ranks = None if ranks is None else ranks[order]
+    documents = ColumnDocuments(source, query_ids, offsets, doc)
+    return Run(source, query_ids, offsets, scores, documents, ranks)
+
+
+def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
+    """Distinct queries, where each begins, and the order that brings them together.
+
+    Queries stand in the order of their first row. The order is None if each query's rows
+    already stand together, as they do in nearly every file.
+    """
+    runs = query.rle().struct.unnest()
+    distinct = runs["value"].unique(maintain_order=True)
+    order = None
+    lengths = runs["len"].to_numpy()
+    if len(distinct) < len(runs):
+        code = dict(zip(distinct.to_list(), range(len(distinct)), strict=True))
+        codes = np.array([code[q] for q in runs["value"].to_list()])
+        order = np.argsort(np.repeat(codes, lengths), kind="stable")
+        lengths = np.bincount(codes, lengths, minlength=len(distinct))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return distinct.to_list(), offsets, order

@@ -1,0 +1,96 @@
+"""Dictionaries of dictionaries: the shape of pytrec_eval, BEIR and MTEB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.formats.columns import judgements_from_columns
+from deadheat.formats.shapes import DictDocuments, Judgements, Run
+from deadheat.ties.scores import exact_floats
+
+
+def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
+    """Read ``{query: {document: grade}}``."""
+    lists = _lists(source, qrels, "grade")
+    lengths = [len(docs) for docs in lists.values()]
+    query = pl.Series(list(lists), dtype=pl.String).gather(
+        np.repeat(np.arange(len(lists)), lengths)
+    )
+    doc = pl.Series(list(chain.from_iterable(lists.values())), dtype=pl.String)
+    return judgements_from_columns(source, query, doc, _numbers(source, lists, "grade"))
+
+
+def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
+    """Read ``{query: {document: score}}``."""
+    lists = _lists(source, run, "score")
+    scores = _numbers(source, lists, "score")
+    if not len(scores):
+        raise InputError(f"{source}: there are no scored documents in it")
+    lengths = [len(docs) for docs in lists.values()]
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    documents = DictDocuments(list(lists.values()), offsets, scores)
+    if np.max(scores) >= 2.0**53 or np.min(scores) <= -(2.0**53):
+        # Beyond 2**53 float64 makes ties of integers that differ.
+        raw = list(chain.from_iterable(docs.values() for docs in lists.values()))
+        if all(isinstance(x, (int, np.integer)) for x in raw):
+            scores = exact_floats(np.unique(np.array(raw, object), return_inverse=True)[1])
+    return Run(source, list(lists), offsets, scores, documents)
+
+
+def text_id(value: Any) -> str:
+    """Give an id as text: numbers as they print, bytes as UTF-8."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"the id {value!r} is not UTF-8 text") from None
+    return str(value)
+
+
+def _lists(source: str, outer: Mapping[Any, Any], number: str) -> dict[str, dict[str, Any]]:
+    """Check the two levels of keys, and turn ids that are not text into text."""
+    lists: dict[str, dict[str, Any]] = {}
+    for query, docs in outer.items():
+        if not isinstance(docs, Mapping):
+            raise InputError(
+                f"{source}: expected {{query: {{document: {number}}}}}, but query {query!r} "
+                f"holds a {type(docs).__name__}"
+            )
+        if not isinstance(docs, dict) or not all(isinstance(doc, str) for doc in docs):
+            named = {text_id(doc): value for doc, value in docs.items()}
+            if len(named) < len(docs):
+                raise InputError(
+                    f"{source}: two documents of query {query!r} have the same id once their "
+                    "ids are written as text"
+                )
+            docs = named
+        name = query if type(query) is str else text_id(query)
+        if name in lists:
+            raise InputError(f"{source}: query {name!r} appears as a number and as text")
+        lists[name] = docs
+    return lists
+
+
+def _numbers(source: str, lists: dict[str, dict[str, Any]], number: str) -> NDArray[np.float64]:
+    count = sum(map(len, lists.values()))
+    values = chain.from_iterable(map(dict.values, lists.values()))
+    try:
+        return np.fromiter(values, np.float64, count)
+    except (TypeError, ValueError):
+        for query, docs in lists.items():
+            for doc, value in docs.items():
+                try:
+                    float(value)
+                except (TypeError, ValueError):
+                    raise InputError(
+                        f"{source}: the {number} of document {doc!r} of query {query!r} is not "
+                        f"a number: {value!r}"
+                    ) from None
+        raise

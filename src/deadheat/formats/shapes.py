@@ -1,0 +1,151 @@
+"""The one shape that judgements and runs have inside deadheat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Judged documents of all queries, the queries in the order of the source."""
+
+    source: str
+    """What the judgements were read from, for messages."""
+    query_ids: list[str]
+    offsets: Ints
+    """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
+    doc_ids: pl.Series
+    grades: NDArray[np.float64]
+
+
+class Documents(Protocol):
+    """The documents of a run, one per row."""
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Scored documents of all queries, in the order of the source."""
+
+    source: str
+    """What the run was read from, for messages."""
+    query_ids: list[str]
+    offsets: Ints
+    """The documents of query ``q`` are the rows ``offsets[q]:offsets[q + 1]``."""
+    scores: NDArray[Any]
+    documents: Documents = field(repr=False)
+    ranks: Ints | None = None
+    """The rank column, where the source has one and it was asked for."""
+
+    @cached_property
+    def query_index(self) -> dict[str, int]:
+        """Index of each query id."""
+        return {query: i for i, query in enumerate(self.query_ids)}
+
+
+@dataclass(frozen=True)
+class ColumnDocuments:
+    """Documents from a column of ids; refuses a document that one query lists twice."""
+
+    source: str
+    query_ids: Sequence[str]
+    offsets: Ints
+    doc_ids: pl.Series
+
+    def __post_init__(self) -> None:
+        # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
+        query = self._query.astype(np.uint64)
+        keys = (query << np.uint64(40)) | (self.doc_ids.hash().to_numpy() >> np.uint64(24))
+        sorted_keys = np.sort(keys)
+        twice = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
+        for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
+            q = self._query[row]
+            own = self.doc_ids[int(self.offsets[q]) : int(self.offsets[q + 1])]
+            if (own == self.doc_ids[int(row)]).sum() > 1:
+                raise InputError(
+                    f"{self.source}: query {self.query_ids[q]!r} lists document "
+                    f"{self.doc_ids[int(row)]!r} more than once; keep one score for it"
+                )
+
+    @property
+    def _query(self) -> NDArray[np.int32]:
+        return np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        return self.doc_ids.gather(rows)
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        wanted = pl.DataFrame({"query": queries.astype(np.int32), "doc": doc_ids}).with_row_index(
+            "wanted"
+        )
+        rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
+        # Few documents are judged: a look-up of the id alone leaves little to join.
+        found = rows.filter(pl.col("doc").is_in(doc_ids.unique().implode())).join(
+            wanted, on=["query", "doc"]
+        )
+        out = np.full(len(queries), -1, np.int64)
+        out[found["wanted"].to_numpy()] = found["row"].to_numpy()
+        return out
+
+
+@dataclass(frozen=True)
+class DictDocuments:
+    """Documents that are the keys of a dictionary per query."""
+
+    lists: Sequence[Mapping[str, Any]]
+    offsets: Ints
+    scores: NDArray[Any]
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        query = np.searchsorted(self.offsets, rows, "right") - 1
+        keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
+        place = rows - self.offsets[query]
+        ids = [keys[q][i] for q, i in zip(query.tolist(), place.tolist(), strict=True)]
+        return pl.Series(ids, dtype=pl.String)
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        out = np.full(len(queries), -1, np.int64)
+        first = np.flatnonzero(np.diff(queries, prepend=-1))
+        last = np.append(first[1:], len(queries))
+        ids = doc_ids.to_list()
+        for a, b in zip(first.tolist(), last.tolist(), strict=True):
+            q = queries[a]
+            found = [i for i in range(a, b) if ids[i] in self.lists[q]]
+            if found:
+                out[found] = self.offsets[q] + self._places(int(q), [ids[i] for i in found])
+        return out
+
+    def _places(self, q: int, ids: list[str]) -> list[int]:
+        """Places of ids in the list of query `q`."""
+        keys = list(self.lists[q])
+        if len(ids) > 16:
+            place = dict(zip(keys, range(len(keys)), strict=True))
+            return [place[id_] for id_ in ids]
+        # For a few ids it is faster to look only where the score is theirs.
+        scores = self.scores[self.offsets[q] : self.offsets[q + 1]]
+        out = []
+        for id_ in ids:
+            same = np.flatnonzero(scores == self.lists[q][id_])
+            place = next((i for i in same.tolist() if keys[i] == id_), None)
+            out.append(keys.index(id_) if place is None else place)
+        return out

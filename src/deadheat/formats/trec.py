@@ -1,0 +1,133 @@
+"""TREC files: lines of fields between white space.
+
+polars reads a regular file (one separator, the same number of fields in each line). Any
+other file is read line by line, which also finds the line to name in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+
+RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
+QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
+_CHUNK = 1 << 16
+
+
+def read_lines(
+    source: str, data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+) -> pl.DataFrame:
+    """Read the columns `keep` of a TREC file; the column `number` as float64."""
+    frame = _read_regular(data, fields, number, keep)
+    return _read_any(source, data, fields, number, keep) if frame is None else frame
+
+
+def _read_regular(
+    data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+) -> pl.DataFrame | None:
+    """Read a file whose lines all have the same shape; None if it is not such a file."""
+    separator = "\t" if b"\t" in data[:4096] else " "
+    other = b" \x0b\x0c" if separator == "\t" else b"\t\x0b\x0c"
+    if any(bytes([space]) in data for space in other):
+        return None
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return None
+    schema = {name: pl.Float64 if name == number else pl.String for name in fields}
+    lines = pl.scan_csv(
+        data,
+        has_header=False,
+        separator=separator,
+        quote_char=None,
+        comment_prefix="#",
+        schema=schema,
+    )
+    try:
+        frame = lines.select(*keep, complete=pl.all_horizontal(pl.all().is_not_null())).collect()
+    except pl.exceptions.PolarsError:
+        return None
+    return frame.drop("complete") if frame["complete"].all() else None
+
+
+def _read_any(
+    source: str, data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+) -> pl.DataFrame:
+    schema = {name: pl.Float64 if name == number else pl.String for name in keep}
+    index = [fields.index(name) for name in keep]
+    frames = [pl.DataFrame(schema=schema)]
+    rows: list[tuple[str | float, ...]] = []
+    for values in _parse(source, data, fields, number):
+        rows.append(tuple(values[i] for i in index))
+        if len(rows) == _CHUNK:
+            frames.append(pl.DataFrame(rows, schema, orient="row"))
+            rows = []
+    frames.append(pl.DataFrame(rows, schema, orient="row"))
+    return pl.concat(frames)
+
+
+def _parse(
+    source: str, data: bytes, fields: tuple[str, ...], number: str
+) -> Iterator[list[str | float]]:
+    """Fields of each line; the definition of the format. White space is that of ASCII."""
+    place = fields.index(number)
+    start = 0
+    line_number = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        line = data[start:end]
+        start = end + 1
+        line_number += 1
+        parts = line.split()
+        if not parts or line.startswith(b"#"):
+            continue
+        where = f"{source}, line {line_number}"
+        if len(parts) != len(fields):
+            raise InputError(
+                f"{where}: expected {len(fields)} fields ({' '.join(fields)}), found "
+                f"{len(parts)}: {_shown(line)}{_hint(len(parts), fields)}"
+            )
+        try:
+            values: list[str | float] = [part.decode() for part in parts]
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{where}: not UTF-8 text: {_shown(line)}; convert the file to UTF-8"
+            ) from None
+        try:
+            if b"_" in parts[place]:  # Python would read 1_0 as 10
+                raise ValueError
+            values[place] = float(parts[place])
+        except ValueError:
+            raise InputError(
+                f"{where}: the {number} is not a number: {_shown(parts[place])} in {_shown(line)}"
+            ) from None
+        yield values
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="backslashreplace").rstrip("\r")
+    return repr(text if len(text) <= 100 else text[:97] + "…")
+
+
+def _hint(found: int, fields: tuple[str, ...]) -> str:
+    if fields == QRELS_FIELDS and found == len(RUN_FIELDS):
+        return ". This is the shape of a run: are judgements and run swapped?"
+    if fields == RUN_FIELDS and found == len(QRELS_FIELDS):
+        return ". This is the shape of judgements: are judgements and run swapped?"
+    return ""
+
+
+def whole_numbers(source: str, column: pl.Series) -> NDArray[np.int64]:
+    """The rank column as numbers."""
+    ranks = column.cast(pl.Int64, strict=False)
+    if ranks.null_count():
+        row = int(ranks.is_null().arg_max() or 0)
+        raise InputError(
+            f"{source}: the rank of entry {row + 1} is not a whole number: {column[row]!r}; "
+            "the tie rule 'rank' needs ranks"
+        )
+    return ranks.to_numpy()

@@ -1,0 +1,122 @@
+"""What a measure is: a value with parameters, and three functions of tie groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+Self = TypeVar("Self", bound="Measure")
+
+
+@dataclass(frozen=True, repr=False)
+class Measure:
+    """A measure of retrieval quality, with its parameters.
+
+    Measures are values: ``nDCG @ 10`` sets the cutoff, ``nDCG(gain="exp")`` any other
+    parameter, equal parameters make equal measures, and the `repr` parses back.
+    """
+
+    name: ClassVar[str]
+    """How the measure is written."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names that users of other tools know it by, in lower case."""
+    needs_judged: ClassVar[bool] = False
+    """Whether judged documents that are not relevant are of interest, too."""
+
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        k = self.cutoff
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+            raise InputError(f"the cutoff of {self.name} must be a whole number from 1, not {k!r}")
+
+    def __matmul__(self: Self, cutoff: int) -> Self:
+        """Set the cutoff: ``nDCG @ 10``."""
+        return self(cutoff=int(cutoff) if isinstance(cutoff, np.integer) else cutoff)
+
+    def __call__(self: Self, **parameters: Any) -> Self:
+        """Set parameters: ``MAP(divisor="min")``."""
+        known = [f.name for f in fields(self)]
+        for name in parameters:
+            if name not in known:
+                raise InputError(
+                    f"{self.name} has no parameter {name!r}: it has {', '.join(known)}"
+                )
+        return replace(self, **parameters)
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if f.name != "cutoff" and getattr(self, f.name) != f.default
+        ]
+        arguments = f"({', '.join(changed)})" if changed else ""
+        return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
+
+    def depth(self, groups: TieGroups) -> Ints:
+        """Per query: the last rank that counts."""
+        if self.cutoff is None:
+            return groups.retrieved
+        return np.full(groups.n_queries, self.cutoff, np.int64)
+
+    def within(self, groups: TieGroups) -> Ints:
+        """Per group: how many of its places count (``T``)."""
+        room = self.depth(groups)[groups.query] - groups.above
+        return np.clip(room, 0, groups.size)
+
+    def expected(self, groups: TieGroups) -> Floats:
+        """Per query: the mean over all orders of tied documents."""
+        raise NotImplementedError
+
+    def variance(self, groups: TieGroups) -> Floats | None:
+        """Per query: the variance over all orders of tied documents; None if not known."""
+        raise NotImplementedError
+
+    def at(self, groups: TieGroups, rank: Ints) -> Floats:
+        """Per query: the value when the documents of interest stand at these ranks."""
+        raise NotImplementedError
+
+
+def check_rel(measure: Measure, rel: Any) -> None:
+    """Refuse a relevance threshold that would make unjudged documents relevant."""
+    if rel is not None and not (isinstance(rel, (int, float)) and rel > 0):
+        raise InputError(f"rel of {measure.name} must be a number above 0, not {rel!r}")
+
+
+def check_choice(measure: Measure, parameter: str, choices: tuple[str, ...]) -> None:
+    """Refuse a value that the parameter does not know."""
+    value = getattr(measure, parameter)
+    if value not in choices:
+        raise InputError(
+            f"{parameter} of {measure.name} must be {' or '.join(map(repr, choices))}, "
+            f"not {value!r}"
+        )
+
+
+def first_groups(groups: TieGroups, rel: float | None) -> Ints:
+    """Index of the first group with a relevant document, for each query that has one."""
+    relevant = np.flatnonzero(groups.relevant(rel) > 0)
+    query = groups.query[relevant]
+    first = np.ones(len(query), bool)
+    first[1:] = query[1:] != query[:-1]
+    return relevant[first]
+
+
+def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
+    """Values of some queries as an array over all queries, 0 elsewhere."""
+    out = np.zeros(groups.n_queries)
+    out[query] = values
+    return out
+
+
+def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
+    """Divide, with 0 where the denominator is 0 (a query without relevant documents)."""
+    out = np.zeros(len(denominator))
+    np.divide(numerator, denominator, out=out, where=denominator > 0, casting="unsafe")
+    return out

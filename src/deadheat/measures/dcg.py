@@ -1,0 +1,77 @@
+"""DCG: discounted cumulative gain (Järvelin and Kekäläinen, 2002)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.measures.base import check_choice
+from deadheat.measures.linear import LinearMeasure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+_TABLE: list[NDArray[Any]] = [np.zeros(1, np.longdouble), np.zeros(1, np.longdouble)]
+
+
+def discount(rank: NDArray[Any]) -> Floats:
+    """Weight of a rank: 1 / log2(rank + 1)."""
+    out: Floats = 1 / np.log2(rank + 1.0)
+    return out
+
+
+def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sums of the discounts and of their squares, from rank 1 to `rank`.
+
+    There is no closed form, so a table is kept between calls. Its entries are long doubles
+    because a variance takes differences of differences of them.
+    """
+    needed = int(rank.max(initial=0)) + 1
+    if len(_TABLE[0]) < needed:
+        w = discount(np.arange(1, max(needed, 2 * len(_TABLE[0]))))
+        for i, terms in enumerate((w, w * w)):
+            _TABLE[i] = np.concatenate(([0], np.cumsum(terms, dtype=np.longdouble)))
+    return _TABLE[0][rank], _TABLE[1][rank]
+
+
+@dataclass(frozen=True, repr=False)
+class _DCG(LinearMeasure):
+    """DCG@k: gains of the first k documents, each divided by log2(rank + 1).
+
+    The gain is the grade (``gain="linear"``) or 2^grade − 1 (``gain="exp"``); grades of 0 and
+    below gain nothing.
+    """
+
+    name = "DCG"
+    aliases = ("dcg_cut",)
+
+    gain: str = "linear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "gain", ("linear", "exp"))
+
+    def gain_of(self, grade: Floats) -> Floats:
+        """Gain of a grade."""
+        positive = np.maximum(grade, 0)
+        return positive if self.gain == "linear" else np.exp2(positive) - 1
+
+    def gains(self, groups: TieGroups) -> Floats:
+        """Per document: the gain of its grade."""
+        return self.gain_of(groups.grade)
+
+    def weight(self, rank: Ints) -> Floats:
+        """Weight of a rank."""
+        return discount(rank)
+
+    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums of the weights and of their squares."""
+        return discount_sums(rank)
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: 1."""
+        return np.ones(groups.n_queries)
+
+
+DCG = _DCG()

@@ -1,0 +1,88 @@
+"""ERR: expected reciprocal rank (Chapelle et al., 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.measures.base import Measure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _ERR(Measure):
+    """ERR@k: the expected 1 / rank at which a reader who may stop at any document stops.
+
+    A document of grade y stops the reader with probability (2^y − 1) / 2^max_grade.
+    `max_grade` is the top of the grading scale; unless given, the highest grade in the
+    judgements. gdeval.pl and ir_measures take 4. The tie std of ERR is not computed.
+    """
+
+    name = "ERR"
+    aliases = ("expected_reciprocal_rank",)
+
+    max_grade: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        top = self.max_grade
+        if top is not None and not (isinstance(top, (int, float)) and top > 0):
+            raise InputError(f"max_grade of ERR must be a number above 0, not {top!r}")
+
+    def stopping(self, groups: TieGroups) -> Floats:
+        """Per document: the probability that the reader stops there."""
+        top = groups.max_grade if self.max_grade is None else self.max_grade
+        if groups.max_grade > top:
+            raise InputError(
+                f"max_grade of ERR is {top}, but the judgements hold the grade {groups.max_grade}"
+            )
+        return (np.exp2(np.maximum(groups.grade, 0)) - 1) / 2**top
+
+    def expected(self, groups: TieGroups) -> Floats:
+        """Per query: the mean over all orders of tied documents.
+
+        ``P_t``, the chance to pass ``t`` documents of a group, is the mean of
+        ``Π (1 − ρ)`` over its subsets of size t. Adding a document to a group of n gives
+        ``P_t ← ((n + 1 − t)·P_t + t·(1 − ρ)·P_{t−1}) / (n + 1)``.
+        """
+        stopping = self.stopping(groups)
+        within = self.within(groups)
+        first = np.searchsorted(groups.group, np.arange(len(groups.size) + 1))
+        total = np.zeros(groups.n_queries)
+        reached = np.ones(groups.n_queries)
+        for i, q in enumerate(groups.query):
+            c, g, places = groups.above[i], groups.size[i], within[i]
+            if places == 0:
+                continue
+            own = stopping[first[i] : first[i + 1]]
+            t = np.arange(places + 1)
+            # Documents that never stop the reader come first; more than there are, none passes.
+            passing = (t <= g - len(own)).astype(np.float64)
+            for n, rho in enumerate(own, start=g - len(own)):
+                added = t[1:] * (1 - rho) * passing[:-1]
+                passing[1:] = ((n + 1 - t[1:]) * passing[1:] + added) / (n + 1)
+            stops = passing[:-1] - passing[1:]
+            total[q] += reached[q] * np.sum(stops / (c + t[1:]))
+            reached[q] *= np.prod(1 - own)
+        return total
+
+    def variance(self, groups: TieGroups) -> None:
+        """Not computed."""
+        return
+
+    def at(self, groups: TieGroups, rank: Ints) -> Floats:
+        """Per query: the value when the documents of interest stand at these ranks."""
+        query = groups.document_query
+        counted = rank <= self.depth(groups)[query]
+        query, rank, rho = query[counted], rank[counted], self.stopping(groups)[counted]
+        total = np.zeros(groups.n_queries)
+        reached = np.ones(groups.n_queries)
+        for i in np.lexsort((rank, query)):
+            total[query[i]] += reached[query[i]] * rho[i] / rank[i]
+            reached[query[i]] *= 1 - rho[i]
+        return total
+
+
+ERR = _ERR()

@@ -1,0 +1,29 @@
+"""Hits: how many relevant documents stand above the cutoff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.linear import CountingMeasure
+from deadheat.ties.groups import Floats, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _Hits(CountingMeasure):
+    """Hits@k: the number of relevant documents among the first k.
+
+    A count, not a share; `Success` is the 0/1 version that some tools call hit rate.
+    Without a cutoff: the number of relevant documents retrieved.
+    """
+
+    name = "Hits"
+    aliases = ("num_rel_ret", "hit")
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: 1."""
+        return np.ones(groups.n_queries)
+
+
+Hits = _Hits()

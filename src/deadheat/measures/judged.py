@@ -1,0 +1,33 @@
+"""Judged: how much of the top of the list anybody has judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.linear import LinearMeasure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _Judged(LinearMeasure):
+    """Judged@k: the share of the first k documents that have a judgement, whatever it says.
+
+    A list shorter than k is divided by its own length. Arrays of labels count as judged
+    throughout.
+    """
+
+    name = "Judged"
+    needs_judged = True
+
+    def gains(self, groups: TieGroups) -> Floats:
+        """Per document: 1; every document of interest is judged."""
+        return np.ones(len(groups.grade))
+
+    def divisor(self, groups: TieGroups) -> Ints:
+        """Per query: k, or the length of the list if that is smaller."""
+        return np.minimum(self.depth(groups), groups.retrieved)
+
+
+Judged = _Judged()

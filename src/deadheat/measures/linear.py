@@ -1,0 +1,94 @@
+"""Linear measures: a gain for each document, weighted by its rank, divided by a constant.
+
+``M = (1/Z) Σ w(rank) · gain``, with ``w = 0`` past the cutoff. With the prefix sums ``W`` of
+``w`` and ``W2`` of ``w²``, a group of ``g`` documents below ``c`` others, ``T`` of whose places
+count, adds in expectation its mean gain times ``S1 = W[c+T] − W[c]``. Its variance is that of
+drawing without replacement: the population variance of its gains times
+``(g·S2 − S1²) / (g − 1)``, with ``S2 = W2[c+T] − W2[c]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.measures.base import Measure, check_rel, ratio
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class LinearMeasure(Measure):
+    """Base of the linear measures; a measure says its gains, weights and divisor."""
+
+    def gains(self, groups: TieGroups) -> Floats:
+        """Per document: its gain."""
+        raise NotImplementedError
+
+    def divisor(self, groups: TieGroups) -> NDArray[Any]:
+        """Per query: ``Z``."""
+        raise NotImplementedError
+
+    def weight(self, rank: Ints) -> NDArray[Any]:
+        """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
+        return np.ones(len(rank))
+
+    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
+        return rank.astype(np.float64), rank.astype(np.float64)
+
+    def expected(self, groups: TieGroups) -> Floats:
+        """Per query: the mean over all orders of tied documents."""
+        s1, _ = self._group_sums(groups)
+        mean = self._gain_sums(groups)[0] / groups.size
+        return ratio(groups.sum_queries(mean * s1), self.divisor(groups))
+
+    def variance(self, groups: TieGroups) -> Floats:
+        """Per query: the variance over all orders of tied documents."""
+        s1, s2 = self._group_sums(groups)
+        total, squares = self._gain_sums(groups)
+        g = groups.size
+        population = (squares - total * total / g) / g
+        spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
+        parts = np.maximum(population * spread, 0)
+        return ratio(groups.sum_queries(parts), np.square(self.divisor(groups)))
+
+    def at(self, groups: TieGroups, rank: Ints) -> Floats:
+        """Per query: the value when the documents of interest stand at these ranks."""
+        counted = rank <= self.depth(groups)[groups.document_query]
+        parts = np.where(counted, self.gains(groups) * self.weight(rank), 0)
+        return ratio(groups.sum_queries(parts, groups.document_query), self.divisor(groups))
+
+    def _group_sums(self, groups: TieGroups) -> tuple[NDArray[Any], NDArray[Any]]:
+        def compute() -> tuple[NDArray[Any], NDArray[Any]]:
+            # What lies past the cutoff adds nothing: T = 0 makes both ends equal.
+            within = self.within(groups)
+            top = np.where(within > 0, groups.above, 0)
+            upper, lower = self.weight_sums(top + within), self.weight_sums(top)
+            return upper[0] - lower[0], upper[1] - lower[1]
+
+        return groups.memo(("group_sums", self), compute)
+
+    def _gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats]:
+        def compute() -> tuple[Floats, Floats]:
+            gains = self.gains(groups)
+            return groups.sum_groups(gains), groups.sum_groups(gains * gains)
+
+        return groups.memo(("gain_sums", self(cutoff=None)), compute)
+
+
+@dataclass(frozen=True, repr=False)
+class CountingMeasure(LinearMeasure):
+    """Base of the measures that count relevant documents; `rel` is the lowest relevant grade."""
+
+    rel: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rel(self, self.rel)
+
+    def gains(self, groups: TieGroups) -> Floats:
+        """Per document: 1 if it is relevant."""
+        return groups.is_relevant(self.rel).astype(np.float64)

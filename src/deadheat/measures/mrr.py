@@ -1,0 +1,106 @@
+"""MRR: the reciprocal rank of the first relevant document, averaged over queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.measures.base import Measure, check_rel, first_groups, spread
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+_BLOCK = 1 << 20
+
+
+def passing_chances(
+    size: Ints, relevant: Floats, within: Ints
+) -> Iterator[tuple[NDArray[Any], Floats, Ints]]:
+    """Chances to pass the first documents of shuffled groups without meeting a relevant one.
+
+    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``. Because
+    ``π_t ≤ (1−r/g)^t``, a long group is left where the rest is far below rounding error.
+
+    Yields
+    ------
+    rows, chances, length
+        Groups taken together in one block; their chances ``π_0, π_1, …`` in a row each; and
+        how many places of each count. Entries past ``length`` mean nothing.
+    """
+    g = size.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        enough = np.ceil(-50 / np.log1p(-relevant / g))
+    length = np.minimum(np.minimum(within, enough + 1), g - relevant + 1).astype(np.int64)
+    order = np.argsort(length, kind="stable")
+    order = order[length[order] > 0]
+    stop = len(order)
+    while stop:
+        # The longest first: a block is as wide as its longest group.
+        width = int(length[order[stop - 1]])
+        start = max(0, stop - max(1, _BLOCK // width))
+        rows = order[start:stop]
+        left = np.maximum(g[rows, None] - np.arange(width), 1)
+        chances = np.ones((len(rows), width + 1))
+        np.cumprod(np.maximum(left - relevant[rows, None], 0) / left, axis=1, out=chances[:, 1:])
+        yield rows, chances, length[rows]
+        stop = start
+
+
+@dataclass(frozen=True, repr=False)
+class _MRR(Measure):
+    """MRR@k: 1 / rank of the first relevant document, 0 if it stands past k.
+
+    The reciprocal rank of a query; its mean over queries gives the measure its name. A
+    query whose relevant documents were not retrieved scores 0.
+    """
+
+    name = "MRR"
+    aliases = ("rr", "recip_rank", "reciprocal_rank")
+
+    rel: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rel(self, self.rel)
+
+    def expected(self, groups: TieGroups) -> Floats:
+        """Per query: the mean over all orders of tied documents."""
+        return self._moments(groups)[0]
+
+    def variance(self, groups: TieGroups) -> Floats:
+        """Per query: the variance over all orders of tied documents."""
+        first, second = self._moments(groups)
+        return np.maximum(second - first * first, 0)
+
+    def at(self, groups: TieGroups, rank: Ints) -> Floats:
+        """Per query: the value when the documents of interest stand at these ranks."""
+        query = groups.document_query
+        counted = groups.is_relevant(self.rel) & (rank <= self.depth(groups)[query])
+        best = np.zeros(groups.n_queries)
+        np.maximum.at(best, query[counted], 1 / rank[counted])
+        return best
+
+    def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
+        def compute() -> tuple[Floats, Floats]:
+            first = first_groups(groups, self.rel)
+            above, size = groups.above[first], groups.size[first]
+            relevant, within = groups.relevant(self.rel)[first], self.within(groups)[first]
+            moments = np.zeros((2, len(first)))
+            for rows, passing, length in passing_chances(size, relevant, within):
+                t = np.arange(passing.shape[1] - 1)
+                found = passing[:, :-1] * (
+                    relevant[rows, None] / np.maximum(size[rows, None] - t, 1)
+                )
+                found[t >= length[:, None]] = 0
+                reciprocal = 1 / (above[rows, None] + t + 1.0)
+                moments[0][rows] = (found * reciprocal).sum(axis=1)
+                moments[1][rows] = (found * reciprocal * reciprocal).sum(axis=1)
+            query = groups.query[first]
+            return spread(groups, moments[0], query), spread(groups, moments[1], query)
+
+        return groups.memo(("moments", self), compute)
+
+
+MRR = _MRR()

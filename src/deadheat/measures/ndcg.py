@@ -1,0 +1,37 @@
+"""nDCG: DCG divided by the DCG of the ideal ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.dcg import _DCG
+from deadheat.ties.groups import Floats, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _NDCG(_DCG):
+    """nDCG@k: DCG@k divided by the DCG@k of the best possible ranking.
+
+    The ideal ranking holds every judged document, retrieved or not. The gain is the grade
+    (``gain="linear"``, as in trec_eval) or 2^grade − 1 (``gain="exp"``). A query without a
+    relevant document scores 0.
+    """
+
+    name = "nDCG"
+    aliases = ("ndcg_cut",)
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: the DCG of the ideal ranking."""
+
+        def compute() -> Floats:
+            rank = groups.ideal_rank
+            counted = rank <= (rank.max(initial=0) if self.cutoff is None else self.cutoff)
+            parts = np.where(counted, self.gain_of(groups.ideal_grade) * self.weight(rank), 0)
+            return groups.sum_queries(parts, groups.ideal_query)
+
+        return groups.memo(("ideal", self), compute)
+
+
+nDCG = _NDCG()  # noqa: N816 - written as its readers write it

@@ -1,0 +1,107 @@
+"""Names of measures: ours, and those of trec_eval, ir_measures, MTEB, ranx and trm."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.measures import MEASURES, RBP
+from deadheat.measures.base import Measure
+
+_SHAPE = re.compile(r"([A-Za-z][\w.\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
+_TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
+# ir_measures names the gain by the whole discount formula.
+_FOREIGN_PARAMETERS = {"dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s\-]+", "_", name.strip().lower())
+
+
+_NAMES = {_plain(name): m for m in MEASURES for name in (m.name, *m.aliases)}
+
+
+def parse_measure(text: str) -> Measure:
+    """Read one measure.
+
+    >>> parse_measure("ndcg_cut_10"), parse_measure("AP(rel=2)@100"), parse_measure("P_5")
+    (nDCG@10, MAP(rel=2)@100, Precision@5)
+    """
+    found = list(_expand(text))
+    if len(found) > 1:
+        raise InputError(f"{text!r} names {len(found)} measures where one is expected")
+    return found[0]
+
+
+def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
+    """Read measures, each once and in the order given.
+
+    A string may give several cutoffs; measures of ir_measures are read by their names.
+
+    >>> parse_measures(["nDCG@5,10", "mrr@10", "ndcg_at_10"])
+    [nDCG@5, nDCG@10, MRR@10]
+    """
+    if isinstance(measures, (str, Measure)):
+        measures = [measures]
+    found: dict[Measure, None] = {}
+    for measure in measures:
+        each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
+        found.update(dict.fromkeys(each))
+    if not found:
+        raise InputError("no measure given: name at least one, for example nDCG@10")
+    return list(found)
+
+
+def _expand(text: str) -> Iterable[Measure]:
+    shape = _SHAPE.fullmatch(text.strip())
+    if shape is None:
+        raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
+    name, arguments, cutoffs = shape.groups()
+    measure = _NAMES.get(_plain(name))
+    if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
+        if trec[1] == "rbp":  # ranx: rbp.95
+            measure = RBP(p=float("0." + trec[2]))
+        else:
+            measure, cutoffs = _NAMES.get(trec[1]), trec[2]
+    if measure is None:
+        raise InputError(f"unknown measure {text!r}{_suggestion(name)}")
+    measure = measure(**_arguments(text, arguments))
+    if cutoffs is None:
+        return [measure]
+    return [measure @ _cutoff(text, k) for k in cutoffs.split(",")]
+
+
+def _cutoff(text: str, k: str) -> int:
+    try:
+        return int(k)
+    except ValueError:
+        raise InputError(f"the cutoff of {text!r} must be a whole number, not {k!r}") from None
+
+
+def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
+    if not arguments:
+        return {}
+    try:
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        assert isinstance(call, ast.Call) and not call.args  # noqa: S101
+        found = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (AssertionError, SyntaxError, ValueError):
+        raise InputError(
+            f"cannot read the parameters of {text!r}: write them like (rel=2, gain='exp')"
+        ) from None
+    for foreign, (own, values) in _FOREIGN_PARAMETERS.items():
+        if foreign in found:
+            value = found.pop(foreign)
+            found[own] = values.get(value, value)
+    return found
+
+
+def _suggestion(name: str) -> str:
+    wanted = re.sub(r"(_cut|_at)?[_.]?\d*$", "", _plain(name))
+    near = difflib.get_close_matches(wanted, _NAMES, n=1, cutoff=0.5)
+    known = ", ".join(m.name for m in MEASURES)
+    return (f": did you mean {_NAMES[near[0]].name}?" if near else "") + f" (known: {known})"

@@ -1,0 +1,48 @@
+"""RBP: rank-biased precision (Moffat and Zobel, 2008)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.measures.linear import CountingMeasure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _RBP(CountingMeasure):
+    """RBP: what a reader finds who goes on to the next document with probability p.
+
+    Rank i weighs (1 − p)·p^(i−1), p = 0.8 unless given; unjudged documents find nothing.
+    With a cutoff the weights past it are dropped, not spread over the rest.
+    """
+
+    name = "RBP"
+
+    p: float = 0.8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.p, (int, float)) and 0 < self.p < 1):
+            raise InputError(f"p of RBP must be a number between 0 and 1, not {self.p!r}")
+
+    def weight(self, rank: Ints) -> Floats:
+        """Weight of a rank."""
+        return (1 - self.p) * self.p ** (rank - 1.0)
+
+    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums of the geometric series and of its squares."""
+        p = self.p
+        decay = np.power(p, rank.astype(np.float64))
+        return 1 - decay, (1 - p) / (1 + p) * (1 - decay * decay)
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: 1."""
+        return np.ones(groups.n_queries)
+
+
+RBP = _RBP()

@@ -1,0 +1,27 @@
+"""Recall: the share of the relevant documents that stand above the cutoff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deadheat.measures.linear import CountingMeasure
+from deadheat.ties.groups import Floats, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _Recall(CountingMeasure):
+    """Recall@k: relevant documents among the first k, divided by all relevant documents.
+
+    Relevant documents that the run did not retrieve count in the divisor. A query without
+    a relevant document scores 0.
+    """
+
+    name = "Recall"
+    aliases = ("r", "set_recall")
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: the number of relevant documents."""
+        return groups.n_relevant(self.rel)
+
+
+Recall = _Recall()

@@ -1,0 +1,34 @@
+"""R-Precision: precision at the number of relevant documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.linear import CountingMeasure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _RPrecision(CountingMeasure):
+    """R-Precision: relevant documents among the first N, divided by N.
+
+    N is the number of relevant documents of the query, retrieved or not. With a cutoff,
+    only the first min(k, N) places are looked at; the divisor stays N.
+    """
+
+    name = "R-Precision"
+    aliases = ("rprec", "r_precision", "rprecision")
+
+    def depth(self, groups: TieGroups) -> Ints:
+        """Per query: N, or the cutoff if that is smaller."""
+        n = groups.n_relevant(self.rel).astype(np.int64)
+        return n if self.cutoff is None else np.minimum(n, self.cutoff)
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: N."""
+        return groups.n_relevant(self.rel)
+
+
+RPrecision = _RPrecision()

@@ -1,0 +1,54 @@
+"""Success: is there a relevant document above the cutoff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.base import Measure, check_rel, first_groups, spread
+from deadheat.measures.mrr import passing_chances
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class _Success(Measure):
+    """Success@k: 1 if a relevant document is among the first k, else 0.
+
+    Also known as hit rate or accuracy@k. Without a cutoff: is any relevant document
+    retrieved at all.
+    """
+
+    name = "Success"
+    aliases = ("hit_rate", "accuracy", "acc")
+
+    rel: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rel(self, self.rel)
+
+    def expected(self, groups: TieGroups) -> Floats:
+        """Per query: the probability of a hit."""
+        first = first_groups(groups, self.rel)
+        within = self.within(groups)[first]
+        miss = np.ones(len(first))
+        for rows, passing, length in passing_chances(
+            groups.size[first], groups.relevant(self.rel)[first], within
+        ):
+            miss[rows] = passing[np.arange(len(rows)), length]
+        return spread(groups, 1 - miss, groups.query[first])
+
+    def variance(self, groups: TieGroups) -> Floats:
+        """Per query: p·(1 − p) for a chance of success p."""
+        p = self.expected(groups)
+        return p * (1 - p)
+
+    def at(self, groups: TieGroups, rank: Ints) -> Floats:
+        """Per query: 1 if a relevant document stands above the cutoff."""
+        query = groups.document_query
+        counted = groups.is_relevant(self.rel) & (rank <= self.depth(groups)[query])
+        return (groups.sum_queries(counted, query) > 0).astype(np.float64)
+
+
+Success = _Success()

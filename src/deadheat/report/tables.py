@@ -1,0 +1,179 @@
+"""Results as tables: for the terminal, Markdown, LaTeX, CSV, HTML and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from deadheat.errors import InputError
+from deadheat.result import Result
+
+STYLES = ("table", "markdown", "latex", "csv", "json", "html")
+COLUMNS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
+TITLES = {"std": "± tie std"}
+
+
+def render(
+    results: Sequence[Result], style: str, *, percent: bool = False, per_query: bool = False
+) -> str:
+    """Write results in one of `STYLES`, several results side by side in one table."""
+    if style == "json":
+        data = [result.to_dict(per_query=per_query) for result in results]
+        return json.dumps(data, indent=1, ensure_ascii=False)
+    if style == "csv":
+        return _csv(results, per_query=per_query)
+    header, rows = _cells(results, percent=percent, per_query=per_query)
+    if style == "table":
+        return _plain(results, header, rows)
+    if style == "markdown":
+        return _markdown(header, rows)
+    if style == "latex":
+        return _latex(header, rows)
+    if style == "html":
+        return _html(results, header, rows)
+    raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
+
+
+def rich_table(
+    results: Sequence[Result], *, percent: bool = False, per_query: bool = False
+) -> Table:
+    """Build the table for a terminal."""
+    header, rows = _cells(results, percent=percent, per_query=per_query)
+    return _rich(results, header, rows)
+
+
+def remarks(results: Sequence[Result]) -> list[str]:
+    """Notes of the results, each once."""
+    return list(dict.fromkeys(note for result in results for note in result.notes))
+
+
+def _cells(
+    results: Sequence[Result], *, percent: bool, per_query: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows as text; a column says only what differs between rows."""
+
+    def number(value: float | None, column: str) -> str:
+        if value is None:
+            return "–"
+        text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
+        text = text.removeprefix("-") if float(text) == 0 else text
+        return f"+{text}" if column == "bias" and float(text) > 0 else text
+
+    several = len(results) > 1
+    header = ["run"] * several + ["query"] * per_query + ["measure"]
+    header += [TITLES.get(column, column) for column in COLUMNS]
+    rows = []
+    for result in results:
+        name = [result.name] * several
+        if per_query:
+            for row in result.per_query.iter_rows(named=True):
+                values = [number(row[column], column) for column in COLUMNS]
+                rows.append([*name, row["query_id"], row["measure"], *values])
+        else:
+            for summary in result:
+                values = [number(getattr(summary, column), column) for column in COLUMNS]
+                rows.append([*name, summary.measure, *values])
+    return header, rows
+
+
+def _title(results: Sequence[Result]) -> str:
+    first = results[0]
+    queries = f"{len(first.query_ids):,} {'query' if len(first.query_ids) == 1 else 'queries'}"
+    return queries if len(results) > 1 else f"{first.name} · {queries}"
+
+
+def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> Table:
+    caption = "\n".join(remarks(results))
+    table = Table(title=_title(results), caption=caption, title_justify="left")
+    table.caption_justify = "left"
+    for name in header:
+        words = name in ("run", "query", "measure")
+        table.add_column(name, justify="left" if words else "right", no_wrap=not words)
+    previous = None
+    for row in rows:
+        if header[0] == "run" and previous not in (None, row[0]):
+            table.add_section()
+        previous = row[0]
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _plain(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
+    table = _rich(results, header, rows)
+    console = Console(file=io.StringIO(), width=1000, color_system=None, legacy_windows=False)
+    width = console.measure(table).maximum
+    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+    console.print(table)
+    output = console.file
+    assert isinstance(output, io.StringIO)  # noqa: S101
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    words = ("run", "query", "measure")
+    rule = ["---" if name in words else "---:" for name in header]
+    return "\n".join([line(header), line(rule), *map(line, rows)])
+
+
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "·": r"$\cdot$",
+}
+
+
+def _latex(header: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str]) -> str:
+        return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+    words = sum(name in ("run", "query", "measure") for name in header)
+    columns = "l" * words + "r" * (len(header) - words)
+    body = "\n".join(map(line, rows))
+    return (
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(header)}\n\\midrule\n{body}\n"
+        "\\bottomrule\n\\end{tabular}"
+    )
+
+
+def _csv(results: Sequence[Result], *, per_query: bool) -> str:
+    """Full precision, and always with the run's name: for machines."""
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    if per_query:
+        writer.writerow(["run", *results[0].per_query.columns])
+        for result in results:
+            writer.writerows([result.name, *row] for row in result.per_query.iter_rows())
+    else:
+        columns = [*COLUMNS, "sampling_error", "queries"]
+        writer.writerow(["run", "measure", *columns])
+        for result in results:
+            for summary in result:
+                values: list[Any] = [getattr(summary, column) for column in columns]
+                writer.writerow([result.name, summary.measure, *values])
+    return output.getvalue().rstrip("\n")
+
+
+def _html(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    notes = "<br>".join(map(escape, remarks(results)))
+    body = "".join(line(row, "td") for row in rows)
+    return (
+        f"<table><caption>{escape(_title(results))}</caption><thead>{line(header, 'th')}</thead>"
+        f"<tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+    )

@@ -1,0 +1,58 @@
+"""The counting pass in plain NumPy: the definition, and what runs where nothing was compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def count(
+    scores: NDArray[Any],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    values: NDArray[Any],
+    rows: NDArray[np.int64],
+) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        Scores of the candidates of all queries, float32 or float64, no NaN.
+    starts, stops
+        The candidates of query ``q`` are ``scores[starts[q]:stops[q]]``.
+    offsets
+        The documents of interest of query ``q`` are ``offsets[q]:offsets[q + 1]`` in the
+        arrays below, ordered by value, high to low, and by row where values are equal.
+    values, rows
+        Score of each document, and the index in ``scores`` before which an equal score
+        counts as standing before the document.
+
+    Returns
+    -------
+    above, equal, before
+        Candidates with a greater score, with an equal score (the document itself
+        included), and with an equal score at an index smaller than ``rows``.
+    """
+    above = np.zeros(len(values), np.int64)
+    equal = np.zeros(len(values), np.int64)
+    before = np.zeros(len(values), np.int64)
+    for q in np.flatnonzero(np.diff(offsets)):
+        own = slice(offsets[q], offsets[q + 1])
+        list_ = scores[starts[q] : stops[q]]
+        order = np.argsort(list_, kind="stable")
+        ascending = list_[order]
+        left = np.searchsorted(ascending, values[own], "left")
+        right = np.searchsorted(ascending, values[own], "right")
+        above[own] = len(list_) - right
+        equal[own] = right - left
+        # Inside a run of equal scores a stable sort leaves the indices ascending.
+        row = rows[own] - starts[q]
+        for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
+            before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
+    return above, equal, before

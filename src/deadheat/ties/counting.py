@@ -1,0 +1,32 @@
+"""Which counting pass is active: the compiled one, or NumPy where none was built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.ties import _reference
+from deadheat.ties._reference import Counts
+
+try:
+    from deadheat.ties import _counting as _active
+
+    BACKEND = "compiled"
+except ImportError:  # no C compiler when deadheat was installed
+    _active = _reference
+    BACKEND = "numpy"
+
+
+def count(
+    scores: NDArray[Any],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    values: NDArray[Any],
+    rows: NDArray[np.int64],
+) -> Counts:
+    """Count candidates above, equal and tied before; see `deadheat.ties._reference.count`."""
+    counts: Counts = _active.count(scores, starts, stops, offsets, values, rows)
+    return counts

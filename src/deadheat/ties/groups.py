@@ -1,0 +1,136 @@
+"""Tie groups: all that a measure ever sees of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TieGroups:
+    """The tie groups that hold documents of interest, for all queries at once.
+
+    Documents of interest are the relevant ones (all judged ones, where a measure asks for
+    them). The arrays are of three lengths: one entry per group, per retrieved document of
+    interest, or per query. Groups stand in the order of queries and, inside a query, of
+    scores, high to low; documents in the order of groups and, inside a group, of grades,
+    high to low.
+    """
+
+    query: Ints
+    """Per group: index of its query."""
+    above: Ints
+    """Per group: candidates scored strictly above it (``c``)."""
+    size: Ints
+    """Per group: candidates in it (``g``)."""
+    group: Ints
+    """Per document: index of its group."""
+    grade: Floats
+    """Per document: its grade."""
+    rank: Ints
+    """Per document: its rank under the tie rule, starting at 1."""
+    retrieved: Ints
+    """Per query: number of candidates."""
+    ideal_query: Ints
+    """Query of every document with a positive grade, retrieved or not, in order of queries."""
+    ideal_grade: Floats
+    """Its grade; inside a query from high to low."""
+    end_above: Ints | None = None
+    """Per query: candidates above the group that ends the list, where it was looked at."""
+    end_size: Ints | None = None
+    """Per query: candidates in the group that ends the list."""
+    _memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.retrieved)
+
+    def memo(self, key: Any, compute: Callable[[], T]) -> T:
+        """Compute a derived array once; measures share it."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: T = self._memo[key]
+        return value
+
+    @cached_property
+    def document_query(self) -> Ints:
+        """Per document: index of its query."""
+        return self.query[self.group]
+
+    @cached_property
+    def _index(self) -> Ints:
+        """Per document: its index inside its group, 0 for the highest grade."""
+        first = np.searchsorted(self.group, np.arange(len(self.size)))
+        return np.arange(len(self.group)) - first[self.group]
+
+    @cached_property
+    def best_rank(self) -> Ints:
+        """Per document: its rank when every group lists its highest grades first."""
+        return self.above[self.group] + 1 + self._index
+
+    @cached_property
+    def worst_rank(self) -> Ints:
+        """Per document: its rank when every group lists its highest grades last."""
+        return (self.above + self.size)[self.group] - self._index
+
+    @cached_property
+    def max_grade(self) -> float:
+        """The highest grade of the judgements, 0 if no grade is positive."""
+        return float(self.ideal_grade.max(initial=0.0))
+
+    @cached_property
+    def ideal_rank(self) -> Ints:
+        """Rank of every document with a positive grade in the ideal ranking of its query."""
+        first = np.searchsorted(self.ideal_query, np.arange(self.n_queries))
+        return np.arange(len(self.ideal_query)) - first[self.ideal_query] + 1
+
+    def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
+        """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
+        return self.memo(("is_relevant", rel), lambda: reaches(self.grade, rel))
+
+    def relevant(self, rel: float | None) -> Floats:
+        """Per group: relevant documents in it (``r``)."""
+        return self.memo(("relevant", rel), lambda: self.sum_groups(self.is_relevant(rel)))
+
+    def relevant_above(self, rel: float | None) -> Floats:
+        """Per group: relevant documents scored strictly above it (``R``)."""
+
+        def compute() -> Floats:
+            r = self.relevant(rel)
+            earlier = np.cumsum(r) - r
+            first = np.searchsorted(self.query, np.arange(self.n_queries))
+            return earlier - earlier[first[self.query]]
+
+        return self.memo(("relevant_above", rel), compute)
+
+    def n_relevant(self, rel: float | None) -> Floats:
+        """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
+
+        def compute() -> Floats:
+            return self.sum_queries(reaches(self.ideal_grade, rel), self.ideal_query)
+
+        return self.memo(("n_relevant", rel), compute)
+
+    def sum_groups(self, values: NDArray[Any]) -> Floats:
+        """Add up a value per document for each group."""
+        return np.bincount(self.group, values, minlength=len(self.size))
+
+    def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
+        """Add up a value per group (or per entry of `query`) for each query."""
+        query = self.query if query is None else query
+        return np.bincount(query, values.astype(np.float64), minlength=self.n_queries)
+
+
+def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
+    """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
+    return np.asarray(grade > 0 if rel is None else grade >= rel)
