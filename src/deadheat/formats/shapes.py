@@ -126,7 +126,7 @@ class DictDocuments:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
         out = np.full(len(queries), -1, np.int64)
         first = np.flatnonzero(np.diff(queries, prepend=-1))
-        last = np.append(first[1:], len(queries))
+        last = np.append(first, len(queries))[1:]
         ids = doc_ids.to_list()
         for a, b in zip(first.tolist(), last.tolist(), strict=True):
             q = queries[a]

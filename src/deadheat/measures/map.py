@@ -70,7 +70,8 @@ class _MAP(Measure):
         """Per query: the variance over all orders of tied documents."""
         index, first, second = self._moments(groups)
         parts = np.maximum(second - first * first, 0)
-        parts[groups.size[index] == 1] = 0
+        # Where every document is relevant nothing can vary; leave no rounding error there.
+        parts[groups.relevant(self.rel)[index] == groups.size[index]] = 0
         return ratio(
             groups.sum_queries(parts, groups.query[index]), np.square(self._divisor(groups))
         )

@@ -31,7 +31,7 @@ def passing_chances(
     """
     g = size.astype(np.float64)
     with np.errstate(divide="ignore"):
-        enough = np.ceil(-50 / np.log1p(-relevant / g))
+        enough = np.ceil(-37 / np.log1p(-relevant / g))  # exp(-37) < 2**-53
     length = np.minimum(np.minimum(within, enough + 1), g - relevant + 1).astype(np.int64)
     order = np.argsort(length, kind="stable")
     order = order[length[order] > 0]

@@ -30,6 +30,9 @@ class _Success(Measure):
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the probability of a hit."""
+        return groups.memo(("expected", self), lambda: self._expected(groups))
+
+    def _expected(self, groups: TieGroups) -> Floats:
         first = first_groups(groups, self.rel)
         within = self.within(groups)[first]
         miss = np.ones(len(first))

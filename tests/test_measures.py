@@ -1,0 +1,171 @@
+"""Every view of every measure against full enumeration of orders."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracle import Doc
+
+import deadheat as dh
+from deadheat.measures import MEASURES
+from deadheat.measures.map import harmonic_sums
+
+PARAMETERS = {
+    "nDCG": [{}, {"gain": "exp"}],
+    "DCG": [{}, {"gain": "exp"}],
+    "MRR": [{}, {"rel": 2}],
+    "MAP": [{}, {"rel": 2}, {"divisor": "min"}],
+    "Recall": [{}, {"rel": 2}],
+    "Precision": [{}, {"rel": 2}],
+    "F1": [{}, {"rel": 2}],
+    "Hits": [{}, {"rel": 2}],
+    "Success": [{}, {"rel": 2}],
+    "R-Precision": [{}, {"rel": 2}],
+    "RBP": [{}, {"p": 0.5}, {"rel": 2}],
+    "ERR": [{}, {"max_grade": 4}],
+    "Judged": [{}],
+}
+CASES = [(m, p) for m in MEASURES for p in PARAMETERS[m.name]]
+
+grades = st.sampled_from([None, -1, 0, 1, 1, 2, 3, 0.5])
+docs = st.lists(
+    st.builds(Doc, score=st.sampled_from([-math.inf, 0.25, 0.25, 0.5, 1e30]), grade=grades),
+    min_size=1,
+    max_size=7,
+)
+absent = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=3)
+
+
+def evaluate(measure: dh.Measure, docs: list[Doc], absent: list[float], **options: object):
+    run = {"q": {f"d{i}": doc.score for i, doc in enumerate(docs)}}
+    judged = {f"d{i}": doc.grade for i, doc in enumerate(docs) if doc.grade is not None}
+    judged |= {f"absent{i}": grade for i, grade in enumerate(absent)}
+    return dh.evaluate({"q": judged}, run, [measure], queries="all", **options).views[measure]
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize(("measure", "parameters"), CASES, ids=lambda v: str(v))
+@settings(max_examples=150)
+@given(docs=docs, absent=absent, cutoff=st.one_of(st.none(), st.integers(1, 9)))
+def test_views_equal_enumeration(backend, measure, parameters, docs, absent, cutoff):
+    assume(oracle.n_orders(docs) <= 720)
+    assume(absent or any(doc.grade is not None for doc in docs))
+    parameters = {**parameters, "cutoff": cutoff}
+    views = evaluate(measure(**parameters), docs, absent)
+    truth = oracle.views(measure.name, docs, absent, **parameters)
+    for view in ("expected", "best", "worst", "oblivious"):
+        assert getattr(views, view)[0] == pytest.approx(truth[view], abs=1e-12), view
+    if measure.name == "ERR":
+        assert views.variance is None
+    else:
+        assert views.variance[0] == pytest.approx(truth["variance"], abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_all_tied_group_of_eight_for_every_measure():
+    """One case larger than hypothesis draws: 40,320 orders."""
+    docs = [Doc(0.5, g) for g in (1, None, 2, 0, 1, None, 0, 3)]
+    for measure, cutoff in itertools.product(MEASURES, (3, None)):
+        views = evaluate(measure(cutoff=cutoff), docs, [2])
+        truth = oracle.views(measure.name, docs, [2], cutoff=cutoff)
+        assert views.expected[0] == pytest.approx(truth["expected"], abs=1e-12)
+        assert views.best[0] == pytest.approx(truth["best"], abs=1e-12)
+        assert views.worst[0] == pytest.approx(truth["worst"], abs=1e-12)
+        if views.variance is not None:
+            assert views.variance[0] == pytest.approx(truth["variance"], abs=1e-12)
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=30),
+        min_size=1,
+        max_size=8,
+    ),
+    cutoff=st.one_of(st.none(), st.integers(1, 40)),
+)
+def test_order_of_views(lists, cutoff):
+    """Worst ≤ expected ≤ best, worst ≤ oblivious ≤ best, and no uncertainty without a range."""
+    scores = [[score for score, _ in row] for row in lists]
+    relevance = [[grade for _, grade in row] for row in lists]
+    assume(any(grade > 0 for row in relevance for grade in row))
+    result = dh.evaluate_arrays(scores, relevance, [m(cutoff=cutoff) for m in MEASURES])
+    for views in result.views.values():
+        assert (views.worst <= views.expected + 1e-12).all()
+        assert (views.expected <= views.best + 1e-12).all()
+        assert (views.worst <= views.oblivious + 1e-12).all()
+        assert (views.oblivious <= views.best + 1e-12).all()
+        if views.variance is not None:
+            spread = (views.best - views.worst) / 2
+            assert (np.sqrt(views.variance) <= spread + 1e-7).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("score", ["distinct", "tied with its like"])
+def test_no_uncertainty_without_ties(measure, score):
+    grades = [2, 0, 1, 0, 0, 1, 2, 0]
+    scores = list(range(8, 0, -1)) if score == "distinct" else [9, 0, 5, 0, 0, 5, 9, 0]
+    views = dh.evaluate_arrays([scores], [grades], [measure @ 6]).views[measure @ 6]
+    for other in (views.worst, views.oblivious, views.expected):
+        assert other[0] == pytest.approx(views.best[0], abs=1e-15)
+    if views.variance is not None:
+        assert views.variance[0] == pytest.approx(0, abs=1e-30)
+
+
+def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:
+    """Mean and variance of a group's part of N·AP, in rationals, over all places of its relevant."""
+    values = []
+    for chosen in itertools.combinations(range(g), r):
+        total = Fraction(0)
+        for nth, place in enumerate(chosen, 1):
+            if place < places:
+                total += Fraction(ahead + nth, c + place + 1)
+        values.append(total)
+    mean = sum(values) / len(values)
+    return float(mean), float(sum((v - mean) ** 2 for v in values) / len(values))
+
+
+@pytest.mark.parametrize("c", [0, 1, 63, 64, 65, 1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize(("g", "r"), [(2, 1), (6, 3), (9, 5), (10, 6)])
+def test_average_precision_far_down_the_list(c, g, r):
+    """The second moment is a difference of large sums; it must hold at any depth."""
+    scores = np.concatenate([np.arange(c + 10, 10, -1), np.full(g, 5)])
+    relevance = np.zeros(c + g, int)
+    relevance[c : c + r] = 1
+    for cutoff in (None, c + g - 1):
+        measure = dh.MAP(cutoff=cutoff)
+        views = dh.evaluate_arrays([scores], [relevance], [measure]).views[measure]
+        places = g if cutoff is None else g - 1
+        mean, variance = exact_ap_moments(c, g, r, 0, places)
+        assert views.expected[0] == pytest.approx(mean / r, rel=1e-12)
+        assert math.sqrt(views.variance[0]) == pytest.approx(math.sqrt(variance) / r, abs=1e-7)
+
+
+@given(c=st.integers(0, 300), n=st.integers(0, 300))
+def test_harmonic_sums_against_rationals(c, n):
+    sums = harmonic_sums(np.array([c]), np.array([n]))
+    for power, found in enumerate(sums, 1):
+        exact = sum((Fraction(1, i**power) for i in range(c + 1, c + n + 1)), Fraction(0))
+        assert float(found[0]) == pytest.approx(float(exact), rel=1e-15, abs=1e-18)
+
+
+def test_reciprocal_rank_in_a_long_group_is_not_cut_short():
+    """10,000 tied documents: the sum that stops early equals the whole sum in rationals."""
+    g = 10_000
+    for r in (1, 2, 40, 9_999):
+        relevance = np.zeros(g, int)
+        relevance[:r] = 1
+        result = dh.evaluate_arrays([np.zeros(g)], [relevance], [dh.MRR, dh.Success @ 50])
+        passing, expected = 1.0, []
+        for t in range(g - r + 1):
+            expected.append(passing * r / (g - t) / (t + 1))
+            passing *= (g - r - t) / (g - t)
+        assert result["MRR"].expected == pytest.approx(math.fsum(expected), rel=1e-13)
+        miss = math.comb(g - r, 50) / math.comb(g, 50)
+        assert result["Success@50"].expected == pytest.approx(1 - miss, rel=1e-12)
