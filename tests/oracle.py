@@ -53,7 +53,11 @@ def value(name: str, order: Sequence[Doc], absent: Sequence[float], **parameters
     size = len(order) if k is None else k
 
     def gain(grade: float) -> float:
-        return max(grade, 0) if parameters.get("gain", "linear") == "linear" else 2 ** max(grade, 0) - 1
+        return (
+            max(grade, 0)
+            if parameters.get("gain", "linear") == "linear"
+            else 2 ** max(grade, 0) - 1
+        )
 
     def dcg(ranked: Sequence[float]) -> float:
         return math.fsum(gain(g) / math.log2(i + 1) for i, g in enumerate(ranked, 1))

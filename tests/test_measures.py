@@ -119,7 +119,7 @@ def test_no_uncertainty_without_ties(measure, score):
 
 
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:
-    """Mean and variance of a group's part of N·AP, in rationals, over all places of its relevant."""
+    """Mean and variance of a group's part of N·AP, in rationals, over all its orders."""
     values = []
     for chosen in itertools.combinations(range(g), r):
         total = Fraction(0)

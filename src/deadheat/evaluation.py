@@ -225,9 +225,7 @@ def _check_options(
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
-def _select(
-    judgements: Judgements, run: Run, queries: str, remarks: _Remarks
-) -> tuple[Ints, Ints]:
+def _select(judgements: Judgements, run: Run, queries: str, remarks: _Remarks) -> tuple[Ints, Ints]:
     """Judged queries that count, and the index of each in the run, −1 where it is missing."""
     found = np.array([run.query_index.get(q, -1) for q in judgements.query_ids])
     if not (found >= 0).any():
@@ -290,7 +288,7 @@ def _lists(
     row[present] = run.documents.find(found[query[present]], doc_ids)
     retrieved = row >= 0
     if not (retrieved & (grade > 0)).any() and (grade[present] > 0).any():
-        in_run = run.documents.ids(run.offsets[found[found >= 0][:1]] + np.arange(2) % len(run.scores))
+        in_run = run.documents.ids(np.arange(min(2, len(run.scores))))
         remarks.warn(
             "no relevant document was retrieved for any query: the judgements name documents like "
             f"{_examples(doc_ids.to_list())}, the run like {_examples(in_run.to_list())}; do the "
@@ -350,25 +348,36 @@ def _result(
         )
         for measure in measures
     }
-    _warn_of_cut(groups, measures, remarks)
+    _report_cuts(groups, measures, remarks)
     return Result(names, views, provenance, remarks.warnings, remarks.notes)
 
 
-def _warn_of_cut(groups: TieGroups, measures: list[Measure], remarks: _Remarks) -> None:
-    """Report lists that end inside a tie group which the cutoff of a measure reaches."""
+def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: _Remarks) -> None:
+    """Report lists that end inside a tie group which the cutoff of a measure reaches.
+
+    That is a warning where relevant documents are missing from the list: it is not the whole
+    collection, so documents tied with its last ones may be missing, too. Otherwise the list
+    may be all there is.
+    """
     if groups.end_above is None or groups.end_size is None:
         return
-    affected = {
-        measure: int(((groups.end_size > 1) & (groups.end_above < measure.depth(groups))).sum())
-        for measure in measures
-    }
-    affected = {measure: n for measure, n in affected.items() if n}
-    if affected:
-        each = ", ".join(f"{measure} ({_queries(n)})" for measure, n in affected.items())
-        remarks.warn(
-            f"lists that end with tied scores: {each}. If they were cut from longer lists, tied "
-            "documents may be missing and no evaluator can know them: cut less, or at a score"
-        )
+    partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
+    for lists, report, text in (
+        (
+            partial,
+            remarks.warn,
+            "were cut inside a tie group: documents with the same score may be missing, and no "
+            "evaluator can know them; retrieve more documents, or cut at a score",
+        ),
+        (~partial, remarks.notes.append, "end inside a tie group; they are taken to be complete"),
+    ):
+        reached = {
+            measure: (groups.end_size > 1) & (groups.end_above < measure.depth(groups)) & lists
+            for measure in measures
+        }
+        each = [f"{m} ({_queries(int(q.sum()))})" for m, q in reached.items() if q.any()]
+        if each:
+            report(f"{', '.join(each)}: these lists {text}")
 
 
 def _note_left_out(n: int, remarks: _Remarks) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -140,9 +140,7 @@ class Result:
             "provenance": self.provenance,
             "warnings": self.warnings,
             "notes": self.notes,
-            "measures": {
-                s.measure: {**asdict(s), "range": s.range, "bias": s.bias} for s in self
-            },
+            "measures": {s.measure: {**asdict(s), "range": s.range, "bias": s.bias} for s in self},
         }
         if per_query:
             out["per_query"] = {
@@ -163,12 +161,7 @@ class Result:
         try:
             columns = dict(data["per_query"])
             query_ids = columns.pop("query_id")
-            views = {
-                parse_measure(name): Views(
-                    **{k: None if v is None else np.array(v, np.float64) for k, v in each.items()}
-                )
-                for name, each in columns.items()
-            }
+            views = {parse_measure(name): _views_from(each) for name, each in columns.items()}
             return cls(query_ids, views, data["provenance"], data["warnings"], data["notes"])
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
@@ -218,6 +211,17 @@ class Result:
         return self._render("html")
 
 
+def _views_from(columns: dict[str, Any]) -> Views:
+    variance = columns["variance"]
+    return Views(
+        expected=np.array(columns["expected"], np.float64),
+        best=np.array(columns["best"], np.float64),
+        worst=np.array(columns["worst"], np.float64),
+        oblivious=np.array(columns["oblivious"], np.float64),
+        variance=None if variance is None else np.array(variance, np.float64),
+    )
+
+
 def _summarise(measure: Measure, views: Views) -> Summary:
     n = len(views.expected)
     variance = views.variance
@@ -228,8 +232,6 @@ def _summarise(measure: Measure, views: Views) -> Summary:
         worst=float(views.worst.mean()),
         oblivious=float(views.oblivious.mean()),
         std=None if variance is None else math.sqrt(float(variance.sum())) / n,
-        sampling_error=(
-            cast(float, float(views.expected.std(ddof=1))) / math.sqrt(n) if n > 1 else None
-        ),
+        sampling_error=float(views.expected.std(ddof=1)) / math.sqrt(n) if n > 1 else None,
         queries=n,
     )

@@ -55,9 +55,7 @@ def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDA
         return np.zeros(len(listed), np.int64)
     wanted = np.asarray(n_relevant)
     if wanted.shape not in ((), listed.shape) or wanted.dtype.kind not in "iu":
-        raise InputError(
-            f"n_relevant must be a whole number for each of the {len(listed)} queries"
-        )
+        raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
     unlisted: NDArray[np.int64] = wanted - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])

@@ -139,8 +139,8 @@ class DictDocuments:
         """Places of ids in the list of query `q`."""
         keys = list(self.lists[q])
         if len(ids) > 16:
-            place = dict(zip(keys, range(len(keys)), strict=True))
-            return [place[id_] for id_ in ids]
+            places = dict(zip(keys, range(len(keys)), strict=True))
+            return [places[id_] for id_ in ids]
         # For a few ids it is faster to look only where the score is theirs.
         scores = self.scores[self.offsets[q] : self.offsets[q + 1]]
         out = []

@@ -74,18 +74,15 @@ def _from_tuples(source: str, rows: Iterable[Any], number: str) -> pl.DataFrame:
     for i, row in enumerate(rows):
         if hasattr(row, "query_id") and hasattr(row, other) and not hasattr(row, number):
             raise InputError(
-                f"{source}: entry {i} has a {other}, not a {number}; are judgements and run swapped?"
+                f"{source}: entry {i} has a {other} but no {number}; are judgements and run "
+                "swapped?"
             )
         try:
-            values = (
-                [getattr(row, name) for name in names] if hasattr(row, "query_id") else row[:3]
-            )
+            values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row[:3]
             query, doc, value = values
             columns[2].append(float(value))
         except (AttributeError, TypeError, ValueError, KeyError):
-            raise InputError(
-                f"{source}: entry {i} is not ({', '.join(names)}): {row!r}"
-            ) from None
+            raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
         columns[0].append(text_id(query))
         columns[1].append(text_id(doc))
     data = dict(zip(names, columns, strict=True))
@@ -132,8 +129,9 @@ def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
         row = int(column.is_null().arg_max() or 0)
         raise InputError(f"{source}: the {name} of row {row + 1} is empty")
     if column.dtype in (pl.Binary, pl.Object):
-        return pl.Series(name, [text_id(value) for value in column.to_list()], pl.String)
-    return column.cast(pl.String)
+        column = pl.Series(name, [text_id(value) for value in column.to_list()], pl.String)
+    text: pl.Series = column.cast(pl.String)
+    return text
 
 
 def _numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:

@@ -130,4 +130,5 @@ def whole_numbers(source: str, column: pl.Series) -> NDArray[np.int64]:
             f"{source}: the rank of entry {row + 1} is not a whole number: {column[row]!r}; "
             "the tie rule 'rank' needs ranks"
         )
-    return ranks.to_numpy()
+    numbers: NDArray[np.int64] = ranks.to_numpy()
+    return numbers

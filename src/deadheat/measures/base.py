@@ -38,7 +38,8 @@ class Measure:
 
     def __matmul__(self: Self, cutoff: int) -> Self:
         """Set the cutoff: ``nDCG @ 10``."""
-        return self(cutoff=int(cutoff) if isinstance(cutoff, np.integer) else cutoff)
+        cutoff = int(cutoff) if isinstance(cutoff, np.integer) else cutoff
+        return self.__call__(cutoff=cutoff)
 
     def __call__(self: Self, **parameters: Any) -> Self:
         """Set parameters: ``MAP(divisor="min")``."""
@@ -68,7 +69,8 @@ class Measure:
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""
         room = self.depth(groups)[groups.query] - groups.above
-        return np.clip(room, 0, groups.size)
+        within: Ints = np.maximum(np.minimum(room, groups.size), 0)
+        return within
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""

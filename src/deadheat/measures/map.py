@@ -28,11 +28,11 @@ def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     a, b = np.maximum(c, 64).astype(np.longdouble), np.maximum(top, 64).astype(np.longdouble)
     x, y = 1 / a, 1 / b
 
-    def rest(v: NDArray[Any]) -> NDArray[Any]:
+    def rest(v: NDArray[Any]) -> Any:
         v2 = v * v
         return v / 2 - v2 * (1 / 12 - v2 * (1 / 120 - v2 / 252))
 
-    def rest2(v: NDArray[Any]) -> NDArray[Any]:
+    def rest2(v: NDArray[Any]) -> Any:
         v2 = v * v
         return -v2 / 2 + v * v2 * (1 / 6 - v2 * (1 / 30 - v2 / 42))
 

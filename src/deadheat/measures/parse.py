@@ -87,7 +87,7 @@ def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
         return {}
     try:
         call = ast.parse(f"f({arguments})", mode="eval").body
-        assert isinstance(call, ast.Call) and not call.args  # noqa: S101
+        assert isinstance(call, ast.Call) and not call.args
         found = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
     except (AssertionError, SyntaxError, ValueError):
         raise InputError(

@@ -32,7 +32,8 @@ class _RBP(CountingMeasure):
 
     def weight(self, rank: Ints) -> Floats:
         """Weight of a rank."""
-        return (1 - self.p) * self.p ** (rank - 1.0)
+        weight: Floats = (1 - self.p) * np.power(self.p, rank - 1.0)
+        return weight
 
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sums of the geometric series and of its squares."""

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -71,8 +72,8 @@ def _cells(
     header = ["run"] * several + ["query"] * per_query + ["measure"]
     header += [TITLES.get(column, column) for column in COLUMNS]
     rows = []
-    for result in results:
-        name = [result.name] * several
+    for result, short in zip(results, _names(results), strict=True):
+        name = [short] * several
         if per_query:
             for row in result.per_query.iter_rows(named=True):
                 values = [number(row[column], column) for column in COLUMNS]
@@ -84,10 +85,17 @@ def _cells(
     return header, rows
 
 
+def _names(results: Sequence[Result]) -> list[str]:
+    """Names of the runs, without their folders where that leaves them distinct."""
+    short = [Path(result.name).name for result in results]
+    return short if len(set(short)) == len(short) else [result.name for result in results]
+
+
 def _title(results: Sequence[Result]) -> str:
-    first = results[0]
-    queries = f"{len(first.query_ids):,} {'query' if len(first.query_ids) == 1 else 'queries'}"
-    return queries if len(results) > 1 else f"{first.name} · {queries}"
+    counts = sorted({len(result.query_ids) for result in results})
+    number = "–".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    queries = f"{number} {'query' if counts[-1] == 1 else 'queries'}"
+    return queries if len(results) > 1 else f"{_names(results)[0]} · {queries}"
 
 
 def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> Table:
@@ -97,12 +105,13 @@ def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -
     for name in header:
         words = name in ("run", "query", "measure")
         table.add_column(name, justify="left" if words else "right", no_wrap=not words)
-    previous = None
+    run = None
     for row in rows:
-        if header[0] == "run" and previous not in (None, row[0]):
+        same = header[0] == "run" and row[0] == run
+        if header[0] == "run" and not same and run is not None:
             table.add_section()
-        previous = row[0]
-        table.add_row(*(Text(cell) for cell in row))
+        run = row[0]
+        table.add_row(*(Text(cell) for cell in (["", *row[1:]] if same else row)))
     return table
 
 
@@ -113,7 +122,7 @@ def _plain(results: Sequence[Result], header: list[str], rows: list[list[str]]) 
     console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
     console.print(table)
     output = console.file
-    assert isinstance(output, io.StringIO)  # noqa: S101
+    assert isinstance(output, io.StringIO)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 

@@ -142,11 +142,11 @@ class TieCounter:
 
     def __add__(self, other: TieCounter) -> TieCounter:
         """Counts of the pieces that either counter has seen."""
-        mine = (self.n_queries, self.query, self.score, self.grade, self.position)
-        theirs = (other.n_queries, other.query, other.score, other.grade, other.position)
-        if not all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)):
+        mine = (self.query, self.score, self.grade, self.position)
+        theirs = (other.query, other.score, other.grade, other.position)
+        if self.n_queries != other.n_queries or not all(map(np.array_equal, mine, theirs)):
             raise InputError("only counters of the same documents of interest can be added")
-        total = TieCounter(*mine, unretrieved=self.unretrieved)
+        total = TieCounter(self.n_queries, *mine, unretrieved=self.unretrieved)
         for counts in ("above", "equal", "before", "retrieved"):
             setattr(total, counts, getattr(self, counts) + getattr(other, counts))
         return total

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties import _reference
 from deadheat.ties._reference import Counts
 
 try:
-    from deadheat.ties import _counting as _active
+    import deadheat.ties._counting as _active
 
     BACKEND = "compiled"
 except ImportError:  # no C compiler when deadheat was installed
-    _active = _reference
+    import deadheat.ties._reference as _active
+
     BACKEND = "numpy"
 
 

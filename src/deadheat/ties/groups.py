@@ -123,14 +123,17 @@ class TieGroups:
 
     def sum_groups(self, values: NDArray[Any]) -> Floats:
         """Add up a value per document for each group."""
-        return np.bincount(self.group, values, minlength=len(self.size))
+        return _sums(self.group, values, len(self.size))
 
     def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
         """Add up a value per group (or per entry of `query`) for each query."""
-        query = self.query if query is None else query
-        return np.bincount(query, values.astype(np.float64), minlength=self.n_queries)
+        return _sums(self.query if query is None else query, values, self.n_queries)
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
     return np.asarray(grade > 0 if rel is None else grade >= rel)
+
+
+def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:
+    return np.bincount(index, values.astype(np.float64), length).astype(np.float64, copy=False)

@@ -18,7 +18,8 @@ def exact_floats(scores: Any) -> NDArray[Any]:
 
     Types of 16 bits and fewer (float16, bfloat16, float8, int8 …) become float32 and longer
     integers float64, which hold each of their values; what float64 cannot hold (integers
-    beyond 2**53, long doubles) is replaced by its place among the distinct values. Torch tensors are taken without importing torch.
+    beyond 2**53, long doubles) is replaced by its place among the distinct values. Torch
+    tensors are taken without importing torch.
 
     >>> exact_floats(np.array([1, 255], np.uint8))
     array([  1., 255.], dtype=float32)
