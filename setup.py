@@ -1,17 +1,22 @@
-"""The one compiled part. Everything else is in pyproject.toml.
+"""The compiled parts. Everything else is in pyproject.toml.
 
-``optional`` lets the installation go on where there is no C compiler; the
-NumPy twin of the extension (``deadheat.ties._reference``) then takes its place.
+``optional`` lets the installation go on where there is no C compiler; the twins of the
+extensions in NumPy and Python (``ties/_reference.py``, ``formats/keys.py``) take their places.
 """
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-counting = Extension(
-    "deadheat.ties._counting",
-    ["src/deadheat/ties/_counting.pyx"],
-    extra_compile_args=["-O3"],
-    optional=True,
-)
+EXTENSIONS = ("ties._counting", "formats._keys")
 
-setup(ext_modules=cythonize([counting], language_level=3))
+extensions = [
+    Extension(
+        f"deadheat.{name}",
+        [f"src/deadheat/{name.replace('.', '/')}.pyx"],
+        extra_compile_args=["-O3"],
+        optional=True,
+    )
+    for name in EXTENSIONS
+]
+
+setup(ext_modules=cythonize(extensions, language_level=3))

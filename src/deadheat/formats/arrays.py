@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.formats.dicts import text_id
+from deadheat.formats.shapes import text_id
 from deadheat.ties.scores import exact_floats
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns
-from deadheat.formats.shapes import DictDocuments, Judgements, Run
+from deadheat.formats.shapes import DictDocuments, Judgements, Run, text_id
 from deadheat.ties.scores import exact_floats
 
 
@@ -23,7 +23,7 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
     query = pl.Series(list(lists), dtype=pl.String).gather(
         np.repeat(np.arange(len(lists)), lengths)
     )
-    doc = pl.Series(list(chain.from_iterable(lists.values())), dtype=pl.String)
+    doc = pl.Series([text_id(doc) for docs in lists.values() for doc in docs], dtype=pl.String)
     return judgements_from_columns(source, query, doc, _numbers(source, lists, "grade"))
 
 
@@ -35,7 +35,7 @@ def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
         raise InputError(f"{source}: there are no scored documents in it")
     lengths = [len(docs) for docs in lists.values()]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    documents = DictDocuments(list(lists.values()), offsets, scores)
+    documents = DictDocuments(source, list(lists), offsets, list(lists.values()))
     if np.max(scores) >= 2.0**53 or np.min(scores) <= -(2.0**53):
         # Beyond 2**53 float64 makes ties of integers that differ.
         raw = list(chain.from_iterable(docs.values() for docs in lists.values()))
@@ -44,41 +44,23 @@ def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
     return Run(source, list(lists), offsets, scores, documents)
 
 
-def text_id(value: Any) -> str:
-    """Give an id as text: numbers as they print, bytes as UTF-8."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise InputError(f"the id {value!r} is not UTF-8 text") from None
-    return str(value)
-
-
-def _lists(source: str, outer: Mapping[Any, Any], number: str) -> dict[str, dict[str, Any]]:
-    """Check the two levels of keys, and turn ids that are not text into text."""
-    lists: dict[str, dict[str, Any]] = {}
+def _lists(source: str, outer: Mapping[Any, Any], number: str) -> dict[str, dict[Any, Any]]:
+    """Check the two levels, and name the queries by text."""
+    lists: dict[str, dict[Any, Any]] = {}
     for query, docs in outer.items():
         if not isinstance(docs, Mapping):
             raise InputError(
                 f"{source}: expected {{query: {{document: {number}}}}}, but query {query!r} "
                 f"holds a {type(docs).__name__}"
             )
-        if not isinstance(docs, dict) or not all(isinstance(doc, str) for doc in docs):
-            named = {text_id(doc): value for doc, value in docs.items()}
-            if len(named) < len(docs):
-                raise InputError(
-                    f"{source}: two documents of query {query!r} have the same id once their "
-                    "ids are written as text"
-                )
-            docs = named
         name = query if type(query) is str else text_id(query)
         if name in lists:
             raise InputError(f"{source}: query {name!r} appears as a number and as text")
-        lists[name] = docs
+        lists[name] = docs if isinstance(docs, dict) else dict(docs)
     return lists
 
 
-def _numbers(source: str, lists: dict[str, dict[str, Any]], number: str) -> NDArray[np.float64]:
+def _numbers(source: str, lists: dict[str, dict[Any, Any]], number: str) -> NDArray[np.float64]:
     count = sum(map(len, lists.values()))
     values = chain.from_iterable(map(dict.values, lists.values()))
     try:

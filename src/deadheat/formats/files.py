@@ -74,7 +74,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
         except OSError as error:
             raise InputError(f"{source}: cannot be read ({error.strerror})") from None
     data = _decompress(source, data)
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(f"{source}: the file is empty")
     return source, data, _kind(source, data)
 

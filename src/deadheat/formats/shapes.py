@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.formats.keys import places_of
 
 Ints = NDArray[np.int64]
 
@@ -110,42 +111,48 @@ class ColumnDocuments:
 class DictDocuments:
     """Documents that are the keys of a dictionary per query."""
 
-    lists: Sequence[Mapping[str, Any]]
+    source: str
+    query_ids: Sequence[str]
     offsets: Ints
-    scores: NDArray[Any]
+    lists: Sequence[dict[Any, Any]]
 
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
         query = np.searchsorted(self.offsets, rows, "right") - 1
         keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
         place = rows - self.offsets[query]
-        ids = [keys[q][i] for q, i in zip(query.tolist(), place.tolist(), strict=True)]
+        ids = [text_id(keys[q][i]) for q, i in zip(query.tolist(), place.tolist(), strict=True)]
         return pl.Series(ids, dtype=pl.String)
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        out = np.full(len(queries), -1, np.int64)
         first = np.flatnonzero(np.diff(queries, prepend=-1))
         last = np.append(first, len(queries))[1:]
         ids = doc_ids.to_list()
-        for a, b in zip(first.tolist(), last.tolist(), strict=True):
-            q = queries[a]
-            found = [i for i in range(a, b) if ids[i] in self.lists[q]]
-            if found:
-                out[found] = self.offsets[q] + self._places(int(q), [ids[i] for i in found])
-        return out
+        places: list[int] = []
+        for q, a, b in zip(queries[first].tolist(), first.tolist(), last.tolist(), strict=True):
+            wanted = dict(zip(ids[a:b], range(b - a), strict=True))
+            places += places_of(self.lists[q], wanted) or places_of(self._as_text(q), wanted)
+        place = np.array(places, np.int64)
+        return np.where(place >= 0, place + self.offsets[queries], -1)
 
-    def _places(self, q: int, ids: list[str]) -> list[int]:
-        """Places of ids in the list of query `q`."""
-        keys = list(self.lists[q])
-        if len(ids) > 16:
-            places = dict(zip(keys, range(len(keys)), strict=True))
-            return [places[id_] for id_ in ids]
-        # For a few ids it is faster to look only where the score is theirs.
-        scores = self.scores[self.offsets[q] : self.offsets[q + 1]]
-        out = []
-        for id_ in ids:
-            same = np.flatnonzero(scores == self.lists[q][id_])
-            place = next((i for i in same.tolist() if keys[i] == id_), None)
-            out.append(keys.index(id_) if place is None else place)
-        return out
+    def _as_text(self, q: int) -> dict[str, Any]:
+        """List of query `q` with ids that are not text written as text."""
+        docs = self.lists[q]
+        named = {text_id(key): value for key, value in docs.items()}
+        if len(named) < len(docs):
+            raise InputError(
+                f"{self.source}: two documents of query {self.query_ids[q]!r} have the same id "
+                "once their ids are written as text"
+            )
+        return named
+
+
+def text_id(value: Any) -> str:
+    """Give an id as text: numbers as they print, bytes as UTF-8."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"the id {value!r} is not UTF-8 text") from None
+    return str(value)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.dicts import text_id
-from deadheat.formats.shapes import Judgements, Run
+from deadheat.formats.shapes import Judgements, Run, text_id
 
 QUERY = ("query_id", "query", "qid", "q_id", "topic", "topic_id")
 DOC = ("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid", "passage_id")
