@@ -87,8 +87,9 @@ def _before(
     tied = np.flatnonzero(counter.equal > 1)
     if not len(tied):
         return before
-    same = (np.diff(counter.query[tied]) == 0) & (np.diff(counter.score[tied]) == 0)
-    leaders = tied[np.concatenate(([True], ~same))]
+    query, score = counter.query[tied], counter.score[tied]
+    new = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+    leaders = tied[np.concatenate(([True], new))]
     members = [
         bounds[0][q] + np.flatnonzero(scores[bounds[0][q] : bounds[1][q]] == score)
         for q, score in zip(counter.query[leaders], counter.score[leaders], strict=True)
