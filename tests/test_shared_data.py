@@ -1,0 +1,97 @@
+"""Real runs, judgements and logits; skipped where they are not beside the project."""
+
+from __future__ import annotations
+
+import gzip
+
+import polars as pl
+import pytest
+
+import deadheat as dh
+
+
+def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
+    """Every number of trec_eval's own golden file that deadheat has a measure for."""
+    names = {
+        "map": "MAP",
+        "Rprec": "Rprec",
+        "recip_rank": "MRR",
+        "num_rel_ret": "Hits",
+        "ndcg": "nDCG",
+        "set_P": "Precision",
+        "set_recall": "Recall",
+        "rbp": "RBP(p=0.9)",
+    }
+    for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000):
+        names |= {f"{m}_{k}": f"{m}_{k}" for m in ("P", "recall", "ndcg_cut", "map_cut")}
+    names |= {f"success_{k}": f"success_{k}" for k in (1, 5, 10)}
+    folder = shared / "trec_eval"
+    result = dh.evaluate(
+        folder / "qrels.test.gz",
+        folder / "results.test.gz",
+        list(names.values()),
+        tie_break="id_desc",
+        queries="intersection",
+    )
+    rows = {(r["query_id"], r["measure"]): r["oblivious"] for r in result.per_query.to_dicts()}
+    compared = 0
+    with gzip.open(folder / "out.test.aq.gz", "rt") as golden:
+        for line in golden:
+            name, query, value = line.split()
+            if name not in names:
+                continue
+            measure = names[name]
+            if query == "all":
+                if name != "num_rel_ret":  # trec_eval adds this one up
+                    assert result[measure].oblivious == pytest.approx(float(value), abs=6e-5), name
+            else:
+                key = (query, repr(dh.parse_measure(measure)))
+                assert rows[key] == pytest.approx(float(value), abs=6e-5), name
+            compared += 1
+    assert compared > 150
+
+
+def test_comment_files_of_trec_eval_are_read(shared):
+    """Ids with # in them are ids, not comments."""
+    folder = shared / "trec_eval"
+    with pytest.warns(dh.DeadheatWarning):
+        result = dh.evaluate(folder / "qrels.comment.test.gz", folder / "results.comment.test.gz")
+    assert len(result.query_ids) == 30
+    assert result["nDCG@10"].expected > 0.3
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize(
+    ("qrels", "run", "worst", "best"),
+    [
+        ("round4", "round4-ILPS_UvA_big_diverse", 0.003, 0.400),
+        ("round3", "round3-Emory_IRLab_rnd3_r1", 0.561, 0.643),
+    ],
+)
+def test_official_submissions_to_trec_covid_could_have_scored_anything(
+    shared, qrels, run, worst, best
+):
+    folder = shared / "trec-covid"
+    result = dh.evaluate(folder / f"{qrels}.qrels.gz", folder / f"{run}.run.gz", ["nDCG@10"])
+    assert result["nDCG@10"].worst == pytest.approx(worst, abs=6e-4)
+    assert result["nDCG@10"].best == pytest.approx(best, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "column", "expected", "width", "bias"),
+    [
+        ("float32", "logit", 79.84, 0.0, 0.0),
+        ("bfloat16", "logit", 79.81, 0.15, -0.04),
+        ("bfloat16", "head_logit", 79.89, 0.0, 0.0),
+    ],
+)
+def test_recorded_logits_of_a_cross_encoder(shared, dtype, column, expected, width, bias):
+    """A sigmoid in FP32 keeps the order of logits: the regimes hps and head, from logits."""
+    frame = pl.read_parquet(shared / "recorded" / "cross-encoder-wikiqa.parquet")
+    frame = frame.filter(model_dtype=dtype)
+    run = frame.select("query_id", "doc_id", score=pl.col(column))
+    summary = dh.evaluate(frame.select("query_id", "doc_id", "relevance"), run, ["nDCG@10"])
+    ndcg = summary["nDCG@10"]
+    assert 100 * ndcg.expected == pytest.approx(expected, abs=0.006)
+    assert 100 * ndcg.range == pytest.approx(width, abs=0.006)
+    assert 100 * ndcg.bias == pytest.approx(bias, abs=0.006)
