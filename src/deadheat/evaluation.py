@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -184,8 +185,7 @@ def evaluate_arrays(
     if not len(absent):  # the lists hold all there is, so nothing was cut from them
         groups = replace(groups, end_above=None, end_size=None)
     provenance = _provenance({"run": "arrays"}, "input", tie_tolerance, queries, nan)
-    counted_names = [name for name, used in zip(names, counted, strict=True) if used]
-    return _result(counted_names, groups, wanted, provenance, remarks)
+    return _result(list(compress(names, counted)), groups, wanted, provenance, remarks)
 
 
 _RULE_WORDS = {

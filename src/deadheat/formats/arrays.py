@@ -40,7 +40,7 @@ def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], ND
 def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
     """Names of `n` queries: as given, or their numbers."""
     if query_ids is None:
-        return [str(q) for q in range(n)]
+        return list(map(str, range(n)))
     names = [text_id(q) for q in query_ids]
     if len(names) != n:
         raise InputError(f"{len(names)} query_ids were given for {n} queries")

@@ -42,7 +42,7 @@ class Lists:
             self.position,
             unretrieved=self.unretrieved,
         )
-        counter.update(scores, bounds=self.bounds)
+        counter.count(scores, self.bounds, np.int64(0))
         return counter
 
 

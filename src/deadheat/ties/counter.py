@@ -75,7 +75,9 @@ class TieCounter:
             raise InputError(f"a query index is not between 0 and {n_queries - 1}")
         if np.isnan(score).any():
             raise InputError("the score of a document of interest is NaN")
-        order = np.lexsort((place, -score, query))
+        step = np.diff(query)
+        in_order = bool(np.all((step > 0) | ((step == 0) & (np.diff(place) > 0))))
+        order = np.lexsort((-score, query) if in_order else (place, -score, query))
         self.n_queries = n_queries
         self.query: Ints = query[order]
         self.score = score[order]
@@ -111,6 +113,8 @@ class TieCounter:
             ``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``.
         """
         scores = exact_floats(scores)
+        if scores.size and np.isnan(np.min(scores)):
+            raise InputError("a score is NaN: a NaN has no place in a ranking")
         if bounds is None:
             if scores.ndim != 2 or len(scores) != self.n_queries:
                 raise InputError(
@@ -118,16 +122,16 @@ class TieCounter:
                     f"not {list(scores.shape)}"
                 )
             starts = np.arange(self.n_queries, dtype=np.int64) * scores.shape[1]
-            stops = starts + scores.shape[1]
-            scores = scores.reshape(-1)
-        else:
-            starts, stops = bounds
-        if scores.size and np.isnan(np.min(scores)):
-            raise InputError("a score is NaN: a NaN has no place in a ranking")
-        rows = self.position + (starts - np.asarray(start, np.int64))[self.query]
+            bounds = (starts, starts + scores.shape[1])
+        self.count(scores.reshape(-1), bounds, np.asarray(start, np.int64))
+
+    def count(self, scores: NDArray[Any], bounds: Bounds, start: Ints) -> None:
+        """Count a piece as `update` does, from floats known to hold no NaN."""
+        starts, stops = bounds
         values = self.score
         if scores.dtype != values.dtype:
             scores, values = scores.astype(np.float64), values.astype(np.float64)
+        rows = self.position + (starts - start)[self.query]
         above, equal, before = count(
             np.ascontiguousarray(scores), starts, stops, self.offsets, values, rows
         )
@@ -197,5 +201,7 @@ class TieCounter:
         query = np.concatenate((self.query, self.unretrieved[0]))
         grade = np.concatenate((self.grade, self.unretrieved[1]))
         query, grade = query[grade > 0], grade[grade > 0]
-        order = np.lexsort((-grade, query))
-        return query[order], grade[order]
+        if (np.diff(query) < 0).any() or (np.diff(grade) != 0).any():
+            order = np.lexsort((-grade, query))
+            query, grade = query[order], grade[order]
+        return query, grade

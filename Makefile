@@ -1,0 +1,42 @@
+# make demo: set up and show what deadheat does.   make test: set up and run the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip is told to be quiet about everything but errors.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/core
+	@$(BIN)/deadheat demo
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/bench.py
+
+# torch is pinned: other versions may pull gigabytes of GPU libraries.
+$(VENV)/dev: $(VENV)/core
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/bench: $(VENV)/core
+	$(PIP) -e '.[bench]'
+	@touch $@
+
+$(VENV)/core: $(SOURCES)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
+	$(PIP) -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build src/*.egg-info src/deadheat/*/_*.c src/deadheat/*/_*.so

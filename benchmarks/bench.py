@@ -1,0 +1,294 @@
+"""Speed of deadheat beside the tools people use, as ratios measured in one run.
+
+deadheat gives every view of a measure (expected, tie std, best, worst, oblivious); each of
+the others gives its one value. The data is synthetic and MS-MARCO-shaped: scores rounded to
+BF16, three relevant documents per query.
+
+    python benchmarks/bench.py            # everything, as in the documentation
+    python benchmarks/bench.py --queries 500
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import multiprocessing
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+import deadheat as dh
+
+MEASURES = ["nDCG@10", "MRR@10", "MAP@100", "Recall@100"]
+RELEVANT = 3
+
+
+def seconds(call: Callable[[], Any], repeat: int = 3) -> float:
+    """Shortest of several runs."""
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def together(calls: dict[str, Callable[[], Any]], repeat: int) -> dict[str, float]:
+    """Shortest time of each call, taken in turns so that all meet the same machine."""
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(repeat):
+        for name, call in calls.items():
+            best[name] = min(best[name], seconds(call, 1))
+    return best
+
+
+def arrays(queries: int, documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(queries, documents)).astype(np.float32)
+    scores = scores.astype(ml_dtypes.bfloat16).astype(np.float32)
+    relevance = np.zeros((queries, documents), np.int8)
+    columns = rng.random((queries, documents)).argpartition(RELEVANT, axis=1)[:, :RELEVANT]
+    np.put_along_axis(relevance, columns, 1, axis=1)
+    return scores, relevance
+
+
+def ids(queries: int, documents: int) -> tuple[list[str], np.ndarray]:
+    """Ids as in MS MARCO: numbers of seven digits."""
+    rng = np.random.default_rng(1)
+    step = 8_841_823 // documents
+    docs = np.arange(documents) * step + rng.integers(0, step, (queries, documents))
+    return [str(1_000_000 + q) for q in range(queries)], docs
+
+
+def dicts(scores: np.ndarray, relevance: np.ndarray) -> tuple[dict, dict]:
+    names, docs = ids(*scores.shape)
+    run, qrels = {}, {}
+    for q, name in enumerate(names):
+        keys = [str(d) for d in docs[q].tolist()]
+        run[name] = dict(zip(keys, scores[q].tolist(), strict=True))
+        qrels[name] = {keys[i]: 1 for i in np.flatnonzero(relevance[q])}
+    return qrels, run
+
+
+def write_trec(qrels: dict, run: dict, folder: Path) -> tuple[Path, Path]:
+    with (folder / "run.txt").open("w") as file:
+        for query, docs in run.items():
+            ranked = sorted(docs.items(), key=lambda x: -x[1])
+            file.write(
+                "".join(f"{query} Q0 {d} {r} {s!r} bench\n" for r, (d, s) in enumerate(ranked, 1))
+            )
+    with (folder / "qrels.txt").open("w") as file:
+        file.write(
+            "".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items())
+        )
+    return folder / "qrels.txt", folder / "run.txt"
+
+
+def peak_memory(function: Callable[..., Any], *arguments: Any) -> float:
+    """Peak memory in GB of one call in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_measured, (function, arguments))
+
+
+def _measured(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    function(*arguments)
+    # Not ru_maxrss, which a child process inherits from its parent.
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6
+
+
+def evaluate_files(qrels: Path, run: Path) -> None:
+    dh.evaluate(qrels, run, MEASURES)
+
+
+def optional(name: str) -> Any:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+class Report:
+    """Rows of one table, and whether every bar was reached."""
+
+    def __init__(self) -> None:
+        self.table = Table("input", "what", "seconds", "ratio", "bar", title_justify="left")
+        self.missed: list[str] = []
+
+    def own(self, input_: str, value: float) -> None:
+        self.table.add_section()
+        self.table.add_row(input_, "[bold]deadheat, every view[/]", f"{value:.4f}", "", "")
+
+    def at_most(self, what: str, ours: float, yardstick: float, bar: float) -> None:
+        self._row(what, yardstick, f"deadheat takes {ours / yardstick:.1f} ×", f"≤ {bar:g} ×")
+        if ours / yardstick > bar:
+            self.missed.append(f"{what}: {ours / yardstick:.1f} × instead of ≤ {bar:g} ×")
+
+    def faster(self, what: str, ours: float, theirs: float, bar: float | None = None) -> None:
+        text = "" if bar is None else f"≥ {bar:g} ×"
+        self._row(what, theirs, f"deadheat is {theirs / ours:.1f} × faster", text)
+        if bar is not None and theirs / ours < bar:
+            self.missed.append(f"{what}: {theirs / ours:.1f} × faster instead of {bar:g} ×")
+
+    def _row(self, what: str, value: float, ratio: str, bar: str) -> None:
+        self.table.add_row("", what, f"{value:.4f}", ratio, bar)
+
+
+def bench_arrays(report: Report, scores: np.ndarray, relevance: np.ndarray) -> None:
+    queries, documents = scores.shape
+    times = together(
+        {
+            "deadheat": lambda: dh.evaluate_arrays(scores, relevance, MEASURES),
+            "sum": scores.sum,
+        },
+        10,
+    )
+    ours = times["deadheat"]
+    report.own(f"arrays {queries:,} × {documents:,}", ours)
+    report.at_most("scores.sum()", ours, times["sum"], 20)
+    if ranx := optional("ranx"):
+        qrels, run = dicts(scores, relevance)
+        ranx_qrels, ranx_run = ranx.Qrels(qrels), ranx.Run(run)
+        names = ["ndcg@10", "mrr@10", "map@100", "recall@100"]
+        ranx.evaluate(ranx_qrels, ranx_run, names)
+        warm = seconds(lambda: ranx.evaluate(ranx_qrels, ranx_run, names))
+        report.faster("ranx, objects built, warm", ours, warm, 50)
+    if sklearn := optional("sklearn.metrics"):
+        part = slice(0, max(1, queries // 10))
+        theirs = seconds(lambda: sklearn.ndcg_score(relevance[part], scores[part], k=10), 1)
+        report.faster("scikit-learn, nDCG@10 alone (from a tenth)", ours, 10 * theirs)
+    if trm := optional("trm"):
+        part = slice(0, max(1, queries // 35))
+        rows = scores[part].tolist(), relevance[part].astype(bool).tolist()
+        names = ["ndcg", "mrr", "map", "recall"]
+        theirs = seconds(lambda: trm.evaluate(*rows, metrics=names, k_list=[10]), 1)
+        report.faster("trm, no std (from a 35th)", ours, theirs * queries / len(rows[0]))
+
+
+def bench_dicts(report: Report, qrels: dict, run: dict) -> None:
+    times = together(
+        {
+            "deadheat": lambda: dh.evaluate(qrels, run, MEASURES),
+            "fromiter": lambda: [np.fromiter(d.values(), float, len(d)) for d in run.values()],
+        },
+        5,
+    )
+    ours = times["deadheat"]
+    report.own("dict of dicts", ours)
+    report.at_most("np.fromiter(d.values()) for all queries", ours, times["fromiter"], 3)
+    if pytrec_eval := optional("pytrec_eval"):
+        names = {"ndcg_cut.10", "recip_rank", "map_cut.100", "recall.100"}
+        theirs = seconds(lambda: pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run), 2)
+        report.faster("pytrec_eval", ours, theirs, 5)
+    if ranx := optional("ranx"):
+        report.faster(
+            "ranx, building its objects",
+            ours,
+            seconds(lambda: (ranx.Qrels(qrels), ranx.Run(run)), 1),
+        )
+
+
+def bench_files(report: Report, qrels: Path, run: Path) -> None:
+    times = together(
+        {
+            "deadheat": lambda: evaluate_files(qrels, run),
+            "polars": lambda: pl.read_csv(run, separator=" ", has_header=False),
+        },
+        3,
+    )
+    ours = times["deadheat"]
+    report.own(f"TREC files, {run.stat().st_size / 1e6:.0f} MB", ours)
+    report.at_most("polars reading the run", ours, times["polars"], 2.5)
+    if ir_measures := optional("ir_measures"):
+        wanted = [ir_measures.parse_measure(m) for m in ("nDCG@10", "RR@10", "AP@100", "R@100")]
+
+        def theirs() -> None:
+            ir_measures.calc_aggregate(
+                wanted, ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
+            )
+
+        report.faster("ir_measures", ours, seconds(theirs, 1), 10)
+
+
+def bench_one_tie(report: Report) -> None:
+    rng = np.random.default_rng(2)
+    scores = np.full((1, 1_000_000), 0.25)
+    relevance = np.zeros(scores.shape, np.int8)
+    relevance[0, rng.choice(scores.shape[1], 1_000, replace=False)] = 1
+    measures = [m for m in dh.measures.MEASURES if m.name not in ("ERR", "Judged")]
+    times = together(
+        {
+            "deadheat": lambda: dh.evaluate_arrays(scores, relevance, measures),
+            "sort": lambda: np.sort(scores[0]),
+        },
+        20,
+    )
+    ours = times["deadheat"]
+    report.own(f"1,000,000 tied, 1,000 relevant, {len(measures)} measures", ours)
+    report.at_most("np.sort of the list", ours, times["sort"], 5)
+
+
+def bench_growth(console: Console) -> None:
+    table = Table("queries", "documents each", "seconds", "ns per document", title_justify="left")
+    table.title = "growth"
+    for queries, documents in (
+        (100, 100),
+        (100, 1_000),
+        (100, 10_000),
+        (100, 100_000),
+        (1_000, 1_000),
+        (10_000, 1_000),
+        (100_000, 100),
+    ):
+        scores, relevance = arrays(queries, documents)
+        took = seconds(lambda s=scores, r=relevance: dh.evaluate_arrays(s, r, MEASURES))
+        per_document = 1e9 * took / (queries * documents)
+        table.add_row(f"{queries:,}", f"{documents:,}", f"{took:.4f}", f"{per_document:.2f}")
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=6_980)
+    parser.add_argument("--documents", type=int, default=1_000)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    console = Console(width=120)
+    report = Report()
+    scores, relevance = arrays(options.queries, options.documents)
+    bench_arrays(report, scores, relevance)
+    qrels, run = dicts(scores, relevance)
+    bench_dicts(report, qrels, run)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_trec(qrels, run, Path(folder))
+        del qrels, run
+        bench_files(report, *paths)
+        memory = peak_memory(evaluate_files, *paths)
+    bench_one_tie(report)
+    console.print(report.table)
+    rows = options.queries * options.documents
+    console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")
+    if memory > 1.5:
+        report.missed.append(f"memory: {memory:.2f} GB instead of 1.5 GB")
+    bench_growth(console)
+    for miss in report.missed:
+        console.print(f"[red]missed:[/] {miss}")
+    if not report.missed:
+        console.print("every bar reached")
+
+
+if __name__ == "__main__":
+    main()
