@@ -1,0 +1,24 @@
+"""Scores from logits or embeddings, in a named precision: native, hps or head."""
+
+from deadheat.scoring.dtypes import FORMATS, Format, parse_format
+from deadheat.scoring.functions import hamming, head_logits, product, sigmoid, softmax
+from deadheat.scoring.regimes import REGIMES, Regime, parse_regime, resolve_backend, score
+from deadheat.scoring.wrap import high_precision, low_precision
+
+__all__ = [
+    "FORMATS",
+    "REGIMES",
+    "Format",
+    "Regime",
+    "hamming",
+    "head_logits",
+    "high_precision",
+    "low_precision",
+    "parse_format",
+    "parse_regime",
+    "product",
+    "resolve_backend",
+    "score",
+    "sigmoid",
+    "softmax",
+]

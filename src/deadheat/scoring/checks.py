@@ -1,0 +1,77 @@
+"""What both backends refuse, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deadheat.errors import InputError
+from deadheat.scoring.dtypes import Format
+
+Shape = Sequence[int]
+
+
+def check_pairs(shape: Shape) -> None:
+    """Require (no, yes) on the last axis."""
+    if len(shape) == 0 or shape[-1] != 2:
+        raise InputError(
+            f"softmax needs logits with a last axis (no, yes) of 2, not shape {tuple(shape)}"
+        )
+
+
+def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
+    """Require matrices of one width, and a product that their format has."""
+    if kind not in ("dot", "cosine", "hamming"):
+        raise InputError(f"unknown product {kind!r}; choose dot, cosine or hamming")
+    if (kind == "hamming") != (format.name == "binary"):
+        raise InputError(f"no {kind} product of {format.name}: binary has hamming, others do not")
+    if format.name == "int8" and kind == "cosine":
+        raise InputError("the cosine of int8 embeddings is no integer: score in fp32")
+    if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
+        raise InputError(
+            f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"
+        )
+
+
+def check_head(hidden: Shape, weight: Shape, bias: Shape | None) -> None:
+    """Require the shapes of a linear layer."""
+    fits = len(hidden) == len(weight) == 2 and hidden[1] == weight[1]
+    if not fits or (bias is not None and tuple(bias) != tuple(weight[:1])):
+        raise InputError(
+            "a head needs hidden [N×H], weight [C×H] and bias [C], "
+            f"not {tuple(hidden)}, {tuple(weight)}, {None if bias is None else tuple(bias)}"
+        )
+
+
+def check_bits(queries: object, documents: object) -> None:
+    """Require bits stored alike; packed into int8 they are those of uint8 less 128."""
+    if str(queries) != str(documents):
+        raise InputError(f"binary embeddings of one dtype compare, not {queries} with {documents}")
+
+
+def check_range(name: str, largest: float, format: Format) -> None:
+    """Refuse what would overflow or saturate on its way into a format."""
+    if largest > format.largest:
+        raise InputError(
+            f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "
+            "score in bf16 or fp32"
+        )
+
+
+def check_norms(name: str, smallest: float, largest: float, format: Format) -> None:
+    """Refuse a vector too short or too long to have a direction in a format."""
+    if smallest < format.smallest:
+        raise InputError(f"{name} hold a vector of length {smallest:g}, which has no cosine")
+    check_range(f"{name}: a length", largest, format)
+
+
+def not_finite(name: str, index: list[int], value: float) -> InputError:
+    """Say which input is NaN or infinite."""
+    return InputError(
+        f"{name}{index} is {value}: scores need finite values (an FP16 model overflows beyond "
+        "65504; run it in bf16 or fp32)"
+    )
+
+
+def not_eight_bit(name: str, dtype: object) -> InputError:
+    """Say what integer products take."""
+    return InputError(f"{name} must be int8 or uint8, not {dtype}: quantise them first")

@@ -1,0 +1,161 @@
+"""The number formats scores are computed in, by name, in one place."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from deadheat.errors import InputError, MissingPackageError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A number format: how it is called here, in NumPy and in torch."""
+
+    name: str
+    dtype: np.dtype[Any]
+    torch_name: str
+    mantissa: int | None
+    """Stored fraction bits; None for formats that are not floating point."""
+    about: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the format is floating point."""
+        return self.mantissa is not None
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value."""
+        finfo: Any = ml_dtypes.finfo
+        return float(finfo(self.dtype).max)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive value held in full precision."""
+        finfo: Any = ml_dtypes.finfo
+        return float(finfo(self.dtype).smallest_normal)
+
+    @property
+    def torch(self) -> Any:
+        """The ``torch.dtype``; imports torch."""
+        return getattr(import_torch(f"the torch dtype of {self.name}"), self.torch_name)
+
+    def round(self, values: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Round to the nearest value of the format, given back in float32, which holds it exactly.
+
+        >>> parse_format("bf16").round([0.9988305, 0.34864515])
+        array([1.        , 0.34960938], dtype=float32)
+        """
+        values = np.asarray(values, np.float32)
+        return values if self.name == "fp32" else values.astype(self.dtype).astype(np.float32)
+
+
+FORMATS: dict[str, Format] = {
+    format.name: format
+    for format in (
+        Format(
+            "fp32", np.dtype(np.float32), "float32", 23, "IEEE single precision", ("f32", "float")
+        ),
+        Format(
+            "bf16",
+            np.dtype(ml_dtypes.bfloat16),
+            "bfloat16",
+            7,
+            "the range of FP32, 8 significant bits",
+        ),
+        Format(
+            "fp16",
+            np.dtype(np.float16),
+            "float16",
+            10,
+            "IEEE half precision, up to 65504",
+            ("f16", "half"),
+        ),
+        Format(
+            "fp8_e4m3",
+            np.dtype(ml_dtypes.float8_e4m3fn),
+            "float8_e4m3fn",
+            3,
+            "8-bit float for weights and activations, up to 448, no infinities",
+            ("fp8", "float8_e4m3", "e4m3"),
+        ),
+        Format(
+            "fp8_e5m2",
+            np.dtype(ml_dtypes.float8_e5m2),
+            "float8_e5m2",
+            2,
+            "8-bit float with the range of FP16",
+            ("e5m2",),
+        ),
+        Format("int8", np.dtype(np.int8), "int8", None, "8-bit integers; products are exact"),
+        Format(
+            "binary",
+            np.dtype(np.bool_),
+            "bool",
+            None,
+            "one bit a dimension; compared by Hamming distance",
+        ),
+    )
+}
+"""Every format by its name, finest first."""
+
+_NAMES = {
+    alias: format
+    for format in FORMATS.values()
+    for alias in (format.name, format.torch_name, format.dtype.name, *format.aliases)
+}
+
+
+def parse_format(name: object) -> Format:
+    """Find a format by its name, an alias, or a NumPy or torch dtype.
+
+    Parameters
+    ----------
+    name
+        ``"bf16"``, ``"bfloat16"``, ``"torch.bfloat16"``, ``torch.bfloat16``, ``np.float16``, …
+
+    Examples
+    --------
+    >>> parse_format("torch.bfloat16").name
+    'bf16'
+    >>> parse_format(np.float16).mantissa
+    10
+    >>> parse_format("bf61")
+    Traceback (most recent call last):
+    deadheat.errors.InputError: unknown number format 'bf61'; did you mean 'bf16'?
+    """
+    if isinstance(name, Format):
+        return name
+    if isinstance(name, type) and issubclass(name, np.generic):
+        name = np.dtype(name)
+    key = str(name).strip().lower().removeprefix("torch.").replace("-", "_")
+    if key in _NAMES:
+        return _NAMES[key]
+    near = difflib.get_close_matches(key, _NAMES, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known formats: {', '.join(FORMATS)}"
+    raise InputError(f"unknown number format {str(name)!r}; {hint}")
+
+
+def parse_float_format(name: object) -> Format:
+    """Find a floating-point format; integers and bits have products only."""
+    format = parse_format(name)
+    if not format.is_float:
+        floats = ", ".join(f.name for f in FORMATS.values() if f.is_float)
+        raise InputError(f"{format.name} has no sigmoid or softmax; choose one of {floats}")
+    return format
+
+
+def import_torch(purpose: str) -> Any:
+    """Import torch, or say which extra brings it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingPackageError("torch", "models", purpose) from error
+    return torch

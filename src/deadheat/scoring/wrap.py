@@ -1,0 +1,221 @@
+"""Make a sentence-transformers model score in high, or deliberately low, precision.
+
+A view is an object of the model's own class that shares its weights and tokenizer, but not its
+last step. The model itself changes only inside a ``with`` block, which puts it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from deadheat.errors import InputError
+from deadheat.scoring.dtypes import Format, import_torch, parse_float_format, parse_format
+from deadheat.scoring.regimes import REGIMES, parse_regime
+from deadheat.scoring.surgery import clone, is_a, with_cast_logits, with_fp32_head
+from deadheat.scoring.torch_functions import cast, operands, product
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def high_precision(model: Any, regime: str = "hps") -> Any:
+    """Give a view of a model that scores in FP32.
+
+    Parameters
+    ----------
+    model
+        A sentence-transformers ``CrossEncoder`` (any activation; also a causal yes/no reranker) or
+        ``SentenceTransformer``, version 5 or 6. For a plain transformers model, pass its logits to
+        ``sigmoid`` or ``softmax`` of `deadheat.scoring.torch_functions` instead.
+    regime
+        ``"hps"``: logits or embeddings are cast to FP32 as they leave the model, before a
+        difference yes − no, an activation or a similarity is taken. ``"head"``, for a
+        CrossEncoder: its last linear layer runs in FP32 too, from the model-dtype hidden state; of
+        a causal model only the rows of no and yes are computed.
+
+    Returns
+    -------
+    object
+        A view, to use in place of the model, which stays as it is. As a context manager it makes
+        the model itself score this way too, for as long as the block runs.
+
+    Examples
+    --------
+    ::
+
+        model = high_precision(CrossEncoder(name, model_kwargs={"dtype": "bfloat16"}))
+        model.predict(pairs)
+
+        with high_precision(model):  # where something else already holds the model
+            evaluator(model)
+    """
+    regime = parse_regime(regime)
+    if regime == "native":
+        raise InputError("native scoring is not high precision: use low_precision(model)")
+    return _view(model, _Setting(regime, parse_format("fp32")))
+
+
+def low_precision(model: Any, dtype: object = None) -> Any:
+    """Give a view of a model that scores in low precision, where its library would cast up.
+
+    The difference yes − no of a causal reranker, the activation and softmax of a CrossEncoder, the
+    dot product or cosine of a SentenceTransformer run in `dtype`.
+
+    Parameters
+    ----------
+    model
+        As for `high_precision`.
+    dtype
+        A floating-point format; None is the model's own: the regime ``"native"``.
+
+    Returns
+    -------
+    object
+        A view and context manager, as `high_precision` gives.
+    """
+    if dtype is None and hasattr(model, "parameters"):
+        dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
+    return _view(model, _Setting("native", parse_float_format(dtype or "fp32")))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    regime: str
+    format: Format
+
+
+class _View:
+    """What every view adds to the class of its model."""
+
+    _deadheat: tuple[Any, _Setting]
+
+    @property
+    def scoring(self) -> str:
+        """The scoring dtype and the regime in words."""
+        setting = self._deadheat[1]
+        return f"{setting.format.name}, {setting.regime}: {REGIMES[setting.regime]}"
+
+    def __enter__(self) -> Any:
+        model = self._deadheat[0]
+        _check_outside(model)
+        self._before = type(model), vars(model)["_modules"]
+        model.__class__ = type(self)
+        vars(model).update(_modules=vars(self)["_modules"], _deadheat=self._deadheat)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        model = self._deadheat[0]
+        model.__class__, vars(model)["_modules"] = self._before
+        del vars(model)["_deadheat"]
+
+    def __reduce__(self) -> Any:  # a worker process receives the model and builds its own view
+        return _view, self._deadheat
+
+
+class _CrossEncoderView(_View):
+    activation_fn: Any
+
+    def predict(
+        self, *args: Any, activation_fn: Any = None, apply_softmax: Any = False, **options: Any
+    ) -> Any:
+        """Score pairs as the model does, activation and softmax in the scoring dtype."""
+        upstream: Any = super()
+        own, format = self.activation_fn, self._deadheat[1].format
+        step = import_torch("a precision view").nn.Identity()  # before 5.4 it must be a module
+        step.forward = partial(_activate, activation_fn or own, bool(apply_softmax), format)
+        try:
+            return upstream.predict(*args, activation_fn=step, **options)
+        finally:
+            self.activation_fn = own  # before 5.4 the argument would stay
+
+
+class _SentenceTransformerView(_View):
+    similarity_fn_name: Any
+
+    def forward(self, *args: Any, **options: Any) -> Any:
+        """Encode as the model does; in high precision all that follows, norms too, is in FP32."""
+        upstream: Any = super()
+        features = upstream.forward(*args, **options)
+        embedding = features.get("sentence_embedding")
+        if self._deadheat[1].regime == "hps" and embedding is not None:
+            features["sentence_embedding"] = embedding.float()
+        return features
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+        """Score each of the first embeddings with each of the second."""
+        a, b, setting = _tensor(embeddings1), _tensor(embeddings2), self._deadheat[1]
+        if setting.regime == "hps":
+            upstream: Any = super()
+            scores: Tensor = upstream.similarity(a.float(), b.float())
+            return scores
+        self._check_product()
+        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
+        return product(q, d, setting.format, self.similarity_fn_name)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+        """Score each of the first embeddings with the second one in its place."""
+        a, b, setting = _tensor(embeddings1), _tensor(embeddings2), self._deadheat[1]
+        if setting.regime == "hps":
+            upstream: Any = super()
+            scores: Tensor = upstream.similarity_pairwise(a.float(), b.float())
+            return scores
+        self._check_product()
+        q, d = operands(a, b, setting.format, self.similarity_fn_name)
+        return (q * d).sum(dim=-1).to(setting.format.torch)
+
+    def _check_product(self) -> None:
+        if self.similarity_fn_name not in ("dot", "cosine"):
+            raise InputError(
+                f"{self.similarity_fn_name} similarity cannot be scored in low precision: "
+                "set the model's similarity_fn_name to dot or cosine"
+            )
+
+
+def _view(model: Any, setting: _Setting) -> Any:
+    if isinstance(model, _View) and model._deadheat[0] is not model:
+        model = model._deadheat[0]  # a view of a view is a view of the model
+    _check_outside(model)
+    mixin: type[_View]
+    if is_a(model, "CrossEncoder"):
+        mixin, head = _CrossEncoderView, setting.regime == "head"
+        modules = with_fp32_head(model) if head else with_cast_logits(model, setting.format)
+    elif is_a(model, "SentenceTransformer") and not is_a(model, "SparseEncoder"):
+        mixin, modules = _SentenceTransformerView, vars(model)["_modules"].copy()
+        if setting.regime == "head":
+            raise InputError("a bi-encoder has no scoring head: use the regime hps")
+    else:
+        raise InputError(
+            f"cannot change how a {type(model).__name__} scores: give a sentence-transformers "
+            "CrossEncoder or SentenceTransformer, or pass a transformers model's logits to "
+            "deadheat.scoring.torch_functions"
+        )
+    base: Any = type(model)
+    view = clone(model, _view_class(mixin, base))
+    vars(view).update(_modules=modules, _deadheat=(model, setting))
+    return view
+
+
+@lru_cache
+def _view_class(mixin: Any, base: Any) -> type:
+    return type(base.__name__, (mixin, base), {"__module__": base.__module__})
+
+
+def _check_outside(model: Any) -> None:
+    if isinstance(model, _View):
+        raise InputError("this model is inside a precision block already: leave that block first")
+
+
+def _activate(inner: Any, softmax: bool, format: Format, scores: Tensor) -> Tensor:
+    scores = cast(inner(cast(scores, format)), format)
+    if softmax and scores.ndim > 1 and scores.shape[-1] > 1:
+        scores = cast(scores.softmax(dim=-1), format)
+    return scores
+
+
+def _tensor(values: Any) -> Tensor:
+    torch = import_torch("a precision view")
+    many = isinstance(values, list | tuple)
+    tensor: Tensor = torch.stack([_tensor(v) for v in values]) if many else torch.as_tensor(values)
+    return tensor
