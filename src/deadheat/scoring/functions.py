@@ -1,9 +1,9 @@
-"""The scoring functions in NumPy: computed in FP32, rounded to the scoring dtype.
+"""The scoring functions in NumPy: computed in FP32 or wider, rounded to the scoring dtype.
 
 The twin of :mod:`deadheat.scoring.torch_functions` for stored logits where torch is not installed.
-In BF16 `sigmoid` equals torch's own BF16 operation on every finite input; `softmax` differs where
-the FP32 value falls on the midpoint of two BF16 values (a few in a million); `product` differs in
-up to a few in a thousand, because FP32 sums depend on their order.
+In BF16 `sigmoid` is torch's own BF16 operation on every finite input. Elsewhere `sigmoid` and
+`softmax` differ from torch in a few of a million scores, those midway between two values of the
+format; a `product` in up to a few of a thousand, since FP32 sums depend on their order.
 
 Every result comes in a dtype that holds its values exactly: float32, or int64 for integers.
 """
@@ -51,8 +51,9 @@ def sigmoid(logits: npt.ArrayLike, dtype: object = "fp32") -> Floats:
     """
     format = parse_float_format(dtype)
     z = _floats("logits", logits, format)
+    wide = z.astype(np.float64) if format.name == "fp32" else z
     with np.errstate(over="ignore"):  # exp(−z) may be infinite; its reciprocal is the right 0
-        return format.round(1 / (1 + np.exp(-z)))
+        return format.round(1 / (1 + np.exp(-wide)))
 
 
 def softmax(
@@ -77,7 +78,7 @@ def softmax(
     format = parse_float_format(dtype)
     z = _floats("logits", paired(logits), format)
     check_pairs(z.shape)
-    # In FP64 and rounded once: nearer to torch's FP32 exp than NumPy's FP32 exp is.
+    # Rounded from FP64, more of the low-precision scores are torch's than from NumPy's FP32 exp.
     powers = np.exp(z.astype(np.float64) - z.max(axis=-1, keepdims=True))
     return format.round(powers[..., 1] / powers.sum(axis=-1))
 

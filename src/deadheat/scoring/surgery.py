@@ -51,7 +51,8 @@ def with_fp32_head(model: Any) -> dict[str, Any]:
         if is_a(score, "LogitScore"):
             return _with_few_rows(model, name, score)
     linear = import_torch("a precision view").nn.Linear
-    paths = [path for path, module in model.named_modules() if isinstance(module, linear)]
+    body = {m for t in model.modules() if hasattr(t, "base_model") for m in t.base_model.modules()}
+    paths = [p for p, m in model.named_modules() if isinstance(m, linear) and m not in body]
     if not paths or model.get_submodule(paths[-1]).out_features != model.num_labels:
         raise InputError("the last linear layer of this model does not give its scores: use hps")
     return _with_linear(model, paths[-1], None)

@@ -3,6 +3,9 @@
 Scoring in BF16 or FP16 runs torch's own operation in that dtype; scoring in FP32 casts the inputs
 up before anything else happens to them (HPS). FP8 has no such operations on CPU: inputs are
 rounded to FP8, scored in FP32, and the score is rounded. Results are tensors of the scoring dtype.
+
+Equal logits get equal FP32 scores, wherever in a tensor they stand. Products make no such promise:
+the last bit of an FP32 sum may depend on the row's place in the matrix.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def sigmoid(logits: Tensor, dtype: object = "fp32") -> Tensor:
     ``sigmoid(model(**inputs).logits.squeeze(-1), "fp32")``.
     """
     format = parse_float_format(dtype)
-    return _checked("logits", logits, format).sigmoid().to(format.torch)
+    return widened(_checked("logits", logits, format), format).sigmoid().to(format.torch)
 
 
 def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> Tensor:
@@ -47,7 +50,8 @@ def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> T
     format = parse_float_format(dtype)
     z: Tensor = _stacked(logits) if isinstance(logits, tuple) else logits
     check_pairs(z.shape)
-    return _checked("logits", z, format).softmax(dim=-1)[..., 1].to(format.torch)
+    z = widened(_checked("logits", z, format), format)
+    return z.softmax(dim=-1)[..., 1].to(format.torch)
 
 
 def product(
@@ -91,6 +95,16 @@ def cast(values: Tensor, format: Format) -> Tensor:
     """Cast to the dtype that operations of a format run in: FP8 values are computed in FP32."""
     values = values.to(format.torch)
     return values.float() if format.name.startswith("fp8") else values
+
+
+def widened(values: Tensor, format: Format) -> Tensor:
+    """Take FP32 to FP64, for a score that is rounded to FP32 once.
+
+    On CPU torch computes the FP32 sigmoid of a tensor's last elements by another path than that of
+    the others, and one in twenty differs in its last bit: ties would be broken by position.
+    """
+    doubles = format.name == "fp32" and values.device.type != "mps"
+    return values.double() if doubles else values
 
 
 def _checked(name: str, values: Tensor, format: Format) -> Tensor:

@@ -14,7 +14,7 @@ from deadheat.errors import InputError
 from deadheat.scoring.dtypes import Format, import_torch, parse_float_format, parse_format
 from deadheat.scoring.regimes import REGIMES, parse_regime
 from deadheat.scoring.surgery import clone, is_a, with_cast_logits, with_fp32_head
-from deadheat.scoring.torch_functions import cast, operands, product
+from deadheat.scoring.torch_functions import cast, operands, product, widened
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,9 +75,10 @@ def low_precision(model: Any, dtype: object = None) -> Any:
     object
         A view and context manager, as `high_precision` gives.
     """
-    if dtype is None and hasattr(model, "parameters"):
-        dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
-    return _view(model, _Setting("native", parse_float_format(dtype or "fp32")))
+    parameters = model.parameters() if hasattr(model, "parameters") else ()
+    own = next((p.dtype for p in parameters if p.is_floating_point()), "fp32")
+    format = parse_float_format(own if dtype is None else dtype)
+    return _view(model, _Setting("native" if format.torch == own else "low", format))
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ class _View:
     def scoring(self) -> str:
         """The scoring dtype and the regime in words."""
         setting = self._deadheat[1]
-        return f"{setting.format.name}, {setting.regime}: {REGIMES[setting.regime]}"
+        regime = REGIMES.get(setting.regime, "scoring in a dtype that is not the model's")
+        return f"{setting.format.name}, {setting.regime}: {regime}"
 
     def __enter__(self) -> Any:
         model = self._deadheat[0]
@@ -208,9 +210,12 @@ def _check_outside(model: Any) -> None:
 
 
 def _activate(inner: Any, softmax: bool, format: Format, scores: Tensor) -> Tensor:
-    scores = cast(inner(cast(scores, format)), format)
+    scores = cast(scores, format)
+    if hasattr(inner, "state_dict") and not inner.state_dict():  # no weights that are in FP32
+        scores = widened(scores, format)
+    scores = cast(inner(scores), format)
     if softmax and scores.ndim > 1 and scores.shape[-1] > 1:
-        scores = cast(scores.softmax(dim=-1), format)
+        scores = cast(widened(scores, format).softmax(dim=-1), format)
     return scores
 
 
