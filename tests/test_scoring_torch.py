@@ -124,14 +124,17 @@ def test_numpy_softmax_misses_only_midpoints(dtype):
 @pytest.mark.parametrize("kind", ["dot", "cosine"])
 @pytest.mark.parametrize(("dtype", "share"), [("bf16", 0.001), ("fp16", 0.005)])
 @pytest.mark.parametrize("width", [64, 384, 1024])
-def test_numpy_product_misses_few_and_by_one_step(dtype, share, width, kind):
+def test_numpy_product_misses_few_by_little(dtype, share, width, kind):
     rng = np.random.default_rng(width)
     q, d = rng.normal(size=(50, width)), rng.normal(size=(1000, width))
-    q, d = (FORMATS[dtype].round(x / np.linalg.norm(x, axis=1, keepdims=True)) for x in (q, d))
+    if kind == "dot":
+        q, d = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, d))
+    q, d = FORMATS[dtype].round(q), FORMATS[dtype].round(d)
     ours = functions.product(q, d, dtype, kind)
     theirs = float32(torch_functions.product(low(q, dtype), low(d, dtype), dtype, kind))
     assert (ours != theirs).mean() <= share
-    np.testing.assert_allclose(ours, theirs, rtol=2 ** -FORMATS[dtype].mantissa, atol=1e-6)
+    step = 2.0 ** -FORMATS[dtype].mantissa
+    np.testing.assert_allclose(ours, theirs, rtol=step, atol=step / 8)
 
 
 @pytest.mark.parametrize("dtype", ["fp8_e4m3", "fp8_e5m2"])

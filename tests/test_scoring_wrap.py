@@ -217,9 +217,10 @@ class TestOneLogit:
         scores = predict(view).tolist()
         assert [float(hit["score"]) for hit in ranking] == sorted(scores, reverse=True)
 
-    def test_a_view_survives_pickling(self, one_logit):
+    def test_a_view_survives_the_way_to_a_worker_process(self, one_logit):
         view = high_precision(one_logit, "head")
-        again = pickle.loads(pickle.dumps(view))
+        worker = getattr(type(view), "_multi_process_worker", None)
+        _, again = pickle.loads(pickle.dumps((worker, view)))
         assert torch.equal(predict(again), predict(view))
         assert again.scoring == view.scoring == f"fp32, head: {REGIMES['head']}"
 

@@ -18,12 +18,17 @@ class Format:
     """A number format: how it is called here, in NumPy and in torch."""
 
     name: str
-    dtype: np.dtype[Any]
+    scalar: type[Any]
     torch_name: str
     mantissa: int | None
     """Stored fraction bits; None for formats that are not floating point."""
     about: str
     aliases: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype."""
+        return np.dtype(self.scalar)
 
     @property
     def is_float(self) -> bool:
@@ -57,58 +62,23 @@ class Format:
         return values if self.name == "fp32" else values.astype(self.dtype).astype(np.float32)
 
 
-FORMATS: dict[str, Format] = {
-    format.name: format
-    for format in (
-        Format(
-            "fp32", np.dtype(np.float32), "float32", 23, "IEEE single precision", ("f32", "float")
-        ),
-        Format(
-            "bf16",
-            np.dtype(ml_dtypes.bfloat16),
-            "bfloat16",
-            7,
-            "the range of FP32, 8 significant bits",
-        ),
-        Format(
-            "fp16",
-            np.dtype(np.float16),
-            "float16",
-            10,
-            "IEEE half precision, up to 65504",
-            ("f16", "half"),
-        ),
-        Format(
-            "fp8_e4m3",
-            np.dtype(ml_dtypes.float8_e4m3fn),
-            "float8_e4m3fn",
-            3,
-            "8-bit float for weights and activations, up to 448, no infinities",
-            ("fp8", "float8_e4m3", "e4m3"),
-        ),
-        Format(
-            "fp8_e5m2",
-            np.dtype(ml_dtypes.float8_e5m2),
-            "float8_e5m2",
-            2,
-            "8-bit float with the range of FP16",
-            ("e5m2",),
-        ),
-        Format("int8", np.dtype(np.int8), "int8", None, "8-bit integers; products are exact"),
-        Format(
-            "binary",
-            np.dtype(np.bool_),
-            "bool",
-            None,
-            "one bit a dimension; compared by Hamming distance",
-        ),
-    )
-}
+_FP8 = ("fp8", "float8", "e4m3", "float8_e4m3")
+_TABLE = (
+    Format("fp32", np.float32, "float32", 23, "IEEE single precision", ("f32", "float")),
+    Format("bf16", ml_dtypes.bfloat16, "bfloat16", 7, "the range of FP32, 8 significant bits"),
+    Format("fp16", np.float16, "float16", 10, "IEEE half precision, to 65504", ("f16", "half")),
+    Format("fp8_e4m3", ml_dtypes.float8_e4m3fn, "float8_e4m3fn", 3, "8 bits, to 448", _FP8),
+    Format("fp8_e5m2", ml_dtypes.float8_e5m2, "float8_e5m2", 2, "8 bits, to 57344", ("e5m2",)),
+    Format("int8", np.int8, "int8", None, "8-bit integers; products are exact"),
+    Format("binary", np.bool_, "bool", None, "a bit per dimension, for Hamming distance"),
+)
+
+FORMATS: dict[str, Format] = {format.name: format for format in _TABLE}
 """Every format by its name, finest first."""
 
 _NAMES = {
     alias: format
-    for format in FORMATS.values()
+    for format in _TABLE
     for alias in (format.name, format.torch_name, format.dtype.name, *format.aliases)
 }
 

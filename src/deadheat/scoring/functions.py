@@ -206,11 +206,10 @@ def paired(logits: Any) -> Any:
     """Bring a tuple (no, yes) onto the last axis; leave arrays as they are."""
     if not isinstance(logits, tuple):
         return logits
-    if len(logits) != 2 or np.shape(logits[0]) != np.shape(logits[1]):
-        raise InputError(
-            f"softmax needs (no, yes) of one shape, not {[np.shape(z) for z in logits]}"
-        )
-    return np.stack(logits, axis=-1)
+    arrays = [as_array("logits", values) for values in logits]
+    if len(arrays) != 2 or arrays[0].shape != arrays[1].shape:
+        raise InputError(f"softmax needs (no, yes) of one shape, not {[z.shape for z in arrays]}")
+    return np.stack(arrays, axis=-1)
 
 
 def _eight_bit(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

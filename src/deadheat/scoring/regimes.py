@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deadheat.errors import InputError
-from deadheat.scoring import functions
+from deadheat.scoring import functions, torch_functions
 from deadheat.scoring.dtypes import Format, import_torch, parse_format
 
 Regime = Literal["native", "hps", "head"]
@@ -101,33 +101,22 @@ def score(
         given = {"queries": queries, "documents": documents}
     else:
         given = {"head_logits": head_logits} if regime == "head" else {"logits": logits}
-        given = {name: _paired(values) for name, values in given.items()}
     for name, values in given.items():
         if values is None:
             raise InputError(f"{kind} scoring in the regime {regime} needs {name}")
-    module, inputs = _on_backend(given, resolve_backend(backend))
-    if regime != "head":
-        for name, values in inputs.items():
+        if kind == "softmax" and isinstance(values, tuple):
+            given[name] = values = functions.paired(tuple(_to_numpy(v) for v in values))
+        if regime != "head":
             _check_dtype(name, values, format)
-    if embedded:
-        scores = module.product(*inputs.values(), dtype, kind)
+    if resolve_backend(backend) == "numpy":
+        twin: Any = functions
+        inputs = [_to_numpy(values) for values in given.values()]
     else:
-        scores = getattr(module, kind)(*inputs.values(), dtype)
-    return scores if isinstance(scores, np.ndarray) else _to_numpy(scores)
-
-
-def _on_backend(given: dict[str, Any], backend: str) -> tuple[Any, dict[str, Any]]:
-    if backend == "numpy":
-        return functions, {name: _to_numpy(values) for name, values in given.items()}
-    from deadheat.scoring import torch_functions
-
-    return torch_functions, {name: _to_torch(name, values) for name, values in given.items()}
-
-
-def _paired(logits: Any) -> Any:
-    if not isinstance(logits, tuple):
-        return logits
-    return functions.paired(tuple(_to_numpy(values) for values in logits))
+        twin = torch_functions
+        inputs = [_to_torch(name, values) for name, values in given.items()]
+    scores = twin.product(*inputs, dtype, kind) if embedded else getattr(twin, kind)(*inputs, dtype)
+    array: npt.NDArray[Any] = _to_numpy(scores)
+    return array
 
 
 def _to_torch(name: str, values: Any) -> Any:
@@ -140,17 +129,17 @@ def _to_torch(name: str, values: Any) -> Any:
     return torch.tensor(array)
 
 
-def _to_numpy(values: Any) -> npt.NDArray[Any]:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        narrow = values.is_floating_point() and values.element_size() < 4
-        values = values.float() if narrow else values
-    return np.asarray(values)
+def _to_numpy(values: Any) -> Any:
+    if not hasattr(values, "detach"):
+        return values
+    values = values.detach().cpu()
+    narrow = values.is_floating_point() and values.element_size() < 4
+    return (values.float() if narrow else values).numpy()
 
 
 def _check_dtype(name: str, values: Any, format: Format) -> None:
     """Refuse values the model cannot have produced: rounding them would add ties of our own."""
-    array = _to_numpy(values)
+    array = functions.as_array(name, _to_numpy(values))
     if not format.is_float or array.dtype.kind not in "fV":
         return
     with np.errstate(over="ignore", invalid="ignore"):

@@ -201,7 +201,11 @@ def _view(model: Any, setting: _Setting) -> Any:
 
 @lru_cache
 def _view_class(mixin: Any, base: Any) -> type:
-    return type(base.__name__, (mixin, base), {"__module__": base.__module__})
+    names: dict[str, Any] = {"__module__": base.__module__}
+    worker = getattr(base, "_multi_process_worker", None)
+    if worker is not None:  # sent to a worker process by the name of its class: the model's
+        names["_multi_process_worker"] = staticmethod(worker)
+    return type(base.__name__, (mixin, base), names)
 
 
 def _check_outside(model: Any) -> None:
