@@ -1,0 +1,29 @@
+"""Models: a checkpoint and texts in; logits or embeddings in the model's own dtype out.
+
+No scores are made here: softmax, sigmoid and product belong to ``deadheat.scoring``.
+"""
+
+from deadheat.models.batching import Batches
+from deadheat.models.biencoders import BiEncoder
+from deadheat.models.loading import load_model
+from deadheat.models.presets import PRESETS, PairPrompt, Preset, TextPrompt, find_preset
+from deadheat.models.provenance import Embeddings, Head, ModelOutput, Provenance
+from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker
+
+__all__ = [
+    "PRESETS",
+    "Batches",
+    "BiEncoder",
+    "CrossEncoder",
+    "Embeddings",
+    "Head",
+    "ModelOutput",
+    "PairPrompt",
+    "Preset",
+    "Provenance",
+    "Reranker",
+    "TextPrompt",
+    "YesNoReranker",
+    "find_preset",
+    "load_model",
+]

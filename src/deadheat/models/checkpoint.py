@@ -1,0 +1,236 @@
+"""From a name to files on disk, and from their configuration to the kind of model they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deadheat.errors import InputError, MissingPackageError
+from deadheat.models.presets import Kind
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+# Pickled weights (*.bin, *.pt) are never fetched.
+HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "*.py"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on this machine: a folder, and the GGUF file inside it if that is what it is."""
+
+    name: str
+    folder: Path
+    revision: str
+    gguf: str | None = None
+
+    @cached_property
+    def architecture(self) -> str:
+        """The class name in ``config.json``; empty where none is given."""
+        names = self._json("config.json").get("architectures") or [""]
+        return str(names[0])
+
+    @cached_property
+    def modules(self) -> list[dict[str, Any]]:
+        """The module list of a sentence-transformers checkpoint; empty for any other."""
+        return list(self._json("modules.json"))
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the configuration says this is; None where it does not say."""
+        if self.gguf is not None:
+            return "yes-no"
+        config = self._json("config_sentence_transformers.json")
+        if (
+            self.modules
+            and config.get("model_type", "SentenceTransformer") == "SentenceTransformer"
+        ):
+            return "bi-encoder"
+        if self.architecture.endswith("ForSequenceClassification"):
+            return "cross-encoder"
+        if self.architecture.endswith(("ForCausalLM", "LMHeadModel")):
+            return "yes-no"
+        return None
+
+    def check_kind(self, asked: Kind | None) -> Kind:
+        """Settle on a kind, or say why it cannot be the one asked for."""
+        found = self.kind
+        if found is None and (asked != "bi-encoder" or self.modules):
+            raise InputError(
+                f"cannot tell what {self.name!r} is: its config.json names the architecture "
+                f"{self.architecture or '(none)'!r}; a reranker has …ForSequenceClassification or "
+                "…ForCausalLM, a bi-encoder a modules.json of sentence-transformers, and a plain "
+                "encoder can be used with kind='bi-encoder' (mean pooling)"
+            )
+        if found is not None and asked is not None and asked != found:
+            raise InputError(
+                f"{self.name!r} is a {found} model ({self.architecture or 'GGUF'}), not a {asked}: "
+                f"leave kind out or pass kind={found!r}"
+            )
+        return asked or found or "bi-encoder"
+
+    def weights(self) -> list[Path]:
+        """Return the weight files, after making sure that none has to be unpickled."""
+        found: list[Path] = []
+        for folder in {self.folder: None, **{self.folder / m["path"]: None for m in self.modules}}:
+            safe = sorted(folder.glob("*.safetensors"))
+            pickled = [] if safe else sorted(folder.glob("pytorch_model*.bin"))
+            if pickled:
+                raise InputError(
+                    f"{pickled[0]} is a pickle, which can run code, and is not read: save the "
+                    "model again as safetensors"
+                )
+            found += safe
+        if not found:
+            raise InputError(
+                f"{self.name!r} has no *.safetensors weights, and pickled ones are not read: "
+                "download it completely, or save it again as safetensors"
+            )
+        return found
+
+    def _json(self, name: str) -> Any:
+        path = self.folder / name
+        if not path.is_file():
+            return {}
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path} is not JSON ({error}): download the model again") from error
+
+
+def find_checkpoint(name: str, revision: str | None) -> Checkpoint:
+    """Find a checkpoint: a local folder or GGUF file, else the hub (or its cache).
+
+    A GGUF file of the hub is written ``owner/repository/file.gguf``.
+    """
+    path = Path(name).expanduser()
+    if (path / "config.json").is_file() or (path / "modules.json").is_file():
+        checkpoint = Checkpoint(name, path, revision="")
+        return replace(checkpoint, revision=digest(checkpoint.weights()))
+    if path.is_dir():
+        packed = sorted(path.glob("*.gguf"))
+        if len(packed) != 1:
+            raise InputError(
+                f"the folder {name!r} holds no model: it has neither config.json nor modules.json, "
+                f"and {len(packed)} .gguf files; pass another folder or the path of a .gguf file"
+            )
+        path = packed[0]
+    if path.is_file() and path.suffix == ".gguf":
+        return Checkpoint(name, path.parent, digest([path]), gguf=path.name)
+    if path.exists():
+        raise InputError(f"{name!r} is no model: pass a folder, a .gguf file or a hub id")
+    return download(name, revision)
+
+
+def download(name: str, revision: str | None) -> Checkpoint:
+    """Fetch a checkpoint from the Hugging Face hub, or find it in the hub's cache."""
+    hub = import_package("huggingface_hub", "loading a model from the hub")
+    is_gguf = name.endswith(".gguf")
+    repository, _, file = name.rpartition("/") if is_gguf else (name, "", "")
+    try:
+        folder = hub.snapshot_download(
+            repository, revision=revision, allow_patterns=[file] if is_gguf else HUB_FILES
+        )
+    except Exception as error:  # every network library underneath has its own exceptions
+        raise InputError(
+            f"the model {name!r} is no folder here and the Hugging Face hub did not give it "
+            f"({one_line(error)}): check the spelling, the connection and, for a gated model, "
+            "`hf auth login`, or download it elsewhere and pass its folder"
+        ) from error
+    checkpoint = Checkpoint(name, Path(folder), Path(folder).name, gguf=file or None)
+    if not is_gguf:
+        checkpoint.weights()
+    return checkpoint
+
+
+def digest(files: list[Path]) -> str:
+    """Return a fingerprint of weight files, so that a changed local checkpoint is noticed."""
+    total = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while chunk := stream.read(1 << 22):
+                total.update(chunk)
+    return f"sha256:{total.hexdigest()[:32]}"
+
+
+def import_package(module: str, purpose: str) -> Any:
+    """Import an optional package, or say which extra brings it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = (error.name or module).split(".")[0].replace("_", "-")
+        raise MissingPackageError(package, "models", purpose) from error
+
+
+def load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
+    """Call a library's loader and turn its failures into one sentence with the way out."""
+    try:
+        return loader(*args, **options)
+    except ImportError as error:
+        raise InputError(
+            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
+            "or choose another attn_implementation"
+        ) from error
+    except Exception as error:  # transformers, tokenizers and safetensors each have their own
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"{checkpoint.name!r} brings its own Python code, which is not run unless asked: "
+                "read it, then pass trust_remote_code=True"
+            ) from error
+        raise InputError(
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            "is complete and supported by the installed transformers"
+        ) from error
+
+
+def one_line(error: BaseException) -> str:
+    """Return what another library said, short enough for a sentence."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+
+
+def choose_device(device: str | None) -> str:
+    """Return the device asked for, else CUDA, else MPS, else the CPU."""
+    import torch
+
+    available = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if device is None:
+        return next(name for name, works in available.items() if works)
+    if not available.get(device.split(":")[0], False):
+        usable = ", ".join(name for name, works in available.items() if works)
+        raise InputError(f"the device {device!r} is not available here: use one of {usable}")
+    return device
+
+
+def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
+    """Return the torch dtype of a name, after trying it on the device."""
+    import torch
+
+    if model_dtype not in DTYPES:
+        raise InputError(
+            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(DTYPES)} "
+            "(other formats are scoring dtypes)"
+        )
+    dtype: torch.dtype = getattr(torch, DTYPES[model_dtype])
+    try:
+        probe = torch.ones(2, 2, dtype=dtype, device=device)
+        torch.nn.functional.gelu(probe @ probe)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"{model_dtype} does not work on {device} ({one_line(error)}): use another model dtype "
+            "or device"
+        ) from error
+    return dtype
