@@ -1,0 +1,149 @@
+"""Bi-encoders: embeddings against direct computations, pooling, prompts, order of batches."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from deadheat.errors import InputError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+import tiny_models as tiny  # noqa: E402
+
+from deadheat.models import BiEncoder, TextPrompt, load_model  # noqa: E402
+
+TEXTS = tiny.DOCUMENTS + tiny.QUERIES
+
+
+def load(folder: Path, dtype: str = "fp32", **options) -> BiEncoder:
+    model = load_model(folder, model_dtype=dtype, device="cpu", **options)
+    assert isinstance(model, BiEncoder)
+    return model
+
+
+def direct(folder: Path, text: str, pooling: str) -> torch.Tensor:
+    """Embed one text alone in FP32 with transformers, sharing no code with deadheat."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+    vector = states.mean(dim=0) if pooling == "mean" else states[-1]
+    return vector / vector.norm()
+
+
+@pytest.fixture(scope="module")
+def mean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tiny.bert_encoder(tmp_path_factory.mktemp("mean") / "encoder")
+    return tiny.add_pooling(folder, "mean", {"query": "find: ", "passage": "text: "})
+
+
+@pytest.fixture(scope="module")
+def last(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tiny.qwen_encoder(tmp_path_factory.mktemp("last") / "encoder")
+    return tiny.add_pooling(folder, "lasttoken")
+
+
+def test_mean_pooling_and_the_prompts_of_the_checkpoint(mean):
+    model = load(mean, batch_size=4)
+    queries, documents = model.embed_queries(TEXTS), model.embed_documents(TEXTS)
+    want = torch.stack([direct(mean, "find: " + text, "mean") for text in TEXTS])
+    torch.testing.assert_close(queries.vectors, want, rtol=1e-4, atol=1e-5)
+    want = torch.stack([direct(mean, "text: " + text, "mean") for text in TEXTS])
+    torch.testing.assert_close(documents.vectors, want, rtol=1e-4, atol=1e-5)
+    assert queries.provenance.pooling == "mean, Normalize"
+    assert queries.provenance.prompt["query"] == "find: "
+
+
+def test_last_token_pooling_without_prompts(last):
+    output = load(last, batch_size=4).embed_documents(TEXTS)
+    want = torch.stack([direct(last, text, "lasttoken") for text in TEXTS])
+    torch.testing.assert_close(output.vectors, want, rtol=1e-4, atol=1e-5)
+    assert output.provenance.pooling == "lasttoken, Normalize"
+    assert output.provenance.prompt is None
+
+
+def test_a_default_prompt_for_other_tasks_is_not_used(last, tmp_path):
+    folder = Path(shutil.copytree(last, tmp_path / "default"))
+    config = {"prompts": {"cluster": "group: "}, "default_prompt_name": "cluster"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(config))
+    vectors = load(folder).embed_documents(TEXTS[:1]).vectors
+    torch.testing.assert_close(vectors[0], direct(last, TEXTS[0], "lasttoken"))
+
+
+def test_a_table_of_word_vectors_is_no_model_of_ours(tmp_path):
+    modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    tokenizer = tiny.bert_tokenizer().backend_tokenizer
+    static = modules.StaticEmbedding(tokenizer, embedding_dim=8)
+    sentence_transformers.SentenceTransformer(modules=[static], device="cpu").save(str(tmp_path))
+    with pytest.raises(InputError, match="begins with StaticEmbedding, not with a transformer"):
+        load(tmp_path)
+
+
+def test_a_prompt_of_ones_own(mean):
+    model = load(mean, prompt=TextPrompt(query="{instruction}: "), instruction="who")
+    want = direct(mean, "who: " + TEXTS[0], "mean")
+    torch.testing.assert_close(model.embed_queries(TEXTS[:1]).vectors[0], want)
+    want = direct(mean, TEXTS[0], "mean")
+    torch.testing.assert_close(model.embed_documents(TEXTS[:1]).vectors[0], want)
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("bf16", "bfloat16"), ("fp16", "float16")])
+def test_embeddings_keep_the_dtype_of_the_model(mean, dtype, name):
+    vectors = load(mean, dtype).embed_documents(TEXTS).vectors
+    assert vectors.dtype == getattr(torch, name)
+    norms = vectors.double().norm(dim=1)
+    assert (norms != 1).all()
+    torch.testing.assert_close(norms, torch.ones_like(norms), rtol=0.02, atol=0)
+
+
+def test_the_same_bits_again_and_after_a_break(last):
+    model = load(last, "bf16", batch_size=2)
+    whole = list(model.batches(TEXTS, "query"))
+    rest = list(load(last, "bf16", batch_size=2).batches(TEXTS, "query", start=2))
+    assert len(whole) == len(model.batches(TEXTS, "query")) == 5
+    for (indices, one), (others, other) in zip(whole[2:], rest, strict=True):
+        assert indices == others
+        assert torch.equal(one.vectors, other.vectors)
+    collected = model.embed_queries(TEXTS).vectors
+    for indices, output in whole:
+        assert torch.equal(collected[list(indices)], output.vectors)
+
+
+def test_long_texts_are_cut_and_counted(mean):
+    texts = ["horse " * 400, "horse"]
+    short = load(mean, max_length=50).embed_documents(texts)
+    assert (short.provenance.inputs, short.provenance.truncated) == (2, 1)
+    longer = load(mean, max_length=51).embed_documents(texts)
+    assert not torch.equal(short.vectors[0], longer.vectors[0])
+    torch.testing.assert_close(short.vectors[1], longer.vectors[1])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "no queries were given"),
+        (["a", ""], r"queries\[1\] is empty"),
+        ("a text", "must be a list of texts"),
+        ([3], r"queries\[0\] is a int"),
+    ],
+)
+def test_texts_that_cannot_be_embedded(mean, texts, message):
+    with pytest.raises(InputError, match=message):
+        load(mean).embed_queries(texts)
+
+
+def test_damaged_weights_are_noticed(tmp_path):
+    folder = tiny.bert_encoder(tmp_path / "damaged")
+    model = transformers.AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        model.encoder.layer[1].output.dense.weight[0, 0] = float("nan")
+    model.save_pretrained(folder)
+    tiny.add_pooling(folder, "mean")
+    with pytest.raises(InputError, match=r"fp32 gave NaN or infinity for input \d .* damaged"):
+        load(folder).embed_documents(TEXTS)

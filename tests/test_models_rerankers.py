@@ -1,0 +1,324 @@
+"""Rerankers: their logits against direct computations, their heads, prompts and errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deadheat.errors import InputError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("sentence_transformers")
+
+import tiny_models as tiny  # noqa: E402
+
+from deadheat.models import CrossEncoder, PairPrompt, YesNoReranker, load_model  # noqa: E402
+
+PROMPT = PairPrompt(prefix="<|im_start|>", suffix="<|im_end|>\nAnswer:")
+KINDS = ["xlm-roberta", "bert", "gte", "qwen-classifier", "qwen"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("rerankers")
+    made = {
+        "xlm-roberta": tiny.xlm_roberta(root / "xlm-roberta"),
+        "bert": tiny.bert(root / "bert"),
+        "qwen-classifier": tiny.qwen_classifier(root / "qwen-classifier"),
+        "qwen": tiny.qwen(root / "qwen"),
+    }
+    if hasattr(transformers, "GteConfig"):
+        made["gte"] = tiny.gte(root / "gte")
+    return made
+
+
+def load(folders, kind, dtype="fp32", **options):
+    if kind not in folders:
+        pytest.skip("this transformers has no native gte class")
+    if kind == "qwen":
+        options.setdefault("prompt", PROMPT)
+    return load_model(folders[kind], model_dtype=dtype, device="cpu", **options)
+
+
+def direct(folder: Path, kind: str, query: str, document: str) -> torch.Tensor:
+    """Compute one pair alone in FP32 with transformers, sharing no code with deadheat."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        if kind == "qwen":
+            model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+            text = (
+                "<|im_start|><Instruct>: Given a web search query, retrieve relevant passages that "
+                f"answer the query\n<Query>: {query}\n<Document>: {document}<|im_end|>\nAnswer:"
+            )
+            logits = model(**tokenizer(text, return_tensors="pt")).logits[0, -1]
+            vocabulary = tokenizer.get_vocab()
+            return torch.stack([logits[vocabulary["no"]], logits[vocabulary["yes"]]])
+        auto = transformers.AutoModelForSequenceClassification
+        model = auto.from_pretrained(folder, dtype=torch.float32)
+        return model(**tokenizer(query, document, return_tensors="pt")).logits[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_equal_a_direct_computation_one_pair_at_a_time(folders, kind):
+    model = load(folders, kind, batch_size=8)
+    got = model.logits(tiny.PAIRS).logits
+    want = torch.stack([direct(folders[kind], kind, *pair) for pair in tiny.PAIRS[:6]])
+    torch.testing.assert_close(got[:6], want, rtol=1e-4, atol=1e-5)
+    assert got.shape == (len(tiny.PAIRS), 2 if kind in ("bert", "qwen") else 1)
+    assert got.std(dim=0).min() > 1e-3  # the pairs differ, so agreement means something
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_head_turns_hidden_states_into_the_logits(folders, kind, dtype):
+    model = load(folders, kind, dtype)
+    output = model.logits(tiny.PAIRS, with_hidden=True)
+    head = model.head()
+    assert output.logits.dtype == output.hidden.dtype == head.weight.dtype
+    assert str(output.logits.dtype).endswith(
+        {"fp32": "32", "bf16": "bfloat16", "fp16": "16"}[dtype]
+    )
+    again = torch.nn.functional.linear(
+        output.hidden.float(),
+        head.weight.float(),
+        None if head.bias is None else head.bias.float(),
+    )
+    tolerance = {"fp32": 1e-5, "bf16": 2**-7, "fp16": 2**-10}[dtype]
+    torch.testing.assert_close(again, output.logits.float(), rtol=tolerance, atol=tolerance / 8)
+    assert torch.equal(model.logits(tiny.PAIRS).logits, output.logits)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_call_gives_the_same_bits_and_a_run_can_be_continued(folders, kind):
+    first = load(folders, kind, "bf16", batch_size=3)
+    whole = list(first.batches(tiny.PAIRS, with_hidden=True))
+    rest = list(load(folders, kind, "bf16", batch_size=3).batches(tiny.PAIRS, start=4))
+    assert [indices for indices, _ in rest] == [indices for indices, _ in whole[4:]]
+    for (_, one), (_, other) in zip(whole[4:], rest, strict=True):
+        assert torch.equal(one.logits, other.logits)
+    collected = first.logits(tiny.PAIRS).logits
+    for indices, output in whole:
+        assert torch.equal(collected[list(indices)], output.logits)
+    assert sorted(i for indices, _ in whole for i in indices) == list(range(len(tiny.PAIRS)))
+
+
+def test_batches_begin_with_the_longest_inputs(folders):
+    model = load(folders, "bert", batch_size=4)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folders["bert"])
+    lengths = [len(tokenizer(*pair)["input_ids"]) for pair in tiny.PAIRS]
+    order = [i for indices in model.batches(tiny.PAIRS).plan.batches for i in indices]
+    assert order == sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    assert [len(indices) for indices in model.batches(tiny.PAIRS).plan.batches] == [4] * 5
+
+
+def test_a_start_beyond_the_last_batch_is_refused(folders):
+    with pytest.raises(InputError, match="cannot start at batch 9: these inputs make 5 batches"):
+        load(folders, "bert", batch_size=4).batches(tiny.PAIRS, start=9)
+
+
+class LimitedMemory:
+    """A forward hook that fails as a device does when more than ``rows`` rows are passed."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def __call__(self, _module, _args, options) -> None:
+        if len(options["input_ids"]) > self.rows:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_the_provenance_says_so(folders):
+    model = load(folders, "bert", batch_size=8)
+    free = model.logits(tiny.PAIRS)
+    model._model.register_forward_pre_hook(LimitedMemory(3), with_kwargs=True)
+    tight = model.logits(tiny.PAIRS)
+    torch.testing.assert_close(tight.logits, free.logits)
+    assert free.provenance.halved == {}
+    assert tight.provenance.halved == {"0": 2, "1": 2, "2": 2}
+    assert tight.provenance.batch_size == 8
+
+
+def test_one_input_that_does_not_fit_is_an_error(folders):
+    model = load(folders, "bert")
+    model._model.register_forward_pre_hook(LimitedMemory(0), with_kwargs=True)
+    with pytest.raises(InputError, match=r"input \d+ alone does not fit .* lower max_length"):
+        model.logits(tiny.PAIRS)
+
+
+def test_another_failure_is_not_taken_for_a_full_memory(folders):
+    model = load(folders, "bert")
+
+    def fail(*_args):
+        raise RuntimeError("index out of range in self")
+
+    model._model.register_forward_pre_hook(fail)
+    with pytest.raises(RuntimeError, match="index out of range"):
+        model.logits(tiny.PAIRS)
+
+
+@pytest.mark.parametrize("kind", ["bert", "qwen"])
+def test_long_inputs_are_cut_and_counted(folders, kind):
+    pairs = [("who won", "a horse " * 300), ("who won", "a horse")]
+    limit = 100 if kind == "bert" else 200
+    output = load(folders, kind, max_length=limit).logits(pairs)
+    assert (output.provenance.inputs, output.provenance.truncated) == (2, 1)
+    assert output.provenance.max_length == limit
+    longer = load(folders, kind, max_length=limit + 1).logits(pairs)
+    assert not torch.equal(output.logits[0], longer.logits[0])
+    torch.testing.assert_close(output.logits[1], longer.logits[1])
+
+
+def test_only_the_body_of_a_prompt_is_cut(folders):
+    model = load(folders, "qwen", max_length=200)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folders["qwen"])
+    rows = model._encode(["who won"], ["a horse " * 300])["input_ids"]
+    assert rows.shape == (1, 200)
+    text = tokenizer.decode(rows[0])
+    assert text.startswith("<|im_start|><Instruct>: Given a web")
+    assert text.endswith("<|im_end|>\nAnswer:")
+
+
+def test_a_classifier_that_names_its_relevant_class_first_is_put_in_order(tmp_path, folders):
+    named = Path(shutil.copytree(folders["bert"], tmp_path / "named"))
+    config = json.loads((named / "config.json").read_text())
+    config["id2label"] = {"0": "Relevant", "1": "Irrelevant"}
+    config["label2id"] = {"Relevant": 0, "Irrelevant": 1}
+    (named / "config.json").write_text(json.dumps(config))
+    swapped = load_model(str(named), model_dtype="fp32", device="cpu")
+    plain = load(folders, "bert")
+    assert swapped.provenance.outputs == ("Irrelevant", "Relevant")
+    assert plain.provenance.outputs == ("LABEL_0", "LABEL_1")
+    assert torch.equal(swapped.logits(tiny.PAIRS).logits, plain.logits(tiny.PAIRS).logits.flip(1))
+    assert torch.equal(swapped.head().weight, plain.head().weight.flip(0))
+
+
+def test_the_kind_is_read_from_the_configuration(folders):
+    assert isinstance(load(folders, "xlm-roberta"), CrossEncoder)
+    assert isinstance(load(folders, "qwen"), YesNoReranker)
+    assert load(folders, "qwen").provenance.outputs == ("no", "yes")
+
+
+def test_the_provenance_survives_json(folders):
+    made = load(folders, "qwen", "bf16", attn_implementation="eager").logits(tiny.PAIRS).provenance
+    read = json.loads(json.dumps(made.to_dict()))
+    assert read == made.to_dict()
+    assert read["attn_implementation"] == "eager"
+    assert read["model_dtype"] == "bf16"
+    assert read["revision"].startswith("sha256:")
+    assert read["prompt"]["suffix"] == "<|im_end|>\nAnswer:"
+    assert read["versions"]["torch"] == torch.__version__
+    assert load(folders, "qwen").provenance.attn_implementation == "sdpa"
+
+
+def test_other_weights_in_the_same_folder_have_another_revision(tmp_path):
+    folder = tiny.bert(tmp_path / "model")
+    before = load_model(folder, model_dtype="fp32", device="cpu").provenance.revision
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.bias += 1
+    model.save_pretrained(folder)
+    after = load_model(folder, model_dtype="fp32", device="cpu").provenance.revision
+    assert before != after
+
+
+def test_an_instruction_and_braces_in_texts():
+    prompt = replace(PROMPT, instruction="Find {document}")
+    filled = prompt.fill("{instruction} {x}", "{query}")
+    assert filled == "<Instruct>: Find {document}\n<Query>: {instruction} {x}\n<Document>: {query}"
+
+
+def test_an_instruction_changes_the_logits(folders):
+    plain = load(folders, "qwen").logits(tiny.PAIRS[:2])
+    other = load(folders, "qwen", instruction="Find duplicates").logits(tiny.PAIRS[:2])
+    assert other.provenance.prompt["instruction"] == "Find duplicates"
+    assert not torch.equal(plain.logits, other.logits)
+
+
+def test_a_chat_template_gives_the_prompt_of_an_unknown_model(tmp_path):
+    tokenizer = tiny.qwen_tokenizer()
+    tokenizer.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    folder = tiny.qwen(tmp_path / "chat", tokenizer)
+    prompt = load_model(folder, model_dtype="fp32", device="cpu").provenance.prompt
+    assert prompt["prefix"].startswith("<|im_start|>user\nJudge whether the Document")
+    assert prompt["suffix"] == "<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_left_padding_does_not_move_positions(tmp_path):
+    torch.manual_seed(8)
+    tokenizer = tiny.qwen_tokenizer()
+    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=len(tokenizer))
+    folder = tiny.save(tmp_path / "gpt2", transformers.GPT2LMHeadModel(config), tokenizer)
+    model = load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
+    together = model.logits(tiny.PAIRS).logits
+    alone = torch.cat([model.logits([pair]).logits for pair in tiny.PAIRS])
+    torch.testing.assert_close(together, alone)
+
+
+def test_capped_logits_have_no_head_regime(tmp_path):
+    config = transformers.Gemma2Config(
+        **tiny.QWEN_SIZES, vocab_size=301, final_logit_softcapping=0.5, sliding_window=64
+    )
+    torch.manual_seed(9)
+    model = transformers.Gemma2ForCausalLM(config)
+    folder = tiny.save(tmp_path / "gemma", model, tiny.qwen_tokenizer())
+    model = load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
+    assert model.logits(tiny.PAIRS).logits.abs().max() <= 0.5
+    with pytest.raises(InputError, match="not the output of its last linear layer"):
+        model.logits(tiny.PAIRS, with_hidden=True)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([], "no queries were given"),
+        ([("a", "b"), ("a", " \n")], r"documents\[1\] is empty"),
+        ([("", "b")], r"queries\[0\] is empty"),
+        ([("a", None)], r"documents\[0\] is a NoneType"),
+        (["ab"], r"pairs\[0\] is not a \(query, document\) pair"),
+        ([("a", "b", "c")], r"pairs\[0\] is not a \(query, document\) pair"),
+    ],
+)
+def test_pairs_that_cannot_be_scored(folders, pairs, message):
+    with pytest.raises(InputError, match=message):
+        load(folders, "bert").logits(pairs)
+
+
+def overflowing(folder: Path) -> Path:
+    tiny.bert(folder)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.weight *= 1e6
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_fp16_overflow_names_the_input_and_suggests_bf16(tmp_path):
+    folder = str(overflowing(tmp_path / "big"))
+    with pytest.raises(InputError, match=r"fp16 gave NaN or infinity for input \d+ \('.*bf16"):
+        load_model(folder, model_dtype="fp16", device="cpu").logits(tiny.PAIRS)
+    fine = load_model(folder, model_dtype="bf16", device="cpu").logits(tiny.PAIRS)
+    assert fine.logits.isfinite().all()
+
+
+def test_a_tokenizer_without_a_yes_token(tmp_path):
+    folder = tiny.qwen(tmp_path / "mute", tiny.qwen_tokenizer(words=("no", "perhaps")))
+    with pytest.raises(
+        InputError, match=r"no single token for 'yes' but .* other yes and no words"
+    ):
+        load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
+    prompt = replace(PROMPT, yes="perhaps")
+    model = load_model(folder, model_dtype="fp32", device="cpu", prompt=prompt)
+    assert model.provenance.outputs == ("no", "perhaps")
+
+
+def test_a_prompt_longer_than_the_limit(folders):
+    with pytest.raises(InputError, match=r"leaves no room beside the .* tokens of the prompt"):
+        load(folders, "qwen", max_length=5)
