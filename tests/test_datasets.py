@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from dataset_folders import (
+    CORPUS,
+    QRELS,
+    QUERIES,
+    TOP_RANKED,
+    write_flat,
+    write_snapshot,
+    write_table,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from public_collections import write_cranfield, write_wikiqa
+
+from deadheat.datasets import Counts, RetrievalDataset, load_dataset
+from deadheat.errors import DeadheatWarning, InputError
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+FORMATS = ["parquet", "jsonl", "jsonl.gz", "csv", "csv.gz"]
+
+
+def check_small(dataset: RetrievalDataset) -> None:
+    assert dataset.queries == {"q2": "graded", "q1": "who won, and by how much?"}
+    assert list(dataset.queries) == ["q2", "q1"]
+    assert dataset.corpus == {
+        "d1": "Ties Two horses, one line",
+        "d2": 'A "photo finish"\nof 1.0',
+        "d3": "Überholt — наравне 🏁",
+        "d4": "Empty",
+        "d5": "",
+    }
+    assert dataset.judgements == {"q1": {"d2": 1, "d1": 0}, "q2": {"d3": 2}}
+    assert dataset.candidates == {"q1": ["d3", "d1", "d2"], "q2": ["d5", "d1"]}
+    assert dataset.counts == Counts(
+        queries_without_judgements=1,
+        queries_without_relevant=1,
+        queries_without_relevant_candidate=1,
+        repeated_judgements=1,
+        empty_documents=1,
+    )
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_flat_files(tmp_path: Path, file_format: str) -> None:
+    dataset = load_dataset(write_flat(tmp_path / "small", file_format))
+    check_small(dataset)
+    assert (dataset.name, dataset.subset, dataset.split) == ("small", None, None)
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("subset", ["", "en"])
+def test_hub_snapshot(tmp_path: Path, file_format: str, subset: str) -> None:
+    dataset = load_dataset(write_snapshot(tmp_path, file_format, subset, split="dev"))
+    check_small(dataset)
+    assert (dataset.subset, dataset.split) == (subset or None, "dev")
+
+
+def test_content_hash_is_the_same_in_every_layout(tmp_path: Path) -> None:
+    folders = [
+        write_flat(tmp_path / "a", "csv"),
+        write_flat(tmp_path / "b", "jsonl", queries=QUERIES[::-1], qrels=QRELS[::-1]),
+        write_snapshot(tmp_path / "c", "parquet", "en"),
+    ]
+    hashes = {load_dataset(folder).content_hash for folder in folders}
+    # Pinned: a change here breaks every hash users have stored.
+    assert hashes == {"75ae4835502b76e9bbfdbdd4289da90164a9d83eb3e9050f6c429787501ded84"}
+
+
+def test_split_shards_are_joined_in_order(tmp_path: Path) -> None:
+    write_flat(tmp_path, corpus=[])
+    write_table(tmp_path / "corpus" / "test-00001-of-00002", CORPUS[2:], "parquet")
+    write_table(tmp_path / "corpus" / "test-00000-of-00002", CORPUS[:2], "parquet")
+    check_small(load_dataset(tmp_path))
+    (tmp_path / "corpus" / "test-00001-of-00002.parquet").unlink()
+    with pytest.raises(InputError, match=r"should hold 2 file.*test-00000-of-00002.parquet; add"):
+        load_dataset(tmp_path)
+
+
+def test_beir_folder(tmp_path: Path) -> None:
+    beir = [row | {"metadata": {}} for row in CORPUS]
+    write_flat(tmp_path, qrels=[], top_ranked=[], corpus=beir)
+    write_table(tmp_path / "qrels" / "test", QRELS, "tsv")
+    write_table(tmp_path / "qrels" / "train", QRELS[:1], "tsv")
+    dataset = load_dataset(tmp_path, candidates="full")
+    assert dataset.candidates is None
+    assert (dataset.split, dataset.pairs) == ("test", 10)
+    assert list(load_dataset(tmp_path, split="train", candidates="full").queries) == ["q1"]
+
+
+def test_judgements_of_a_beir_repository_on_the_hub_are_in_default(tmp_path: Path) -> None:
+    write_flat(tmp_path, qrels=[])
+    write_table(tmp_path / "data" / "test-00000-of-00001", QRELS, "parquet")
+    check_small(load_dataset(tmp_path))
+
+
+def test_column_names_and_ids_of_other_kinds(tmp_path: Path) -> None:
+    write_table(tmp_path / "corpus", [{"id": 7, "text": "a"}, {"id": 8, "text": "b"}], "parquet")
+    write_table(tmp_path / "queries", [{"id": 1, "text": "q", "instruction": "Why?"}], "jsonl")
+    write_table(tmp_path / "qrels", [{"query_id": 1, "corpus_id": 8, "score": 0.5}], "csv")
+    write_table(tmp_path / "top_ranked", [{"query_id": 1, "corpus_ids": [8, 7]}], "jsonl")
+    dataset = load_dataset(tmp_path)
+    assert dataset.queries == {"1": "q Why?"}
+    assert dataset.judgements == {"1": {"8": 0.5}}
+    assert dataset.candidates == {"1": ["8", "7"]}
+
+
+def test_instructions_are_appended_to_queries(tmp_path: Path) -> None:
+    instructions = [{"query-id": "q1", "instruction": "Name the horse."}]
+    write_table(write_flat(tmp_path) / "instruction", instructions, "jsonl")
+    queries = load_dataset(tmp_path).queries
+    assert queries == {"q2": "graded", "q1": "who won, and by how much? Name the horse."}
+
+
+ROWS = [
+    {"query": "same", "positive": ["a", "b"], "negative": ["c", "a"]},
+    {"query": "none", "positive": [], "negative": ["c"]},
+    {"query": "same", "positive": ["d"], "negative": []},
+]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "jsonl.gz", "csv"])
+@pytest.mark.parametrize("place", ["test", "data/test-00000-of-00001", "en/test"])
+def test_rows_of_positives_and_negatives(tmp_path: Path, file_format: str, place: str) -> None:
+    path = write_table(tmp_path / place, ROWS, file_format)
+    for source in [tmp_path, path] if place == "test" else [tmp_path]:
+        dataset = load_dataset(source)
+        assert dataset.split == "test"
+        assert dataset.queries == {"q0": "same", "q2": "same"}
+        assert dataset.judgements["q0"] == {"q0-d0": 1, "q0-d1": 1, "q0-d2": 0, "q0-d3": 0}
+        assert dataset.candidates == {
+            "q0": ["q0-d0", "q0-d1", "q0-d2", "q0-d3"],
+            "q2": ["q2-d0"],
+        }
+        assert [dataset.corpus[document] for document in dataset.candidates["q0"]] == list("abca")
+        assert dataset.counts.queries_without_relevant == 1
+    with pytest.raises(InputError, match=r"no corpus.*use candidates='given'"):
+        load_dataset(tmp_path, candidates="full")
+
+
+def test_depth_and_limit(tmp_path: Path) -> None:
+    dataset = load_dataset(write_flat(tmp_path), depth=2, limit=1)
+    assert dataset.candidates == {"q2": ["d5", "d1"]}
+    assert dataset.judgements == {"q2": {"d3": 2}}
+    assert dataset.counts.queries_beyond_limit == 1
+    assert dataset.candidate_rule == "given, first 2"
+
+
+def test_queries_without_candidates_are_dropped_with_a_warning(tmp_path: Path) -> None:
+    folder = write_flat(tmp_path, top_ranked=TOP_RANKED[1:])
+    with pytest.warns(DeadheatWarning, match="1 queries .* no candidates, 'q1' for one"):
+        dataset = load_dataset(folder)
+    assert list(dataset.queries) == ["q2"]
+    assert dataset.counts.queries_without_candidates == 1
+
+
+def test_provenance_is_json(tmp_path: Path) -> None:
+    provenance = load_dataset(write_snapshot(tmp_path)).provenance()
+    again = json.loads(json.dumps(provenance))
+    assert again["content_hash"] == load_dataset(tmp_path).content_hash
+    assert (again["queries"], again["documents"], again["pairs"]) == (2, 5, 5)
+    assert again["counts"]["queries_without_relevant"] == 1
+
+
+def test_hash_heeds_the_order_of_candidates_only() -> None:
+    def build(queries: list[str], documents: list[str], listed: list[str] | None) -> str:
+        return RetrievalDataset(
+            "any name",
+            queries=dict.fromkeys(queries, "?"),
+            corpus=dict.fromkeys(documents, "!"),
+            judgements={query: {"a": 1} for query in queries},
+            candidates=None if listed is None else dict.fromkeys(queries, listed),
+        ).content_hash
+
+    lists = build(["x", "y"], ["a", "b"], ["a", "b"])
+    assert lists == build(["y", "x"], ["b", "a"], ["a", "b"])
+    assert lists != build(["x", "y"], ["a", "b"], ["b", "a"])
+    full = build(["x", "y"], ["a", "b"], None)
+    assert full == build(["y", "x"], ["a", "b"], None)
+    assert full not in (lists, build(["x", "y"], ["b", "a"], None))
+
+
+names = st.text(min_size=1)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    corpus=st.dictionaries(names, st.text(), min_size=1),
+    query=names,
+    text=st.text(),
+    file_format=st.sampled_from(["parquet", "jsonl", "jsonl.gz"]),
+    data=st.data(),
+)
+def test_any_text_comes_back(
+    tmp_path: Path,
+    corpus: dict[str, str],
+    query: str,
+    text: str,
+    file_format: str,
+    data: st.DataObject,
+) -> None:
+    listed = data.draw(st.permutations(sorted(corpus)))
+    for old in tmp_path.iterdir():
+        old.unlink()
+    write_flat(
+        tmp_path,
+        file_format,
+        corpus=[{"_id": document, "text": body} for document, body in corpus.items()],
+        queries=[{"_id": query, "text": text}],
+        qrels=[{"query-id": query, "corpus-id": listed[0], "score": 1}],
+        top_ranked=[{"query-id": query, "corpus-ids": listed}],
+    )
+    dataset = load_dataset(tmp_path)
+    assert dataset.corpus == {document: body.strip() for document, body in corpus.items()}
+    assert dataset.queries == {query: text}
+    assert dataset.candidates == {query: listed}
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(content=st.binary() | st.text().map(str.encode), name=st.sampled_from(["corpus", "qrels"]))
+@pytest.mark.parametrize("file_format", ["jsonl", "jsonl.gz", "csv", "parquet"])
+def test_garbage_is_refused(tmp_path: Path, content: bytes, name: str, file_format: str) -> None:
+    for old in tmp_path.iterdir():
+        old.unlink()
+    write_flat(tmp_path, "jsonl", **{name: []})
+    (tmp_path / f"{name}.{file_format}").write_bytes(content)
+    with pytest.raises(InputError):
+        load_dataset(tmp_path)
+
+
+def replaced(
+    rows: list[dict[str, object]], place: int, **changed: object
+) -> list[dict[str, object]]:
+    return [
+        row
+        | {key.replace("_", "-") if key != "_id" else key: value for key, value in changed.items()}
+        if number == place
+        else row
+        for number, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_missing_column_is_named_with_those_found(tmp_path: Path, file_format: str) -> None:
+    folder = write_flat(tmp_path, file_format, corpus=[{"_id": "d1", "body": "x"}])
+    with pytest.raises(InputError, match="corpus has no column 'text'; columns found: _id, body"):
+        load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"qrels": [{"query-id": "q1", "corpus-id": "d1"}]}, "no column 'score'"),
+        ({"corpus": replaced(CORPUS, 1, _id="d1")}, "corpus: id 'd1' occurs twice"),
+        ({"queries": replaced(QUERIES, 1, _id="q2")}, "queries: id 'q2' occurs twice"),
+        ({"queries": replaced(QUERIES, 2, _id=None)}, "queries, row 3: None is no id"),
+        ({"queries": replaced(QUERIES, 0, text=["a", "b"])}, "expected text, found a list"),
+        ({"qrels": replaced(QRELS, 0, score="high")}, "'q1', document 'd2': 'high' is no grade"),
+        ({"qrels": replaced(QRELS, 0, score="NaN")}, "'NaN' is no grade"),
+        ({"qrels": replaced(QRELS, 3, score=1)}, "'d3': judged both 2 and 1"),
+        ({"qrels": replaced(QRELS, 0, query_id="q9")}, "'q9' is judged but has no text"),
+        (
+            {"corpus": CORPUS[:2]},
+            r"query 'q2' judges document 'd3', which the corpus lacks \(1 such",
+        ),
+        (
+            {"top_ranked": replaced(TOP_RANKED, 1, corpus_ids=["d1", "x", "y"])},
+            r"query 'q2' lists document 'x', which the corpus lacks \(2 such",
+        ),
+        (
+            {"top_ranked": replaced(TOP_RANKED, 0, corpus_ids=["d1", "d2", "d1"])},
+            "query 'q1': id 'd1' occurs twice",
+        ),
+        ({"top_ranked": replaced(TOP_RANKED, 0, corpus_ids="d1 d2")}, "expected a list"),
+        ({"top_ranked": []}, "no candidate lists .*candidates='bm25' or 'full'"),
+        ({"qrels": []}, "no table 'default' or 'qrels'; found: corpus, queries, top_ranked"),
+        ({"qrels": QRELS[4:]}, "no query has both a relevant document and candidates"),
+        ({"corpus": [], "queries": [], "qrels": [], "top_ranked": TOP_RANKED}, "no column 'query'"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_dataset(write_flat(tmp_path, **changed))  # type: ignore[arg-type]
+
+
+def test_malformed_line_is_named(tmp_path: Path) -> None:
+    path = write_flat(tmp_path) / "corpus.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2], '{"_id": "d3",', *lines[3:]]))
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 3: not JSON"):
+        load_dataset(tmp_path)
+    path.write_text("\n".join([*lines, "[1]"]))
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 6: expected a JSON object"):
+        load_dataset(tmp_path)
+
+
+def test_byte_order_mark_is_no_part_of_the_data(tmp_path: Path) -> None:
+    for path in write_flat(tmp_path, "csv").iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    check_small(load_dataset(tmp_path))
+    path = write_flat(tmp_path / "lines") / "corpus.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    check_small(load_dataset(path.parent))
+
+
+def test_broken_gzip_is_refused(tmp_path: Path) -> None:
+    path = write_flat(tmp_path, "jsonl.gz") / "corpus.jsonl.gz"
+    whole = gzip.compress(b'{"_id": "d1", "text": "x"}\n' * 9)
+    for broken in (whole[:-9], whole[:12] + b"\xff" * 9 + whole[21:]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=r"corpus\.jsonl\.gz cannot be read"):
+            load_dataset(tmp_path)
+
+
+def test_unknown_layout_split_and_subset(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no known layout; found the tables: none; expected corp"):
+        load_dataset(tmp_path)
+    folder = write_snapshot(write_snapshot(tmp_path, subset="en"), subset="de")
+    with pytest.raises(InputError, match="several subsets; pass subset= one of: de, en"):
+        load_dataset(folder)
+    with pytest.raises(InputError, match="no subset 'fr'; pass subset= one of: de, en"):
+        load_dataset(folder, subset="fr")
+    with pytest.raises(InputError, match="no split 'dev'; pass split= one of: test"):
+        load_dataset(folder, subset="en", split="dev")
+    for split in ("train", "dev"):
+        write_table(tmp_path / "en-qrels" / split, QRELS, "parquet")
+        write_table(tmp_path / "en-corpus" / split, CORPUS, "parquet")
+    (folder / "en-corpus" / "test-00000-of-00001.parquet").unlink()
+    with pytest.raises(InputError, match="en-corpus has no split 'test' like the judgements"):
+        load_dataset(folder, subset="en")
+    (folder / "en-qrels" / "test-00000-of-00001.parquet").unlink()
+    with pytest.raises(InputError, match="no split 'test'; pass split= one of: dev, train"):
+        load_dataset(folder, subset="en")
+    with pytest.raises(InputError, match="has no subsets; leave subset='en' out"):
+        load_dataset(write_flat(tmp_path / "flat"), subset="en")
+    with pytest.raises(InputError, match="qrels has no splits; leave split='test' out"):
+        load_dataset(write_flat(tmp_path / "flat"), split="test")
+
+
+def test_same_table_twice_is_refused(tmp_path: Path) -> None:
+    write_table(write_flat(tmp_path) / "corpus", CORPUS, "parquet")
+    with pytest.raises(InputError, match=r"corpus\.jsonl, corpus\.parquet; add what is missing or"):
+        load_dataset(tmp_path)
+    (tmp_path / "corpus.jsonl").unlink()
+    write_table(tmp_path / "corpus" / "test", CORPUS, "parquet")
+    with pytest.raises(InputError, match="both a file and a folder called 'corpus'"):
+        load_dataset(tmp_path)
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    folder = write_flat(tmp_path)
+    with pytest.raises(InputError, match="limit=0 is too small"):
+        load_dataset(folder, limit=0)
+    with pytest.raises(InputError, match="'full' has no depth"):
+        load_dataset(folder, candidates="full", depth=3)
+    with pytest.raises(InputError, match=r"candidates='all' is unknown; .*given, bm25, full"):
+        load_dataset(folder, candidates="all")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="only the hub has revisions"):
+        load_dataset(folder, revision="main")
+    with pytest.raises(InputError, match="no folder or file"):
+        load_dataset(tmp_path / "absent")
+
+
+def test_importing_the_room_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, deadheat.datasets; "
+        "print({'datasets', 'bm25s', 'huggingface_hub', 'ir_datasets'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.skipif(not (SHARED / "cranfield").exists(), reason="no ../shared/data/cranfield")
+def test_cranfield(tmp_path: Path) -> None:
+    dataset = load_dataset(write_cranfield(SHARED / "cranfield", tmp_path), candidates="full")
+    assert (len(dataset.queries), len(dataset.corpus), dataset.split) == (225, 1400, "test")
+    assert dataset.queries["3"].startswith("what problems of heat conduction in composite slabs")
+    # The line `40 85  3` is spaced irregularly; code 3 stands for grade 2.
+    assert dataset.judgements["40"]["85"] == 2
+    assert sum(len(grades) for grades in dataset.judgements.values()) == 1837
+    assert dataset.counts == Counts(empty_documents=2)
+
+
+@pytest.mark.skipif(not (SHARED / "wikiqa").exists(), reason="no ../shared/data/wikiqa")
+@pytest.mark.parametrize(("part", "queries", "pairs"), [("test", 243, 2351), ("dev", 126, 1130)])
+def test_wikiqa(tmp_path: Path, part: str, queries: int, pairs: int) -> None:
+    dataset = load_dataset(write_wikiqa(SHARED / "wikiqa", tmp_path, part))
+    assert (len(dataset.queries), dataset.pairs, dataset.split) == (queries, pairs, part)
+    assert dataset.counts == Counts()
+
+
+@pytest.mark.skipif(not (SHARED / "recorded").exists(), reason="no ../shared/data/recorded")
+def test_wikiqa_has_the_ids_and_labels_of_the_recorded_logits(tmp_path: Path) -> None:
+    dataset = load_dataset(write_wikiqa(SHARED / "wikiqa", tmp_path))
+    recorded = pl.read_parquet(SHARED / "recorded" / "cross-encoder-wikiqa.parquet")
+    rows = recorded.select("query_id", "doc_id", "relevance").unique(maintain_order=True).rows()
+    assert rows == [
+        (query, document, grade)
+        for query, grades in dataset.judgements.items()
+        for document, grade in grades.items()
+    ]
