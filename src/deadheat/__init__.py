@@ -23,6 +23,7 @@ from deadheat.measures import (
 )
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.result import Result, Summary
+from deadheat.scoring import high_precision, low_precision
 from deadheat.ties import TIE_RULES, TieCounter, TieGroups
 
 __version__ = _version("deadheat")
@@ -53,6 +54,8 @@ __all__ = [
     "__version__",
     "evaluate",
     "evaluate_arrays",
+    "high_precision",
+    "low_precision",
     "nDCG",
     "parse_measure",
     "parse_measures",

@@ -1,49 +1,28 @@
-"""The command line: words into calls."""
+"""`deadheat eval`: run files in, a table out."""
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import track
 
-from deadheat import __version__
-from deadheat.errors import DeadheatError, DeadheatWarning, InputError
+from deadheat.cli.common import check_output, explain, show_warnings, write
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
 from deadheat.formats import read_qrels
 from deadheat.measures import MEASURES
 from deadheat.measures.parse import parse_measures
 from deadheat.report.tables import render, rich_table
-from deadheat.result import Result
-from deadheat.ties import BACKEND, TIE_RULES
+from deadheat.ties import TIE_RULES
 
 _FORMATS = ("table", "markdown", "latex", "csv", "json")
 _LONG = 200 << 20
 """Bytes of input from which on a progress bar is worth showing."""
-
-
-class _Group(click.Group):
-    """Shows a user's mistake as one message, never as a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except DeadheatError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(2)
-
-
-def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        click.echo(f"deadheat {__version__} (counting pass: {BACKEND})")
-        ctx.exit()
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -52,24 +31,7 @@ def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-def _explain(choices: dict[str, str]) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version and which counting pass is active.",
-)
-def main() -> None:
-    """Evaluate retrieval systems whose scores tie."""
-
-
-@main.command("eval")
+@click.command("eval")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
@@ -85,7 +47,7 @@ def main() -> None:
     type=click.Choice(list(TIE_RULES)),
     default="input",
     show_default=True,
-    help="The rule of the tie-oblivious value. " + _explain(TIE_RULES),
+    help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
 )
 @click.option(
     "--tie-tolerance",
@@ -98,7 +60,7 @@ def main() -> None:
     type=click.Choice(list(QUERY_POLICIES)),
     default="judged",
     show_default=True,
-    help="Which queries count. " + _explain(QUERY_POLICIES),
+    help="Which queries count. " + explain(QUERY_POLICIES),
 )
 @click.option(
     "--nan",
@@ -128,7 +90,7 @@ def main() -> None:
     callback=_measures_help,
     help="Define every measure, with its edge cases.",
 )
-def eval_command(
+def command(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
@@ -193,56 +155,9 @@ def measures_help() -> str:
     return "\n\n".join(parts)
 
 
-def show_warnings(results: Iterable[Result]) -> None:
-    """Print what is wrong with the input to standard error."""
-    for result in results:
-        for text in result.warnings:
-            click.echo(f"warning: {result.name}: {text}", err=True)
-
-
-def check_output(path: str | None, *, force: bool) -> None:
-    """Refuse an output path before any work is done for it."""
-    if path is None:
-        return
-    if Path(path).exists() and not force:
-        raise InputError(f"{path}: exists already; use --force to overwrite it")
-    folder = Path(path).resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
-
-
-def write(text: str, path: str | None) -> None:
-    """Write to standard output, or to a file that appears only when it is complete."""
-    if path is None:
-        click.echo(text)
-        return
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.resolve().parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
     """Paths one by one, under a progress bar if a person is watching a long job."""
     size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
     if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
         return paths
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,5 @@
+"""`python -m deadheat.cli`."""
+
+from deadheat.cli import main
+
+main()
