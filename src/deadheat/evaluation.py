@@ -6,7 +6,6 @@ import platform
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from itertools import compress
 from typing import Any
 
@@ -200,6 +199,8 @@ _RULE_WORDS = {
 def _provenance(
     sources: dict[str, str], tie_break: str, tie_tolerance: float, queries: str, nan: str
 ) -> dict[str, Any]:
+    from importlib.metadata import version
+
     return {
         **sources,
         "tie_break": tie_break,
