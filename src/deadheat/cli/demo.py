@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from deadheat.demo import MEASURE, recordings
+from deadheat.demo import MEASURE, recordings, write_files
 
 _VIEWS = ("oblivious", "expected", "range", "bias")
 _REGIMES = {
@@ -19,7 +21,12 @@ _REGIMES = {
 
 
 @click.command("demo")
-def command() -> None:
+@click.option(
+    "--files",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write the example as TREC files to this folder, for `deadheat eval`.",
+)
+def command(files: Path | None) -> None:
     """Show what ties do to recorded outputs of three real models (no model is run)."""
     table = Table(title=f"{MEASURE} in percent", box=box.SIMPLE_HEAD)
     table.title_justify, table.show_edge, table.pad_edge = "left", False, False
@@ -30,6 +37,8 @@ def command() -> None:
     for recording in recordings():
         results = recording.evaluate()
         softmax = softmax or results
+        if files is not None:
+            write_files(recording, files)
         table.add_section()
         table.add_row(f"[bold]{recording.scoring}: {recording.model}[/]")
         for regime, result in results.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.evaluation import evaluate_arrays
+from deadheat.formats.write import write_run
 from deadheat.result import Result
 from deadheat.scoring import score
 
@@ -31,6 +33,8 @@ class Recording:
     lists: dict[str, list[NDArray[Any]]]
     """Scores of each query's candidates: of the FP32 model, and in each regime in BF16."""
     relevance: list[NDArray[Any]]
+    query_ids: list[str]
+    doc_ids: list[list[str]]
 
     @property
     def distinct(self) -> dict[str, float]:
@@ -46,6 +50,21 @@ class Recording:
             regime: evaluate_arrays(lists, self.relevance, MEASURE)
             for regime, lists in self.lists.items()
         }
+
+
+def write_files(recording: Recording, folder: Path) -> list[Path]:
+    """Write the recording as TREC files: its judgements, and a run for each regime."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lists = list(zip(recording.query_ids, recording.doc_ids, strict=True))
+    qrels = folder / f"{recording.scoring}-qrels.txt"
+    with qrels.open("w", encoding="utf-8") as file:
+        for (query, docs), grades in zip(lists, recording.relevance, strict=True):
+            file.writelines(f"{query} 0 {d} {int(g)}\n" for d, g in zip(docs, grades, strict=True))
+    written = [qrels]
+    for regime, scores in recording.lists.items():
+        written.append(folder / f"{recording.scoring}-{regime}.run")
+        write_run(written[-1], zip(recording.query_ids, recording.doc_ids, scores, strict=True))
+    return written
 
 
 def recordings() -> Iterator[Recording]:
@@ -83,7 +102,9 @@ def _from_logits(model: str, scoring: Any, name: str, outputs: tuple[str, ...]) 
     lists = {"fp32": scores("float32", "native")}
     lists |= {regime: scores("bfloat16", regime) for regime in ("native", "hps", "head")}
     relevance = [part["relevance"].to_numpy() > 0 for part in parts["bfloat16"]]
-    return Recording(model, scoring, lists, relevance)
+    query_ids = [str(part["query_id"][0]) for part in parts["bfloat16"]]
+    doc_ids = [part["doc_id"].cast(pl.String).to_list() for part in parts["bfloat16"]]
+    return Recording(model, scoring, lists, relevance, query_ids, doc_ids)
 
 
 def _from_embeddings(model: str, name: str) -> Recording:
@@ -107,4 +128,11 @@ def _from_embeddings(model: str, name: str) -> Recording:
 
     lists = {"fp32": [stored["fp32"][rows] for rows in own]}
     lists |= {regime: scores(regime) for regime in ("native", "hps")}
-    return Recording(model, "product", lists, [stored["relevance"][rows] for rows in own])
+    return Recording(
+        model,
+        "product",
+        lists,
+        [stored["relevance"][rows] for rows in own],
+        [f"q{q}" for q in range(len(queries))],
+        [[f"d{row}" for row in range(rows.start, rows.stop)] for rows in own],
+    )
