@@ -47,6 +47,8 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     """
     if isinstance(measures, (str, Measure)):
         measures = [measures]
+    if not isinstance(measures, Iterable):
+        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
     found: dict[Measure, None] = {}
     for measure in measures:
         each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
@@ -89,14 +91,14 @@ def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
         call = ast.parse(f"f({arguments})", mode="eval").body
         assert isinstance(call, ast.Call) and not call.args
         found = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (AssertionError, SyntaxError, ValueError):
+    except (AssertionError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
             f"cannot read the parameters of {text!r}: write them like (rel=2, gain='exp')"
         ) from None
     for foreign, (own, values) in _FOREIGN_PARAMETERS.items():
         if foreign in found:
             value = found.pop(foreign)
-            found[own] = values.get(value, value)
+            found[own] = values.get(value, value) if isinstance(value, str) else value
     return found
 
 
