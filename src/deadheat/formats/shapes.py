@@ -16,6 +16,14 @@ from deadheat.errors import InputError
 Ints = NDArray[np.int64]
 
 
+def id_column(ids: Sequence[str]) -> pl.Series:
+    """Ids as a column of text."""
+    try:
+        return pl.Series(ids, dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise InputError(f"the id {error.object!r} cannot be written as UTF-8 text") from None
+
+
 @dataclass(frozen=True)
 class Judgements:
     """Judged documents of all queries, the queries in the order of the source."""
@@ -120,7 +128,7 @@ class DictDocuments:
         keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
         place = rows - self.offsets[query]
         ids = [keys[q][i] for q, i in zip(query.tolist(), place.tolist(), strict=True)]
-        return pl.Series(ids, dtype=pl.String)
+        return id_column(ids)
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
