@@ -114,8 +114,7 @@ def _grades(relevance: Any) -> NDArray[Any]:
             grades = grades.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"relevance must be numbers ({str(error).strip()})") from None
-    wrong = np.argwhere(~(np.abs(grades) <= LARGEST_GRADE)) if grades.dtype.kind == "f" else ()
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
-        raise InputError(f"the relevance label at {list(place)} is {grades[place]}: no grade")
+    if grades.dtype.kind == "f" and not (np.abs(grades) <= LARGEST_GRADE).all():
+        place = np.argwhere(~(np.abs(grades) <= LARGEST_GRADE))[0].tolist()
+        raise InputError(f"the relevance label at {place} is {grades[tuple(place)]}: no grade")
     return grades

@@ -12,7 +12,7 @@ from deadheat.errors import InputError
 from deadheat.measures import MEASURES, RBP
 from deadheat.measures.base import Measure
 
-_SHAPE = re.compile(r"([A-Za-z][\w.\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
+_SHAPE = re.compile(r"([A-Za-z][\w.,\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS = {"dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})}
@@ -51,6 +51,10 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
         raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
     found: dict[Measure, None] = {}
     for measure in measures:
+        if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
+            raise InputError(
+                f"{measure} of ir_measures is another measure than Success: see Success"
+            )
         each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
         found.update(dict.fromkeys(each))
     if not found:
@@ -65,7 +69,7 @@ def _expand(text: str) -> Iterable[Measure]:
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
-        if trec[1] == "rbp":  # ranx: rbp.95
+        if trec[1] == "rbp" and "," not in trec[2]:  # ranx: rbp.95
             measure = RBP(p=float("0." + trec[2]))
         else:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
