@@ -286,5 +286,5 @@ def test_parameters_of_ir_measures_that_do_not_exist_here_are_refused():
 
 def test_accuracy_of_ir_measures_is_another_measure():
     """There it is the chance that a relevant document stands before another; here, Success."""
-    with pytest.raises(dh.InputError, match="another measure"):
+    with pytest.raises(dh.InputError, match="is not what others call accuracy"):
         dh.parse_measures([ir_measures.Accuracy @ 10])
