@@ -114,7 +114,8 @@ def _grades(relevance: Any) -> NDArray[Any]:
             grades = grades.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"relevance must be numbers ({str(error).strip()})") from None
-    if grades.dtype.kind == "f" and not (np.abs(grades) <= LARGEST_GRADE).all():
-        place = np.argwhere(~(np.abs(grades) <= LARGEST_GRADE))[0].tolist()
+    if grades.dtype.kind == "f" and not float(np.max(np.abs(grades), initial=0)) <= LARGEST_GRADE:
+        wide = np.abs(grades.astype(np.float64))
+        place = np.argwhere(~(wide <= LARGEST_GRADE))[0].tolist()
         raise InputError(f"the relevance label at {place} is {grades[tuple(place)]}: no grade")
     return grades

@@ -52,9 +52,7 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     found: dict[Measure, None] = {}
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
-            raise InputError(
-                f"{measure} of ir_measures is another measure than Success: see Success"
-            )
+            raise InputError(f"{measure} of ir_measures is not what others call accuracy: Success")
         each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
         found.update(dict.fromkeys(each))
     if not found:

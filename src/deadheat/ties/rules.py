@@ -87,7 +87,8 @@ def _before(
     tied = np.flatnonzero(counter.equal > 1)
     if not len(tied):
         return before
-    same = (np.diff(counter.query[tied]) == 0) & (np.diff(counter.score[tied]) == 0)
+    query, score = counter.query[tied], counter.score[tied]
+    same = (query[1:] == query[:-1]) & (score[1:] == score[:-1])  # no difference: inf − inf
     leaders = tied[np.concatenate(([True], ~same))]
     members = [
         bounds[0][q] + np.flatnonzero(scores[bounds[0][q] : bounds[1][q]] == score)
