@@ -329,6 +329,7 @@ def test_bad_options(options, says):
         dh.evaluate(QRELS, RUN, "MRR", **options)
 
 
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("measure", ["ERR", "nDCG(gain='exp')"])
 @pytest.mark.parametrize("run", [RUN, {"q": {"d2": 1.0, "d3": 2.0}}], ids=["listed", "unlisted"])
 def test_grades_beyond_what_a_power_of_two_can_hold(measure, run):
