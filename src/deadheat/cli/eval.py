@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from deadheat.cli.common import check_output, explain, show_warnings, write
+from deadheat.cli.common import check_output, explain, on_terminal, show_warnings, write
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
 from deadheat.formats import read_qrels
@@ -132,7 +132,7 @@ def command(
                 )
             )
     show_warnings(results)
-    if style == "table" and output is None and sys.stdout.isatty():
+    if style == "table" and output is None and on_terminal():
         Console().print(rich_table(results, percent=percent, per_query=per_query))
     else:
         write(render(results, style, percent=percent, per_query=per_query), output)
@@ -157,7 +157,10 @@ def measures_help() -> str:
 
 def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
     """Paths one by one, under a progress bar if a person is watching a long job."""
-    size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+    try:
+        size = sum(Path(path).stat().st_size for path in paths if path != "-")
+    except (OSError, ValueError):  # reading will say what is wrong
+        return paths
     if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
         return paths
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -99,8 +100,9 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> Table:
-    caption = "\n".join(remarks(results))
-    table = Table(title=_title(results), caption=caption, title_justify="left")
+    # As Text: a name in square brackets is no markup.
+    caption = Text("\n".join(remarks(results)))
+    table = Table(title=Text(_title(results)), caption=caption, title_justify="left")
     table.caption_justify = "left"
     for name in header:
         words = name in ("run", "query", "measure")
@@ -117,18 +119,25 @@ def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -
 
 def _plain(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
     table = _rich(results, header, rows)
-    console = Console(file=io.StringIO(), width=1000, color_system=None, legacy_windows=False)
-    width = console.measure(table).maximum
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    console.print(table)
-    output = console.file
-    assert isinstance(output, io.StringIO)
+    output = io.StringIO()
+
+    def console(width: int) -> Console:
+        return Console(
+            file=output,
+            width=width,
+            color_system=None,
+            legacy_windows=False,
+            force_jupyter=False,  # rich would show it in the notebook and return nothing
+        )
+
+    console(console(1000).measure(table).maximum).print(table)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
 def _markdown(header: list[str], rows: list[list[str]]) -> str:
     def line(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        escaped = (re.sub(r"([\\|<*`])", r"\\\1", " ".join(cell.split())) for cell in cells)
+        return "| " + " | ".join(escaped) + " |"
 
     words = ("run", "query", "measure")
     rule = ["---" if name in words else "---:" for name in header]
