@@ -35,27 +35,25 @@ def deadheat(*words: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_python_blocks_run(page, workplace):
-    """The blocks of a page run one after the other, as a reader would paste them."""
-    code = [text for language, _, text in blocks(page) if language == "python"]
-    if not code:
-        pytest.skip("no Python on this page")
+def test_blocks_run_one_after_the_other(page, workplace):
+    """As a reader would paste them; a block marked "not run" says so to the reader, too."""
     namespace: dict[str, object] = {}
-    for text in code:
-        exec(compile(text, str(page), "exec"), namespace)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_console_blocks_run_and_print_what_is_shown(page, workplace):
     for language, mark, text in blocks(page):
-        if language != "console" or "not run" in mark:
+        if "not run" in mark:
             continue
-        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-            line, _, shown = part.partition("\n")
-            words = shlex.split(line, comments=True)
-            if words[0] != "deadheat":
-                assert words[0] in ("make", "pip"), line
-                continue
-            printed = deadheat(*words[1:])
-            if shown.strip():
-                assert printed.strip() == shown.strip(), line
+        if language == "python":
+            exec(compile(text, str(page), "exec"), namespace)
+        elif language == "console":
+            run_console(text)
+
+
+def run_console(text: str) -> None:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        words = shlex.split(line, comments=True)
+        if words[0] != "deadheat":
+            assert words[0] in ("make", "pip"), line
+            continue
+        printed = deadheat(*words[1:])
+        if shown.strip():
+            assert printed.strip() == shown.strip(), line
