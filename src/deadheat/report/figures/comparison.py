@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,9 +82,10 @@ def draw_intervals(axes: Axes, systems: list[Summary], scale: int = 1) -> None:
         for view in ("worst", "best", "expected", "oblivious")
     )
     rows = np.arange(len(systems))
-    axes.plot(expected, rows, "o", color=COLOURS[0], markersize=3.4, label="expected", zorder=3)
+    front: dict[str, Any] = {"zorder": 3, "clip_on": False}
+    axes.plot(expected, rows, "o", color=COLOURS[0], markersize=3.4, label="expected", **front)
     axes.hlines(rows, worst, best, COLOURS[5], linewidth=3.2, label="[worst, best]", zorder=2)
-    axes.plot(oblivious, rows, "x", color=COLOURS[1], markersize=4.2, label="oblivious", zorder=4)
+    axes.plot(oblivious, rows, "x", color=COLOURS[1], markersize=4.2, label="oblivious", **front)
     axes.set_ylim(len(systems) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)

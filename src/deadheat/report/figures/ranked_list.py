@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from deadheat.evaluation import evaluate
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.columns import run_from_columns
 from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.measures.parse import parse_measure
 from deadheat.report.figures import style
 from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Inches: height of a row and of the values below, and what stands beside the blocks.
-_ROW, _VALUES, _LEFT, _RIGHT = 0.19, 0.68, 0.78, 1.02
-_VIEWS = {"expected": "● expected", "worst": "worst", "best": "best", "oblivious": "× oblivious"}
+_ROW, _VALUES, _LEFT, _RIGHT = 0.19, 0.74, 0.78, 1.02
+_VIEWS = {"expected": "• expected", "worst": "worst", "best": "best", "oblivious": "× oblivious"}
 
 
 def ranked_list(
@@ -61,7 +62,8 @@ def ranked_list(
     """
     if rows < 5:
         raise InputError(f"a ranked list needs at least 5 rows, not {rows}")
-    query, wanted = str(query), parse_measures(measure)[0]
+    wanted = measure if isinstance(measure, Measure) else parse_measure(measure)
+    query = str(query)
     judged = _judged(read_qrels(qrels), query)
     listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), query)
     result = evaluate({query: judged}, listed, wanted, tie_break=tie_break, queries="all")
@@ -80,12 +82,12 @@ def ranked_list(
             place: dict[str, Any] = {"x": inches * (i + 0.5) / len(_VIEWS), "ha": "center"}
             axes.text(y=height - 0.23, s=words, **place)
             axes.text(y=height - 0.11, s=values[view], **place)
-        scale = figure.add_axes((_LEFT / inches, 0.41 / height, 1 - 1.1 / inches, 0.1 / height))
+        scale = figure.add_axes((_LEFT / inches, 0.47 / height, 1 - 1.1 / inches, 0.1 / height))
         draw_intervals(scale, [result[wanted]])
         scale.set(yticks=[0], yticklabels=[repr(wanted)], xlim=(0, max(1, result[wanted].best)))
         scale.spines["left"].set_visible(False)
     caption = (
-        f"Ranked list of query {query} by {result.name}: {len(documents)} documents, "
+        f"Ranked list of query {query} by {Path(result.name).name}: {len(documents)} documents, "
         f"{documents['relevant'].sum()} of them relevant (stars). Boxes are tie groups, listed "
         f"in the order of the tie rule. {wanted!r}: expected {values['expected']}, between "
         f"{values['worst']} and {values['best']} depending on the tie-break, oblivious "

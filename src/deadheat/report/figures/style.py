@@ -117,7 +117,7 @@ def legend(
     figure: Figure, handles: Sequence[Any], words: Sequence[str], where: str = "upper"
 ) -> None:
     """Put a legend above or below the panels, in as many columns as fit."""
-    widest = 0.48 + 0.052 * max(map(len, words))
+    widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
     loc: Any = f"outside {where} center"
     figure.legend(handles, words, loc=loc, ncols=columns)

@@ -59,6 +59,7 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
             axes.set(title=title, xlabel="size s", yscale="log" if logarithmic else "linear")
             axes.set_xscale("linear" if largest <= _LINEAR else "log")
             axes.set_ylim(bottom=positive.min() / 2 if logarithmic else 0)
+            axes.set_xlim(left=0.5)
             axes.minorticks_off()
             axes.xaxis.set_major_formatter("{x:,.0f}")
             axes.yaxis.set_major_formatter("{x:,.0f}")
