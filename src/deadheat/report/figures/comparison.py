@@ -29,8 +29,8 @@ def comparison(
 ) -> Plot:
     """Draw every system as its interval [worst, best], sorted by expected value.
 
-    A line at the right joins systems whose intervals share a value: which of them is better
-    depends on how ties are broken.
+    A line at the right joins systems whose intervals share a value: no order of them holds
+    whatever the tie-break.
 
     Parameters
     ----------
@@ -60,6 +60,7 @@ def comparison(
         axes.set_xlabel(repr(chosen) + (" (%)" if percent else ""))
         axes.grid(axis="both")
         side.set_axis_off()
+        side.set_xlim(-0.6, max(len(lanes), 1) - 0.4)
         handles, words = axes.get_legend_handles_labels()
         for x, lane in enumerate(lanes):
             for rows in lane:
@@ -70,7 +71,9 @@ def comparison(
         style.legend(figure, handles, words)
     what = f"{chosen!r} of {len(order)} systems, by expected value"
     caption = inputs.caption(what, {label: labelled[label] for label in order}, "Dots", "bars")
-    joined = "A line joins systems whose bars overlap: which is better depends on the tie-break."
+    joined = (
+        "A line joins systems whose bars overlap: no order of them holds whatever the tie-break."
+    )
     apart = "No two bars overlap: the order of the systems holds whatever the tie-break."
     return Plot(figure, f"{caption} {joined if lanes else apart}")
 

@@ -203,7 +203,8 @@ def _draw_groups(
         bottom = _ROW * (held[-1] + (1 if last.stop <= stop else 0.18))
         look: dict[str, Any] = {"va": "center", "size": 6, "color": INK}
         place = f"{stop}" if size == 1 else f"{above + 1}–{stop}"
-        axes.text(left - 0.04, (top + bottom) / 2, place, ha="right", **look)
+        around = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # above the cutoff line
+        axes.text(left - 0.05, (top + bottom) / 2, place, ha="right", bbox=around, **look)
         if size == 1:
             continue
         words = f"{size:,} tied, {relevant:,} relevant"
@@ -214,5 +215,5 @@ def _draw_groups(
         axes.add_patch(FancyBboxPatch((left, top), right - left, bottom - top, **box))
     if cutoff is not None:
         y = _ROW * sum(places.start < cutoff for places in shown)
-        axes.plot([0.4, right + 0.05], [y, y], color=INK, linewidth=1, linestyle=(0, (3, 1.5)))
+        axes.plot([0.4, right + 0.02], [y, y], color=INK, linewidth=1, linestyle=(0, (3, 1.5)))
         axes.text(0.37, y, f"k = {cutoff}", ha="right", va="center", size=6.5)

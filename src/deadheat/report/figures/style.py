@@ -36,6 +36,9 @@ class Plot:
     figure: Figure
     caption: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "caption", printable(self.caption))
+
     def render(self, ending: str = "png") -> bytes:
         """Give the figure as PNG, SVG or PDF, the caption in its metadata."""
         metadata: dict[str, dict[str, Any]] = {
@@ -123,13 +126,18 @@ def legend(
     figure.legend(handles, words, loc=loc, ncols=columns)
 
 
+def printable(text: str) -> str:
+    """Replace what has no shape, and what XML cannot hold."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
 def shorten(names: Sequence[str], length: int) -> list[str]:
     """Make names printable and short, but no shorter than leaves them distinct.
 
     >>> shorten(["bge-reranker-v2-m3", "gte"], 12)
     ['bge-re…v2-m3', 'gte']
     """
-    clean = ["".join(c if c.isprintable() else "\ufffd" for c in name) for name in names]
+    clean = list(map(printable, names))
     tail = (length - 1) // 2
     short = [n if len(n) <= length else f"{n[: length - 1 - tail]}…{n[-tail:]}" for n in clean]
     return short if len(set(short)) == len(set(clean)) else shorten(clean, length + 4)

@@ -52,7 +52,7 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
             heights[1].append(np.cumsum((at * groups)[::-1])[::-1])
             panels[1].stairs(heights[1][i], np.append(0.5, at + 0.5), baseline=None, **look)
         for axes, values, title in zip(
-            panels, heights, ("tie groups of size s", "documents in groups ≥ s"), strict=True
+            panels, heights, ("tie groups of size s", "documents, size ≥ s"), strict=True
         ):
             positive = np.concatenate(values)[np.concatenate(values) > 0]
             logarithmic = positive.max() > 50 * positive.min()
