@@ -403,6 +403,18 @@ def test_tie_sizes_count_groups_and_documents():
     assert_readable(plot)
 
 
+@pytest.mark.parametrize("scores", [[1.0], [1, 2, 3], [0.0, -0.0]])
+def test_few_documents_are_counted_in_whole_numbers(scores):
+    run = {"q": dict(zip("abc", scores, strict=False))}
+    plot = figures.tie_sizes({"few": run})
+    assert plot.caption.endswith(f"largest group {2 if len(scores) == 2 else 1}.")
+    labels = [text for text, _ in texts(plot) if text.isdigit()]
+    assert all(labels.count(label) <= 4 for label in labels)  # once on each of four axes
+    for axes in plot.figure.axes:
+        assert all(tick == int(tick) for tick in (*axes.get_xticks(), *axes.get_yticks()))
+    assert_readable(plot)
+
+
 def test_large_groups_are_binned_on_logarithmic_axes():
     scores = np.repeat(np.arange(60.0), [1] * 55 + [2, 3, 4, 5, 300])
     runs = {name: {"q": {str(i): s for i, s in enumerate(scores)}} for name in ("one", "two")}

@@ -61,8 +61,10 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
             axes.set_ylim(bottom=positive.min() / 2 if logarithmic else 0)
             axes.set_xlim(left=0.5)
             axes.minorticks_off()
-            axes.xaxis.set_major_formatter("{x:,.0f}")
-            axes.yaxis.set_major_formatter("{x:,.0f}")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter("{x:,.0f}")
+                if axis.get_scale() == "linear":
+                    axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
             axes.grid(axis="y")
         style.legend(figure, panels[int(len(sizes) > 1)].patches, style.shorten(list(sizes), 34))
     described = "; ".join(
