@@ -51,7 +51,7 @@ class TieGroups:
     """Per query: candidates above the group that ends the list, where it was looked at."""
     end_size: Ints | None = None
     """Per query: candidates in the group that ends the list."""
-    _memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n_queries(self) -> int:
