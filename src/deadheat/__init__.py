@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from deadheat.comparison import Comparison, compare
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
 from deadheat.evaluation import evaluate, evaluate_arrays
 from deadheat.formats import read_qrels, read_run
@@ -36,6 +37,7 @@ __all__ = [
     "MRR",
     "RBP",
     "TIE_RULES",
+    "Comparison",
     "DeadheatError",
     "DeadheatWarning",
     "Hits",
@@ -52,6 +54,7 @@ __all__ = [
     "TieCounter",
     "TieGroups",
     "__version__",
+    "compare",
     "evaluate",
     "evaluate_arrays",
     "high_precision",
