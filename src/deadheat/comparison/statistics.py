@@ -20,12 +20,15 @@ from deadheat.result import Floats, Views
 TOLERANCE = 1e-12
 """Means of a measure that are this close differ by rounding only."""
 FEW = 16
-"""With at most this many values that ties can move, all of their outcomes are enumerated."""
+"""Up to so many values that ties can move, all of their outcomes are enumerated."""
+ROUGH = 10
+"""Below so many values that ties can move, a normal approximation is rough."""
 METHODS = {
     "certain": "the [worst, best] intervals decide",
     "exact": "all outcomes enumerated; a draw is no win",
-    "normal": "normal approximation with the exact moments; a draw counts half",
-    "bound": "normal approximation with an upper bound of the tie std; a draw counts half",
+    "normal": "normal approximation from exact moments; a draw counts half",
+    "rough": "normal approximation, but ties move fewer than 10 values: can be off by 0.2",
+    "bound": "normal approximation from an upper bound of the tie std: too close to 0.5",
 }
 """How the probability that one system beats the other was obtained."""
 VERDICTS = {
@@ -35,7 +38,7 @@ VERDICTS = {
     "decision error": "the oblivious numbers order the systems against the expectations",
     "undecided: queries": "other queries could have ordered the systems differently",
 }
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 def verdict(
@@ -128,7 +131,8 @@ def chances(a: Views, b: Views) -> Chances:
         return Chances(a_wins, b_wins, "exact")
     difference = float((a.expected - b.expected).mean())
     std = math.sqrt(float(variance.sum())) / len(a.expected)
-    return normal_chances(difference, std, "normal" if known else "bound")
+    method = "bound" if not known else "rough" if len(values) < ROUGH else "normal"
+    return normal_chances(difference, std, method)
 
 
 def normal_chances(difference: float, std: float, method: str = "normal") -> Chances:

@@ -43,8 +43,9 @@ class Grid:
 
     def rich(self) -> Table:
         """Build the table for a terminal."""
-        caption = Text("\n".join(self.notes), justify="left")
-        table = Table(title=Text(self.title), caption=caption, title_justify="left")
+        title = Text(self.title, "table.title", justify="left")
+        caption = Text("\n".join(self.notes), "table.caption", justify="left")
+        table = Table(title=title, caption=caption)
         for name in self.header:
             words = name in WORDS
             table.add_column(name, justify="left" if words else "right", no_wrap=not words)
