@@ -1,22 +1,40 @@
 """The compiled parts. Everything else is in pyproject.toml.
 
-``optional`` lets the installation go on where there is no C compiler; the twins of the
-extensions in NumPy and Python (``ties/_reference.py``, ``formats/keys.py``) take their places.
+Where there is no C compiler the installation goes on without them; their twins in NumPy and
+Python (``ties/_reference.py``, ``formats/keys.py``) take their places.
 """
+
+from __future__ import annotations
+
+import sys
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-EXTENSIONS = ("ties._counting", "formats._keys")
+NAMES = ("ties._counting", "formats._keys")
 
-extensions = [
-    Extension(
-        f"deadheat.{name}",
-        [f"src/deadheat/{name.replace('.', '/')}.pyx"],
-        extra_compile_args=["-O3"],
-        optional=True,
-    )
-    for name in EXTENSIONS
-]
 
-setup(ext_modules=cythonize(extensions, language_level=3))
+class BuildIfPossible(build_ext):  # type: ignore[misc]
+    def build_extension(self, ext: Extension) -> None:
+        try:
+            super().build_extension(ext)
+        except Exception as error:  # whatever a missing or broken compiler raises
+            print(f"{ext.name} was not compiled: {error}", file=sys.stderr)  # noqa: T201
+
+
+extensions = cythonize(
+    [
+        Extension(
+            f"deadheat.{name}",
+            [f"src/deadheat/{name.replace('.', '/')}.pyx"],
+            extra_compile_args=["-O3"],
+        )
+        for name in NAMES
+    ],
+    language_level=3,
+)
+for extension in extensions:
+    extension.optional = True  # its absence is not an error of the later steps, either
+
+setup(ext_modules=extensions, cmdclass={"build_ext": BuildIfPossible})

@@ -425,12 +425,12 @@ def test_official_submissions_to_trec_covid(shared):
 
 def test_written_forms():
     qrels, runs = made_up()
-    comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["MRR", "ERR"])
+    comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["nDCG@5", "ERR"])
     text = str(comparison)
-    assert "Ranking · 30 queries" in text and "[+" in text and "[-" in text
+    assert "Ranking · 30 queries" in text and "[-0." in text
     assert "[c]" in text and "randomisation test over queries" in text
     assert "≈" in text and "–" in text  # an approximate probability; ERR has no tie std
-    assert "| a\\|b | [c] | MRR |" in comparison.to_markdown(percent=True)
+    assert "| a\\|b | [c] | nDCG@5 |" in comparison.to_markdown(percent=True)
     assert next(csv.DictReader(io.StringIO(comparison.to_csv())))["a"] == "a|b"
     assert comparison.to_csv(ranking=True).startswith("measure,system,rank,best_rank")
     data = json.loads(comparison.to_json())

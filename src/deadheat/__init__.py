@@ -1,6 +1,6 @@
 """Trustworthy evaluation of retrieval systems whose scores tie."""
 
-from importlib.metadata import version as _version
+from typing import Any as _Any
 
 from deadheat.comparison import Comparison, compare
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
@@ -27,7 +27,14 @@ from deadheat.result import Result, Summary
 from deadheat.scoring import high_precision, low_precision
 from deadheat.ties import TIE_RULES, TieCounter, TieGroups
 
-__version__ = _version("deadheat")
+
+def __getattr__(name: str) -> _Any:
+    if name == "__version__":  # looked up when asked for: importlib.metadata is slow to import
+        from importlib.metadata import version
+
+        return version("deadheat")
+    raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
+
 
 __all__ = [
     "DCG",
@@ -53,7 +60,6 @@ __all__ = [
     "Summary",
     "TieCounter",
     "TieGroups",
-    "__version__",
     "compare",
     "evaluate",
     "evaluate_arrays",

@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from deadheat import __version__
 from deadheat.errors import DeadheatError
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = ("eval", "compare")
+COMMANDS = ("eval", "compare", "plot", "demo")
 
 
 class _Commands(click.Group):
@@ -37,6 +36,8 @@ class _Commands(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
+        from deadheat import __version__
+
         click.echo(f"deadheat {__version__} (counting pass: {BACKEND})")
         ctx.exit()
 

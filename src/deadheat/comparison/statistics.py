@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,8 +136,8 @@ def chances(a: Views, b: Views) -> Chances:
 
 def normal_chances(difference: float, std: float, method: str = "normal") -> Chances:
     """Chances from the mean of the difference and its tie std."""
-    normal = NormalDist(sigma=max(std, TOLERANCE)).cdf
-    return Chances(normal(difference), normal(-difference), method)
+    z = difference / max(std, TOLERANCE)
+    return Chances(math.erfc(-z / math.sqrt(2)) / 2, math.erfc(z / math.sqrt(2)) / 2, method)
 
 
 def _moving(views: Views) -> Floats:
