@@ -191,7 +191,7 @@ def test_probabilities_against_sampled_orderings(measure, queries, approximation
         got = chances(a, b)
         wins, draws = (means_a > means_b + 1e-12).mean(), (abs(means_a - means_b) <= 1e-12).mean()
         wanted = wins if got.method in ("certain", "exact") else wins + draws / 2
-        limit = {"certain": 0, "rough": 0.2}.get(got.method, 0.06)
+        limit = {"certain": 0, "rough": 0.3}.get(got.method, 0.06)
         assert got.a_wins == pytest.approx(wanted, abs=limit)
         seen.add(got.method)
         bound = chances(dataclasses.replace(a, variance=None), b)

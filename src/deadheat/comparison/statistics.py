@@ -26,13 +26,13 @@ METHODS = {
     "certain": "the [worst, best] intervals decide",
     "exact": "all outcomes enumerated; a draw is no win",
     "normal": "normal approximation from exact moments; a draw counts half",
-    "rough": "normal approximation, but ties move fewer than 10 values: can be off by 0.2",
+    "rough": "normal approximation, but ties move fewer than 10 values: can be off by 0.3",
     "bound": "normal approximation from an upper bound of the tie std: too close to 0.5",
 }
 """How the probability that one system beats the other was obtained."""
 VERDICTS = {
-    "A is better": "A has the higher expectation, whatever is left to ties and queries",
-    "B is better": "B has the higher expectation, whatever is left to ties and queries",
+    "A is better": "A has the higher expectation, and neither ties nor queries leave it open",
+    "B is better": "B has the higher expectation, and neither ties nor queries leave it open",
     "undecided: ties": "the order of the systems depends on how ties are broken",
     "decision error": "the oblivious numbers order the systems against the expectations",
     "undecided: queries": "other queries could have ordered the systems differently",
