@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from deadheat.diagnosis import Diagnosis, diagnose
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
 from deadheat.evaluation import evaluate, evaluate_arrays
 from deadheat.formats import read_qrels, read_run
@@ -38,6 +39,7 @@ __all__ = [
     "TIE_RULES",
     "DeadheatError",
     "DeadheatWarning",
+    "Diagnosis",
     "Hits",
     "InputError",
     "Judged",
@@ -52,6 +54,7 @@ __all__ = [
     "TieCounter",
     "TieGroups",
     "__version__",
+    "diagnose",
     "evaluate",
     "evaluate_arrays",
     "high_precision",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from deadheat.diagnosis import Diagnosis
 from deadheat.errors import InputError
 from deadheat.result import Result
 
@@ -18,7 +19,7 @@ def explain(choices: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
-def show_warnings(results: Iterable[Result]) -> None:
+def show_warnings(results: Iterable[Result | Diagnosis]) -> None:
     """Print what is wrong with the input to standard error."""
     for result in results:
         for text in result.warnings:

@@ -29,28 +29,28 @@ def is_table(value: Any) -> bool:
 
 def judgements_from_table(source: str, table: Any) -> Judgements:
     """Read a table with a column each for query, document and grade."""
-    frame = _frame(table)
+    frame = as_frame(table)
     # BEIR calls the grade of a judgement its score, too; only a rank gives a run away.
     if _column(frame, GRADE) is None and _column(frame, RANK) is not None:
         raise InputError(
             f"{source}: these look like scored documents, not judgements (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = _ids(source, frame, QUERY), _ids(source, frame, DOC)
+    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
     grade = _needed(source, frame, (*GRADE, *SCORE))
-    return judgements_from_columns(source, query, doc, _numbers(source, frame, grade, query))
+    return judgements_from_columns(source, query, doc, column_numbers(source, frame, grade, query))
 
 
 def run_from_table(source: str, table: Any) -> Run:
     """Read a table with a column each for query, document and score, perhaps rank."""
-    frame = _frame(table)
+    frame = as_frame(table)
     if _column(frame, SCORE) is None and _column(frame, GRADE) is not None:
         raise InputError(
             f"{source}: these look like judgements, not scored documents (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = _ids(source, frame, QUERY), _ids(source, frame, DOC)
-    score = _numbers(source, frame, _needed(source, frame, SCORE), query)
+    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
+    score = column_numbers(source, frame, _needed(source, frame, SCORE), query)
     rank_name = _column(frame, RANK)
     rank = None if rank_name is None else _ranks(frame[rank_name])
     return run_from_columns(source, query, doc, score, rank)
@@ -88,7 +88,8 @@ def _from_tuples(source: str, rows: Iterable[Any], number: str) -> pl.DataFrame:
     return pl.DataFrame(data, {names[0]: pl.String, names[1]: pl.String, number: pl.Float64})
 
 
-def _frame(table: Any) -> pl.DataFrame:
+def as_frame(table: Any) -> pl.DataFrame:
+    """Give a table of any library as one of polars."""
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, pl.LazyFrame):
@@ -121,7 +122,8 @@ def _needed(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> str:
     return name
 
 
-def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
+def column_ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
+    """Give the column with one of these names as text."""
     name = _needed(source, frame, names)
     column = frame[name]
     if column.null_count():
@@ -133,7 +135,8 @@ def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
     return text
 
 
-def _numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+    """Give a column of numbers, none of them missing."""
     column = frame[name]
     if column.dtype == pl.String:
         numbers = column.str.strip_chars().cast(pl.Float64, strict=False)

@@ -20,6 +20,8 @@ from deadheat.result import Result
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")
 COLUMNS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 TITLES = {"std": "± tie std"}
+WORDS = ("run", "query", "measure", "format", "size", "tied by")
+"""Titles of columns that hold words, not numbers."""
 
 
 def render(
@@ -33,9 +35,9 @@ def render(
         return _csv(results, per_query=per_query)
     header, rows = _cells(results, percent=percent, per_query=per_query)
     if style == "table":
-        return _plain(results, header, rows)
+        return plain(_rich(results, header, rows))
     if style == "markdown":
-        return _markdown(header, rows)
+        return markdown(header, rows)
     if style == "latex":
         return _latex(header, rows)
     if style == "html":
@@ -56,18 +58,19 @@ def remarks(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(note for result in results for note in result.notes))
 
 
+def number(value: float | None, column: str = "", *, percent: bool = False) -> str:
+    """Give a number as readers see it, with its sign where the column shows a difference."""
+    if value is None:
+        return "–"
+    text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
+    text = text.removeprefix("-") if float(text) == 0 else text
+    return f"+{text}" if column in ("bias", "change") and float(text) > 0 else text
+
+
 def _cells(
     results: Sequence[Result], *, percent: bool, per_query: bool
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows as text; a column says only what differs between rows."""
-
-    def number(value: float | None, column: str) -> str:
-        if value is None:
-            return "–"
-        text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
-        text = text.removeprefix("-") if float(text) == 0 else text
-        return f"+{text}" if column == "bias" and float(text) > 0 else text
-
     several = len(results) > 1
     header = ["run"] * several + ["query"] * per_query + ["measure"]
     header += [TITLES.get(column, column) for column in COLUMNS]
@@ -76,11 +79,13 @@ def _cells(
         name = [short] * several
         if per_query:
             for row in result.per_query.iter_rows(named=True):
-                values = [number(row[column], column) for column in COLUMNS]
+                values = [number(row[column], column, percent=percent) for column in COLUMNS]
                 rows.append([*name, row["query_id"], row["measure"], *values])
         else:
             for summary in result:
-                values = [number(getattr(summary, column), column) for column in COLUMNS]
+                values = [
+                    number(getattr(summary, column), column, percent=percent) for column in COLUMNS
+                ]
                 rows.append([*name, summary.measure, *values])
     return header, rows
 
@@ -99,39 +104,46 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> Table:
-    caption = "\n".join(remarks(results))
-    table = Table(title=_title(results), caption=caption, title_justify="left")
-    table.caption_justify = "left"
+    return rich_rows(header, rows, _title(results), "\n".join(remarks(results)))
+
+
+def rich_rows(header: list[str], rows: list[list[str]], title: str, caption: str = "") -> Table:
+    """Build a table for a terminal; rows of the same run or format stand together."""
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
     for name in header:
-        words = name in ("run", "query", "measure")
+        words = name in WORDS
         table.add_column(name, justify="left" if words else "right", no_wrap=not words)
-    run = None
+    sections = header[0] in ("run", "format")
+    first = None
     for row in rows:
-        same = header[0] == "run" and row[0] == run
-        if header[0] == "run" and not same and run is not None:
+        same = sections and row[0] == first
+        if sections and not same and first is not None:
             table.add_section()
-        run = row[0]
+        first = row[0]
         table.add_row(*(Text(cell) for cell in (["", *row[1:]] if same else row)))
     return table
 
 
-def _plain(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
-    table = _rich(results, header, rows)
-    console = Console(file=io.StringIO(), width=1000, color_system=None, legacy_windows=False)
-    width = console.measure(table).maximum
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    console.print(table)
-    output = console.file
+def plain(content: Any, width: int | None = None) -> str:
+    """Print to text without colour, as wide as the content is unless told."""
+
+    def console(width: int) -> Console:
+        return Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+
+    page = console(width or console(1000).measure(content).maximum)
+    page.print(content)
+    output = page.file
     assert isinstance(output, io.StringIO)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
-def _markdown(header: list[str], rows: list[list[str]]) -> str:
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """Write a Markdown table."""
+
     def line(cells: list[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    words = ("run", "query", "measure")
-    rule = ["---" if name in words else "---:" for name in header]
+    rule = ["---" if name in WORDS else "---:" for name in header]
     return "\n".join([line(header), line(rule), *map(line, rows)])
 
 
@@ -149,7 +161,7 @@ def _latex(header: list[str], rows: list[list[str]]) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
 
-    words = sum(name in ("run", "query", "measure") for name in header)
+    words = sum(name in WORDS for name in header)
     columns = "l" * words + "r" * (len(header) - words)
     body = "\n".join(map(line, rows))
     return (

@@ -1,0 +1,130 @@
+"""A diagnosis as sentences and tables: for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Group
+from rich.text import Text
+
+from deadheat.diagnosis.anatomy import Anatomy
+from deadheat.diagnosis.diagnose import Diagnosis, Effect
+from deadheat.report.tables import markdown, number, rich_rows
+
+_BOUNDS = (0, 1, 2, 5, 10, 100, 1_000, 10_000, 100_000, 10**12)
+
+
+class _Table(NamedTuple):
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+def rich_report(diagnosis: Diagnosis) -> Group:
+    """Build the page for a terminal."""
+    parts: list[Any] = [Text(f"Ties of {Path(diagnosis.name).name}", style="bold")]
+    for part in _parts(diagnosis):
+        table = isinstance(part, _Table)
+        parts += ["", rich_rows(part.header, part.rows, part.title) if table else Text(part)]
+    return Group(*parts)
+
+
+def markdown_report(diagnosis: Diagnosis) -> str:
+    """Write the page as Markdown."""
+    parts = [f"# Ties of {Path(diagnosis.name).name}"]
+    for part in _parts(diagnosis):
+        table = isinstance(part, _Table)
+        parts.append(f"## {part.title}\n\n{markdown(part.header, part.rows)}" if table else part)
+    return "\n\n".join(parts)
+
+
+def _parts(diagnosis: Diagnosis) -> Iterator[Any]:
+    anatomy, grid, origins = diagnosis.anatomy, diagnosis.grid, diagnosis.origins
+    yield (
+        f"{anatomy.documents:,} documents of {anatomy.queries:,} queries: "
+        f"{anatomy.distinct:.1%} distinct scores, {anatomy.tied / anatomy.documents:.1%} of the "
+        f"documents tied. The largest tie group has {anatomy.largest:,} documents (query "
+        f"{anatomy.largest_query}, score {anatomy.largest_score:g}). {anatomy.end_tied:,} lists "
+        "end inside a tie group."
+    )
+    sure = f" and would hold for arbitrary ones with a chance of 2^-{grid.bits:.0f}"
+    doubt = f" Too few to exclude: {'; '.join(grid.not_excluded)}." if grid.not_excluded else ""
+    yield (
+        f"Number grid: {grid.statement}. This is the coarsest statement that holds for all "
+        f"{grid.distinct:,} distinct scores{sure * (grid.bits > 0)}.{doubt}"
+    )
+    yield _sizes(anatomy)
+    if origins is not None:
+        ends = ("the scoring function (gone under hps)", "the head (gone under head)")
+        rest = "the model (remains)" if origins.head is not None else "the head or the model"
+        pairs = zip((*ends, rest), (origins.scoring, origins.head, origins.model), strict=True)
+        rows = [{"tied by": name, "pairs": n} for name, n in pairs if n is not None]
+        title = (
+            f"Where the {origins.pairs:,} tied pairs of the {origins.model_dtype} model come from"
+        )
+        yield _table(title, ["tied by", "pairs"], rows)
+    if diagnosis.effect is not None:
+        yield from _effect(diagnosis.effect)
+    if diagnosis.notes:
+        yield "\n".join(diagnosis.notes)
+
+
+def _sizes(anatomy: Anatomy) -> _Table:
+    rows = []
+    for low, high in zip(_BOUNDS, _BOUNDS[1:], strict=False):
+        own = {size: n for size, n in anatomy.sizes.items() if low < size <= high}
+        name = f"{high}" if high == low + 1 else f"{low + 1:,}–{min(high, anatomy.largest):,}"
+        documents = sum(size * n for size, n in own.items())
+        rows += [{"size": name, "groups": sum(own.values()), "documents": documents}] * bool(own)
+    return _table("Tie groups by size", ["size", "groups", "documents"], rows)
+
+
+def _effect(effect: Effect) -> Iterator[Any]:
+    across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
+    if across:
+        yield (
+            f"Of {effect.queries:,} judged queries, a tie group with a relevant document lies "
+            f"across {across}."
+        )
+    columns = ["measure", "query_id", "expected", "worst", "best", "range", "bias"]
+    if effect.worst_queries:
+        yield _table("Queries of the largest range", columns, effect.worst_queries)
+    columns = ["format", "measure", "expected", "change", "range", "bias", "enough"]
+    yield _table("What if: the same scores, rounded", columns, map(vars, effect.what_if))
+    yield "\n".join(_verdicts(effect))
+    if effect.cut_bounds:
+        yield _table(
+            f"{effect.cut_lists:,} lists cut inside a tie group: bounds whatever was cut",
+            ["measure", "lists", "worst", "best"],
+            map(vars, effect.cut_bounds),
+        )
+
+
+def _verdicts(effect: Effect) -> Iterator[str]:
+    """Which formats are enough, a sentence per measure."""
+    given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
+    for measure, formats in effect.enough.items():
+        goal = f"enough for {measure} ± {effect.tolerance:g} here"
+        if formats:
+            verb = "are" if formats[0].endswith("decimals") else "is"
+            also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""
+            yield f"{formats[0]} {verb} {goal}{also}."
+        elif given[measure] > effect.tolerance:
+            moved = f"ties in the scores as given already move it by {given[measure]:.4f}"
+            yield f"No format is {goal}: {moved}."
+        else:
+            yield f"No format that was tried is {goal}: keep the scores as they are."
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> _Table:
+    def cell(column: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return number(value, column)
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    header = [column.removesuffix("_id") for column in columns]
+    return _Table(title, header, [[cell(c, row[c]) for c in columns] for row in rows])
