@@ -50,7 +50,8 @@ def cut_bounds(
     far = max([int(n.max()), *(measure.cutoff or 0 for measure in measures)])
     last = cut[groups.query] & (groups.above + groups.size == n[groups.query])
     pushed = replace(groups, size=groups.size + far * last, _memo={})
-    query, grade = (column[cut[unretrieved[0]]] for column in unretrieved)
+    cut_off = cut[unretrieved[0]]
+    query, grade = unretrieved[0][cut_off], unretrieved[1][cut_off]
     filled = _join_last(groups, query, grade)
 
     def value(measure: Measure, completed: TieGroups, rank: Ints, more: Ints) -> float:
@@ -79,5 +80,12 @@ def _join_last(groups: TieGroups, query: Ints, grade: Floats) -> TieGroups:
     order = np.lexsort((-grade, above, query))
     query, above, size, grade = query[order], above[order], size[order], grade[order]
     new = np.diff(query, prepend=-1) + np.abs(np.diff(above, prepend=-1)) > 0
-    first = {"query": query[new], "above": above[new], "size": size[new]}
-    return replace(groups, **first, group=np.cumsum(new) - 1, grade=grade, _memo={})
+    return replace(
+        groups,
+        query=query[new],
+        above=above[new],
+        size=size[new],
+        group=np.cumsum(new) - 1,
+        grade=grade,
+        _memo={},
+    )

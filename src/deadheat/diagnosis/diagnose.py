@@ -139,21 +139,26 @@ def diagnose(
         return found
     remarks = Remarks.under(tie_break)
     names, lists = judged_lists(read_qrels(qrels), candidates, wanted, "judged", remarks)
-    keys = {"ids": candidates.documents.ids, "rank_column": candidates.ranks}
 
     def groups_of(scores: Values) -> TieGroups:
-        return tie_groups(replace(lists, scores=scores), rule=tie_break, **keys)
+        ids, ranks = candidates.documents.ids, candidates.ranks
+        own = replace(lists, scores=scores)
+        return tie_groups(own, rule=tie_break, ids=ids, rank_column=ranks)
 
     groups = groups_of(scores)
-    per_query = Result(names, views_of(groups, wanted)).per_query.filter(pl.col("range") > 0)
-    by_range = per_query.sort("range", descending=True, maintain_order=True)
+    moved = Result(names, views_of(groups, wanted)).per_query.filter(pl.col("range") > 0)
+    by_range = moved.sort("range", descending=True, maintain_order=True)
     rows = round_all(scores, lambda x: views_of(groups_of(x), wanted), tolerance)
     cut = int(cut_lists(groups).sum())
     effect = Effect(
         queries=len(names),
         tolerance=tolerance,
         straddling=_straddling(groups, wanted),
-        worst_queries=by_range.group_by("measure", maintain_order=True).head(worst).to_dicts(),
+        worst_queries=[
+            row
+            for measure in map(repr, wanted)
+            for row in by_range.filter(measure=measure).head(worst).to_dicts()
+        ],
         what_if=rows,
         enough=coarsest_enough(rows),
         cut_lists=cut,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def find_grid(scores: Values) -> Grid:
     'bf16, 8 decimals'
     """
     values = np.unique(scores[np.isfinite(scores)])
-    own = np.spacing(np.abs(values)).astype(np.float64)
+    own = _spacing(np.abs(values), values.dtype)
     told = values != 0  # 0 lies on every grid and speaks for none
     found = []
     for name, text, spacing, penalty in _statements(values, own):
@@ -69,16 +69,15 @@ def find_grid(scores: Values) -> Grid:
     return Grid(best.name, best.statement, best.distinct, best.bits, near)
 
 
-def write_decimals(values: Values, k: int) -> NDArray[np.float64]:
+def write_decimals(values: Values, k: int) -> Values:
     """Write values with `k` decimals and read them back."""
-    rounded: NDArray[np.float64] = np.round(values.astype(np.float64), k)
-    return rounded
+    return np.asarray(np.round(values.astype(np.float64), k))
 
 
-def shortest_digits(values: Values) -> NDArray[np.float64]:
+def shortest_digits(values: Values) -> Values:
     """Write FP32 values with the fewest digits that tell them apart, and read these as FP64."""
     text = pl.Series(values.astype(np.float32)).cast(pl.String)
-    return text.cast(pl.Float64).to_numpy()
+    return np.asarray(text.cast(pl.Float64))
 
 
 def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values, float]]:
@@ -86,7 +85,7 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
 
     A penalty, in bits, is for statements that were made to measure.
     """
-    k = _fewest_decimals(values)
+    k = _fewest_decimals(values, own.max(initial=0))
     forms: list[_Form] = [("", "", np.asarray, 0.0)]
     if k is not None:
         digits = f"{k} decimal{'s' * (k != 1)}"
@@ -97,11 +96,10 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
     forms += [(", fewest digits", ", written with the fewest digits", shortest_digits, 0.0)]
     for format in FLOATS:
         for form, words, write, unit in forms:
-            if _unchanged(values, lambda x, f=format, w=write: w(f.round(x))):
-                nearest = format.round(np.abs(values)).astype(format.dtype)
-                spacing = np.maximum(np.spacing(nearest).astype(np.float64), unit)
+            if _unchanged(values, format.round, write):
+                spacing = _spacing(format.round(np.abs(values)), format.dtype)
                 text = f"a value of {format.name}{words}"
-                yield format.name + form, text, spacing, _DOUBT if form else 0
+                yield format.name + form, text, np.maximum(spacing, unit), _DOUBT * bool(form)
                 if not form:
                     break
     if step := _int8_step(values):
@@ -113,18 +111,26 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
         yield "int8", text, spacing, 8.0
 
 
-def _unchanged(values: Values, rounded: Callable[[Values], Values]) -> bool:
-    """Whether rounding leaves all values as they are; a sample of them is asked first."""
+def _unchanged(values: Values, *steps: Callable[[Values], Values]) -> bool:
+    """Whether these steps leave all values as they are; a sample of them is asked first."""
+
+    def after(some: Values) -> Values:
+        return np.asarray(reduce(lambda x, step: step(x), steps, some), some.dtype)
+
     sample = values[:: len(values) // 1000 + 1]
     with np.errstate(over="ignore", invalid="ignore"):
-        return all(
-            np.array_equal(rounded(some).astype(some.dtype), some) for some in (sample, values)
-        )
+        return all(np.array_equal(after(some), some) for some in (sample, values))
 
 
-def _fewest_decimals(values: Values) -> int | None:
+def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
+    """Distance to the next value of a dtype, also at the largest, which has none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        to_next, half = (np.spacing(x.astype(dtype)).astype(float) for x in (size, size / 2))
+    return np.asarray(np.fmin(to_next, 2 * half))
+
+
+def _fewest_decimals(values: Values, unit: float) -> int | None:
     """Give the fewest decimals that keep every value, unless as many would keep any number."""
-    unit = np.spacing(np.abs(values).max(initial=0))
     for k in range(16):
         if 10.0**-k < 2 * unit:
             break
@@ -138,9 +144,11 @@ def _int8_step(values: Values) -> float | None:
     if not 3 <= len(values) <= 256:
         return None
     narrow = _unchanged(values, FORMATS["fp32"].round)
-    unit = np.spacing(np.abs(values).max().astype(np.float32 if narrow else values.dtype))
-    above = values.astype(np.float64) - values[0]
-    steps = above[-1] / np.arange(1, 256)
-    miss = np.abs(above - np.rint(above / steps[:, None]) * steps[:, None]).max(axis=1)
-    fits = np.flatnonzero(miss <= 2 * unit)
-    return float(steps[fits[0]]) if len(fits) else None
+    unit = _spacing(np.abs(values), np.dtype(np.float32) if narrow else values.dtype).max()
+    with np.errstate(all="ignore"):  # numbers at the ends of their range are on no such grid
+        above = values.astype(np.float64) - values[0]
+        steps = above[-1] / np.arange(1, 256)[:, None]
+        place = np.rint(above / steps)
+        hit = (np.abs(above - place * steps) <= 2 * unit).all(axis=1)
+    hit &= (np.diff(place) > 0).all(axis=1)
+    return float(steps[hit][0, 0]) if hit.any() else None

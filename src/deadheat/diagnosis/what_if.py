@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 
 import numpy as np
 
 from deadheat.diagnosis.grid import FLOATS, Values, write_decimals
 from deadheat.measures import Measure
 from deadheat.result import Result, Views
+
+
+def _same(scores: Values) -> Values:
+    return scores
 
 
 def to_int8(scores: Values) -> Values:
@@ -56,13 +60,8 @@ def round_all(
 ) -> list[WhatIf]:
     """Evaluate the scores ``"as given"``, then in every format that can hold them."""
     given = Result([], evaluate(scores))
-    rows = []
-    for name, rounding in {
-        "as given": np.asarray,
-        **FAMILIES[0],
-        **FAMILIES[1],
-        **FAMILIES[2],
-    }.items():
+    rows: list[WhatIf] = []
+    for name, rounding in chain({"as given": _same}.items(), *(f.items() for f in FAMILIES)):
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = rounding(scores)
         if not np.all(np.isfinite(rounded) | (rounded == scores)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,17 +44,16 @@ def markdown_report(diagnosis: Diagnosis) -> str:
 def _parts(diagnosis: Diagnosis) -> Iterator[Any]:
     anatomy, grid, origins = diagnosis.anatomy, diagnosis.grid, diagnosis.origins
     yield (
-        f"{anatomy.documents:,} documents of {anatomy.queries:,} queries: "
-        f"{anatomy.distinct:.1%} distinct scores, {anatomy.tied / anatomy.documents:.1%} of the "
-        f"documents tied. The largest tie group has {anatomy.largest:,} documents (query "
-        f"{anatomy.largest_query}, score {anatomy.largest_score:g}). {anatomy.end_tied:,} lists "
-        "end inside a tie group."
+        f"queries: {anatomy.queries:,} · documents: {anatomy.documents:,} · distinct scores: "
+        f"{anatomy.distinct:.1%} · tied documents: {anatomy.tied / anatomy.documents:.1%}\n"
+        f"largest tie group: {anatomy.largest:,} (query {anatomy.largest_query}, score "
+        f"{anatomy.largest_score:g}) · lists that end inside a tie group: {anatomy.end_tied:,}"
     )
-    sure = f" and would hold for arbitrary ones with a chance of 2^-{grid.bits:.0f}"
+    sure = f"; arbitrary numbers would all be so with a chance of 2^-{grid.bits:.0f}"
     doubt = f" Too few to exclude: {'; '.join(grid.not_excluded)}." if grid.not_excluded else ""
     yield (
-        f"Number grid: {grid.statement}. This is the coarsest statement that holds for all "
-        f"{grid.distinct:,} distinct scores{sure * (grid.bits > 0)}.{doubt}"
+        f"Number grid: {grid.statement}. Decided as the coarsest statement that holds for each of "
+        f"the distinct scores ({grid.distinct:,}{sure * (grid.bits > 0)}).{doubt}"
     )
     yield _sizes(anatomy)
     if origins is not None:
@@ -73,7 +73,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[Any]:
 
 def _sizes(anatomy: Anatomy) -> _Table:
     rows = []
-    for low, high in zip(_BOUNDS, _BOUNDS[1:], strict=False):
+    for low, high in pairwise(_BOUNDS):
         own = {size: n for size, n in anatomy.sizes.items() if low < size <= high}
         name = f"{high}" if high == low + 1 else f"{low + 1:,}–{min(high, anatomy.largest):,}"
         documents = sum(size * n for size, n in own.items())
@@ -96,7 +96,7 @@ def _effect(effect: Effect) -> Iterator[Any]:
     yield "\n".join(_verdicts(effect))
     if effect.cut_bounds:
         yield _table(
-            f"{effect.cut_lists:,} lists cut inside a tie group: bounds whatever was cut",
+            f"Lists cut inside a tie group ({effect.cut_lists:,}): bounds whatever was cut",
             ["measure", "lists", "worst", "best"],
             map(vars, effect.cut_bounds),
         )

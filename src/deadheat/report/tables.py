@@ -108,12 +108,13 @@ def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -
 
 
 def rich_rows(header: list[str], rows: list[list[str]], title: str, caption: str = "") -> Table:
-    """Build a table for a terminal; rows of the same run or format stand together."""
+    """Build a table for a terminal; rows with the same run, format or measure stand together."""
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
     for name in header:
         words = name in WORDS
         table.add_column(name, justify="left" if words else "right", no_wrap=not words)
-    sections = header[0] in ("run", "format")
+    repeated = len({row[0] for row in rows}) < len(rows)
+    sections = header[0] == "run" or (header[0] in ("format", "measure") and repeated)
     first = None
     for row in rows:
         same = sections and row[0] == first
