@@ -156,6 +156,14 @@ def test_group_sizes_and_straddling_queries_against_brute_force(lists):
     assert list(found.effect.straddling) == [2, 4]
 
 
+def test_a_query_without_documents_has_no_tie_groups():
+    run = {"none": {}, "q": {"a": 1.0, "b": 1.0}, "nothing": {}}
+    anatomy = dh.diagnose(run).anatomy
+    assert (anatomy.sizes, anatomy.largest_query, anatomy.end_tied) == ({2: 1}, "q", 1)
+    logits = pl.DataFrame({"query_id": ["q", "q"], "logit": [3.0, 3.0]})
+    assert dh.diagnose(run, logits=logits, model_dtype="fp16").origins.model == 1
+
+
 @quiet
 def test_worst_queries_are_those_of_the_largest_range():
     run, qrels = as_run([[(1, 1), (1, 0)], [(2, 1), (1, 0)], [(1, 1), (1, 0), (1, 0), (1, 0)]])

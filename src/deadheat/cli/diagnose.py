@@ -16,6 +16,7 @@ from deadheat.ties import TIE_RULES
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
+_WORST = "How many queries of the largest range to name per measure. [default: 5]"
 _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more than this."
 
 
@@ -27,7 +28,7 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=0.001, show_default=True, help=_ENOUGH
 )
-@click.option("--worst", type=click.IntRange(min=0), default=5, help="Queries to name. [5]")
+@click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
 @click.option(

@@ -36,23 +36,14 @@ def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
     if not path and not tables.is_table(logits):
         raise InputError(f"logits must be a table or a path to one, not {type(logits).__name__}")
     frame = tables.as_frame(files.table_from_file(logits) if path else logits)
-    name, frame = _of_one_dtype(source, frame, model_dtype)
+    dtype, frame = _of_one_dtype(source, frame, model_dtype)
     query = tables.column_ids(source, frame, tables.QUERY)
     _check_same_lists(source, query, run)
-    plain = "logit" in frame.columns
-    inputs = {
-        f"{prefix}logits": tuple(tables.column_numbers(source, frame, c, query) for c in columns)
-        for prefix in ("", "head_")
-        if set(columns := [f"{prefix}logit{end}" for end in ([""] if plain else ["_no", "_yes"])])
-        <= set(frame.columns)
-    }
-    if "logits" not in inputs:
-        raise InputError(f"{source}: there is no column 'logit', nor 'logit_no' and 'logit_yes'")
-    given: dict[str, Any] = {key: z[0] if plain else z for key, z in inputs.items()}
-    regimes = ("native", "hps", "head")[: 1 + len(inputs)]
-    kind: Any = "sigmoid" if plain else "softmax"
+    given = _logits(source, frame, query)
+    regimes = ("native", "hps", "head")[: 1 + len(given)]
+    kind: Any = "softmax" if isinstance(given["logits"], tuple) else "sigmoid"
     scores = pl.DataFrame({"query": query}).with_columns(
-        pl.Series(regime, score(kind, regime=regime, model_dtype=name, **given))
+        pl.Series(regime, score(kind, regime=regime, model_dtype=dtype, **given))
         for regime in regimes
     )
     tied = []
@@ -60,7 +51,7 @@ def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
         size = scores.group_by("query", *regimes[: i + 1]).len()["len"].to_numpy().astype(np.int64)
         tied.append(int((size * (size - 1) // 2).sum()))
     head = tied[1] - tied[2] if len(tied) > 2 else None
-    return Origins(name, tied[0], tied[0] - tied[1], head, tied[-1])
+    return Origins(dtype, tied[0], tied[0] - tied[1], head, tied[-1])
 
 
 def _of_one_dtype(source: str, frame: pl.DataFrame, wanted: object) -> tuple[str, pl.DataFrame]:
@@ -75,11 +66,25 @@ def _of_one_dtype(source: str, frame: pl.DataFrame, wanted: object) -> tuple[str
     return asked[0], frame
 
 
+def _logits(source: str, frame: pl.DataFrame, query: pl.Series) -> dict[str, Any]:
+    """Logits and, where recorded, head logits: a column each, or a tuple (no, yes)."""
+    ends = ("",) if "logit" in frame.columns else ("_no", "_yes")
+    given: dict[str, Any] = {}
+    for name in ("logit", "head_logit"):
+        columns = [name + end for end in ends]
+        if set(columns) <= set(frame.columns):
+            values = tuple(tables.column_numbers(source, frame, c, query) for c in columns)
+            given[f"{name}s"] = values if len(ends) > 1 else values[0]
+    if "logits" not in given:
+        raise InputError(f"{source}: there is no column 'logit', nor 'logit_no' and 'logit_yes'")
+    return given
+
+
 def _check_same_lists(source: str, query: pl.Series, run: Run) -> None:
     counts = dict(query.value_counts().iter_rows())
     lengths = dict(zip(run.query_ids, np.diff(run.offsets).tolist(), strict=True))
     for q in {**lengths, **counts}:
-        if counts.get(q) != lengths.get(q):
+        if counts.get(q, 0) != lengths.get(q, 0):
             raise InputError(
                 f"{source}: query {q!r} has logits of {counts.get(q, 0)} documents, but "
                 f"{lengths.get(q, 0)} documents in the run; give a logit for each of them"

@@ -61,9 +61,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[Any]:
         rest = "the model (remains)" if origins.head is not None else "the head or the model"
         pairs = zip((*ends, rest), (origins.scoring, origins.head, origins.model), strict=True)
         rows = [{"tied by": name, "pairs": n} for name, n in pairs if n is not None]
-        title = (
-            f"Where the {origins.pairs:,} tied pairs of the {origins.model_dtype} model come from"
-        )
+        title = f"Tied pairs of the {origins.model_dtype} model: {origins.pairs:,}"
         yield _table(title, ["tied by", "pairs"], rows)
     if diagnosis.effect is not None:
         yield from _effect(diagnosis.effect)
@@ -95,11 +93,9 @@ def _effect(effect: Effect) -> Iterator[Any]:
     yield _table("What if: the same scores, rounded", columns, map(vars, effect.what_if))
     yield "\n".join(_verdicts(effect))
     if effect.cut_bounds:
-        yield _table(
-            f"Lists cut inside a tie group ({effect.cut_lists:,}): bounds whatever was cut",
-            ["measure", "lists", "worst", "best"],
-            map(vars, effect.cut_bounds),
-        )
+        yield f"Lists cut inside a tie group: {effect.cut_lists:,}. Bounds, whatever was cut:"
+        columns = ["measure", "lists", "worst", "best"]
+        yield _table("Bounds of the cut run", columns, map(vars, effect.cut_bounds))
 
 
 def _verdicts(effect: Effect) -> Iterator[str]:
