@@ -3,6 +3,7 @@
 from typing import Any as _Any
 
 from deadheat.comparison import Comparison, compare
+from deadheat.diagnosis import Diagnosis, diagnose
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
 from deadheat.evaluation import evaluate, evaluate_arrays
 from deadheat.formats import read_qrels, read_run
@@ -47,6 +48,7 @@ __all__ = [
     "Comparison",
     "DeadheatError",
     "DeadheatWarning",
+    "Diagnosis",
     "Hits",
     "InputError",
     "Judged",
@@ -61,6 +63,7 @@ __all__ = [
     "TieCounter",
     "TieGroups",
     "compare",
+    "diagnose",
     "evaluate",
     "evaluate_arrays",
     "high_precision",

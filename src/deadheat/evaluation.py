@@ -34,13 +34,19 @@ NAN_POLICIES = ("raise", "last")
 
 
 @dataclass
-class _Remarks:
+class Remarks:
     """Warnings and notes, collected on the way."""
 
     notes: list[str]
     warnings: list[str] = field(default_factory=list)
 
+    @classmethod
+    def under(cls, rule: str) -> Remarks:
+        """Begin with what the oblivious value means."""
+        return cls([f"oblivious = ties in the order of {_RULE_WORDS[rule]}"])
+
     def warn(self, text: str) -> None:
+        """Warn the caller of the public function, and keep the warning."""
         self.warnings.append(text)
         warnings.warn(text, DeadheatWarning, stacklevel=5)
 
@@ -91,16 +97,8 @@ def evaluate(
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
     judgements = read_qrels(qrels)
     candidates = read_run(run, with_ranks=tie_break == "rank")
-    remarks = _Remarks([f"oblivious = ties in the order of {_RULE_WORDS[tie_break]}"])
-    selected, found = _select(judgements, candidates, queries, remarks)
-    lists = _lists(
-        judgements,
-        _ranked(candidates, nan),
-        selected,
-        found,
-        remarks,
-        with_judged=any(measure.needs_judged for measure in wanted),
-    )
+    remarks = Remarks.under(tie_break)
+    names, lists = judged_lists(judgements, _ranked(candidates, nan), wanted, queries, remarks)
     groups = tie_groups(
         lists,
         rule=tie_break,
@@ -110,7 +108,6 @@ def evaluate(
     )
     sources = {"run": candidates.source, "qrels": judgements.source}
     provenance = _provenance(sources, tie_break, tie_tolerance, queries, nan)
-    names = [judgements.query_ids[q] for q in selected.tolist()]
     return _result(names, groups, wanted, provenance, remarks)
 
 
@@ -153,7 +150,7 @@ def evaluate_arrays(
     """
     wanted = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
-    remarks = _Remarks([f"oblivious = ties in the order of {_RULE_WORDS['input']}"])
+    remarks = Remarks.under("input")
     flat, grades, offsets = flatten(scores, relevance)
     names = query_names(query_ids, len(offsets) - 1)
     _note_negative(grades, remarks)
@@ -226,7 +223,17 @@ def _check_options(
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
-def _select(judgements: Judgements, run: Run, queries: str, remarks: _Remarks) -> tuple[Ints, Ints]:
+def judged_lists(
+    judgements: Judgements, run: Run, measures: list[Measure], queries: str, remarks: Remarks
+) -> tuple[list[str], Lists]:
+    """Queries that count, and the candidate lists of a run without NaN for them."""
+    selected, found = _select(judgements, run, queries, remarks)
+    with_judged = any(measure.needs_judged for measure in measures)
+    lists = _lists(judgements, run, selected, found, remarks, with_judged=with_judged)
+    return [judgements.query_ids[q] for q in selected.tolist()], lists
+
+
+def _select(judgements: Judgements, run: Run, queries: str, remarks: Remarks) -> tuple[Ints, Ints]:
     """Judged queries that count, and the index of each in the run, −1 where it is missing."""
     found = np.array([run.query_index.get(q, -1) for q in judgements.query_ids])
     if not (found >= 0).any():
@@ -272,7 +279,7 @@ def _lists(
     run: Run,
     selected: Ints,
     found: Ints,
-    remarks: _Remarks,
+    remarks: Remarks,
     *,
     with_judged: bool,
 ) -> Lists:
@@ -338,14 +345,9 @@ def _without_nan(
     )
 
 
-def _result(
-    names: list[str],
-    groups: TieGroups,
-    measures: list[Measure],
-    provenance: dict[str, Any],
-    remarks: _Remarks,
-) -> Result:
-    views = {
+def views_of(groups: TieGroups, measures: list[Measure]) -> dict[Measure, Views]:
+    """Every view of every measure."""
+    return {
         measure: Views(
             expected=measure.expected(groups),
             best=measure.at(groups, groups.best_rank),
@@ -355,11 +357,21 @@ def _result(
         )
         for measure in measures
     }
+
+
+def _result(
+    names: list[str],
+    groups: TieGroups,
+    measures: list[Measure],
+    provenance: dict[str, Any],
+    remarks: Remarks,
+) -> Result:
+    views = views_of(groups, measures)
     _report_cuts(groups, measures, remarks)
     return Result(names, views, provenance, remarks.warnings, remarks.notes)
 
 
-def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: _Remarks) -> None:
+def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: Remarks) -> None:
     """Report lists that end inside a tie group which the cutoff of a measure reaches.
 
     That is a warning where relevant documents are missing from the list: it is not the whole
@@ -392,12 +404,12 @@ def _like_grades(numbers: NDArray[Any]) -> bool:
     return bool(((np.abs(numbers) <= 10) & (np.floor(numbers) == numbers)).all())
 
 
-def _note_left_out(n: int, remarks: _Remarks) -> None:
+def _note_left_out(n: int, remarks: Remarks) -> None:
     if n:
         remarks.notes.append(f"{_queries(n)} without a relevant document: left out")
 
 
-def _note_negative(grades: NDArray[Any], remarks: _Remarks) -> None:
+def _note_negative(grades: NDArray[Any], remarks: Remarks) -> None:
     if n := int((grades < 0).sum()):
         remarks.notes.append(
             f"{n:,} {'judgement' if n == 1 else 'judgements'} below 0: counted as not relevant"

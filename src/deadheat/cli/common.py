@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
+from deadheat.diagnosis import Diagnosis
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
 from deadheat.formats import read_qrels
@@ -130,7 +131,7 @@ def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)
 
 
-def show_warnings(results: Iterable[Result]) -> None:
+def show_warnings(results: Iterable[Result | Diagnosis]) -> None:
     """Print what is wrong with the input to standard error."""
     for result in results:
         for text in result.warnings:

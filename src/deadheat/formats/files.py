@@ -59,6 +59,14 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     )
 
 
+def table_from_file(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """Read a JSONL, CSV, TSV or Parquet file of named columns, compressed or not."""
+    source, data, kind = _open(path)
+    if kind in ("trec", "json"):
+        raise InputError(f"{source}: expected named columns (Parquet, JSONL, CSV or TSV)")
+    return _table(source, data, kind)
+
+
 def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
     """Name for messages, decompressed bytes, and format."""
     if os.fspath(path) == "-":

@@ -31,28 +31,28 @@ def is_table(value: Any) -> bool:
 
 def judgements_from_table(source: str, table: Any) -> Judgements:
     """Read a table with a column each for query, document and grade."""
-    frame = _frame(source, table)
+    frame = as_frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a rank gives a run away.
     if _column(frame, GRADE) is None and _column(frame, RANK) is not None:
         raise InputError(
             f"{source}: these look like scored documents, not judgements (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = _ids(source, frame, QUERY), _ids(source, frame, DOC)
+    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
     grade = _needed(source, frame, (*GRADE, *SCORE))
-    return judgements_from_columns(source, query, doc, _numbers(source, frame, grade, query))
+    return judgements_from_columns(source, query, doc, column_numbers(source, frame, grade, query))
 
 
 def run_from_table(source: str, table: Any) -> Run:
     """Read a table with a column each for query, document and score, perhaps rank."""
-    frame = _frame(source, table)
+    frame = as_frame(source, table)
     if _column(frame, SCORE) is None and _column(frame, GRADE) is not None:
         raise InputError(
             f"{source}: these look like judgements, not scored documents (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = _ids(source, frame, QUERY), _ids(source, frame, DOC)
-    score = _numbers(source, frame, _needed(source, frame, SCORE), query)
+    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
+    score = column_numbers(source, frame, _needed(source, frame, SCORE), query)
     rank_name = _column(frame, RANK)
     rank = None if rank_name is None else _ranks(frame[rank_name])
     return run_from_columns(source, query, doc, score, rank)
@@ -102,7 +102,8 @@ def _is_pandas(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
-def _frame(source: str, table: Any) -> pl.DataFrame:
+def as_frame(source: str, table: Any) -> pl.DataFrame:
+    """Give a table of any library as one of polars."""
     if isinstance(table, pl.DataFrame):
         return table
     try:
@@ -145,7 +146,8 @@ def _needed(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> str:
     return name
 
 
-def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
+def column_ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
+    """Give the column with one of these names as text."""
     name = _needed(source, frame, names)
     column = frame[name]
     if column.null_count():
@@ -159,7 +161,8 @@ def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
     return text
 
 
-def _numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+    """Give a column of numbers, none of them missing."""
     column = frame[name]
     if column.dtype == pl.Object:  # numbers of several types, perhaps as text
         column = pl.Series(name, [_as_text(value) for value in column.to_list()], pl.String)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from deadheat.errors import InputError
 
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")
-WORDS = ("run", "query", "measure", "A", "B", "system", "verdict")
+WORDS = ("run", "query", "measure", "A", "B", "system", "verdict", "format", "tied by")
 """Columns of words: flush left, and wrapped in a narrow terminal."""
 
 
@@ -33,9 +33,9 @@ class Grid:
     def render(self, style: str) -> str:
         """Write the table in one of `STYLES` that show text."""
         if style == "table":
-            return self._plain()
+            return plain(self.rich())
         if style == "markdown":
-            return self._markdown()
+            return self.markdown()
         if style == "latex":
             return self._latex()
         if style == "html":
@@ -61,23 +61,9 @@ class Grid:
             table.add_row(*map(Text, [*shown, *rest]))
         return table
 
-    def _plain(self) -> str:
-        table = self.rich()
-        output = io.StringIO()
+    def markdown(self) -> str:
+        """Write a Markdown table."""
 
-        def console(width: int) -> Console:
-            return Console(
-                file=output,
-                width=width,
-                color_system=None,
-                legacy_windows=False,
-                force_jupyter=False,  # rich would show it in the notebook and return nothing
-            )
-
-        console(console(1000).measure(table).maximum).print(table)
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
-
-    def _markdown(self) -> str:
         def line(cells: Sequence[str]) -> str:
             escaped = (re.sub(r"([\\|<*`])", r"\\\1", " ".join(cell.split())) for cell in cells)
             return "| " + " | ".join(escaped) + " |"
@@ -120,6 +106,23 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "<": "$<$",
     ">": "$>$",
 }
+
+
+def plain(content: RenderableType, width: int | None = None) -> str:
+    """Print to text without colour, as wide as the content is unless told."""
+    output = io.StringIO()
+
+    def console(width: int) -> Console:
+        return Console(
+            file=output,
+            width=width,
+            color_system=None,
+            legacy_windows=False,
+            force_jupyter=False,  # rich would show it in the notebook and return nothing
+        )
+
+    console(width or console(1000).measure(content).maximum).print(content)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
 def number(value: float | None, *, percent: bool = False, signed: bool = False) -> str:

@@ -1,0 +1,91 @@
+"""Lists cut inside a tie group: what can still be said, whichever documents were cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.measures import Measure
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+
+@dataclass(frozen=True)
+class CutBounds:
+    """Bounds of a mean over queries that hold whichever documents were cut."""
+
+    measure: str
+    lists: int
+    """Cut lists whose last tie group the measure reaches."""
+    worst: float
+    best: float
+
+
+def cut_lists(groups: TieGroups) -> NDArray[np.bool_]:
+    """Per query: does its list end inside a tie group, with relevant documents missing.
+
+    Other lists are taken to be complete, as `evaluate` does.
+    """
+    assert groups.end_size is not None
+    retrieved = groups.sum_queries(groups.relevant(None))
+    return (groups.end_size > 1) & (retrieved < groups.n_relevant(None))
+
+
+def cut_bounds(
+    groups: TieGroups, unretrieved: tuple[Ints, Floats], measures: list[Measure]
+) -> list[CutBounds]:
+    """Bound each measure over all ways to complete the last tie group of cut lists.
+
+    The group may have held any number of further documents, among them any of the
+    `unretrieved` judged ones. A measure is best when it held all of these and its relevant
+    documents come first, at ranks ``c+1 …``; worst when it held so many others that its own
+    all stand past the cutoff. Both may be what happened: the bounds are exact, for every
+    measure with a cutoff and for R-Precision, whose cutoff is N. Without a cutoff a list is
+    read to the length it was given in, as if that were the cutoff: exact for lists of that
+    length, but a longer list may score more.
+    """
+    assert groups.end_above is not None
+    cut, n = cut_lists(groups), groups.retrieved
+    far = max([int(n.max()), *(measure.cutoff or 0 for measure in measures)])
+    last = cut[groups.query] & (groups.above + groups.size == n[groups.query])
+    pushed = replace(groups, size=groups.size + far * last)
+    cut_off = cut[unretrieved[0]]
+    query, grade = unretrieved[0][cut_off], unretrieved[1][cut_off]
+    filled = _join_last(groups, query, grade)
+
+    def value(measure: Measure, completed: TieGroups, rank: Ints, more: Ints) -> float:
+        if measure.cutoff is not None:
+            completed = replace(completed, retrieved=n + more)
+        return float(measure.at(completed, rank).mean())
+
+    return [
+        CutBounds(
+            repr(measure),
+            int((cut & (groups.end_above < measure.depth(groups))).sum()),
+            value(measure, pushed, pushed.worst_rank, far * cut),
+            value(measure, filled, filled.best_rank, np.bincount(query, minlength=len(n))),
+        )
+        for measure in measures
+    ]
+
+
+def _join_last(groups: TieGroups, query: Ints, grade: Floats) -> TieGroups:
+    """Groups after documents joined the last one of their query; best ranks can be asked of it."""
+    assert groups.end_above is not None and groups.end_size is not None
+    above = np.concatenate((groups.above[groups.group], groups.end_above[query]))
+    size = np.concatenate((groups.size[groups.group], groups.end_size[query]))
+    query = np.concatenate((groups.document_query, query))
+    grade = np.concatenate((groups.grade, grade))
+    order = np.lexsort((-grade, above, query))
+    query, above, size, grade = query[order], above[order], size[order], grade[order]
+    new = np.diff(query, prepend=-1) + np.abs(np.diff(above, prepend=-1)) > 0
+    return replace(
+        groups,
+        query=query[new],
+        above=above[new],
+        size=size[new],
+        group=np.cumsum(new) - 1,
+        grade=grade,
+        _memo={},
+    )

@@ -1,0 +1,154 @@
+"""The number grid that scores live on, found in their values.
+
+Every statement is tested on all distinct finite scores, by writing them in the format and reading
+them back. Of those that hold, the coarsest is reported: the one whose values lie farthest apart
+around the scores. How much farther than the numbers the scores came as, multiplied over the
+distinct scores, is also how unlikely it is that the statement holds by coincidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.scoring.dtypes import FORMATS
+
+Values = NDArray[Any]
+_Form = tuple[str, str, Callable[[Values], Values], float]
+
+FLOATS = tuple(FORMATS[name] for name in ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"))
+"""Floating-point formats, finest first."""
+_DOUBT = 10
+"""Bits of evidence that tell two statements apart: a chance of 1 in 1,024."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The coarsest statement that is true of every finite score."""
+
+    name: str
+    """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, ``"int8"``, …"""
+    statement: str
+    """The same in words."""
+    distinct: int
+    """Distinct finite scores that were looked at."""
+    bits: float
+    """Evidence: arbitrary numbers would all lie on the grid with a chance of 2^−bits."""
+    not_excluded: tuple[str, ...] = ()
+    """Other true statements, which explain so few scores nearly as well."""
+
+
+def find_grid(scores: Values) -> Grid:
+    """Find the coarsest grid that holds all finite scores, which are float32 or float64.
+
+    A statement about decimals says that each score is the float nearest to such a number.
+
+    >>> find_grid(np.array([0.99609375, 0.9921875, 0.875, 0.30664062])).name
+    'bf16, 8 decimals'
+    """
+    values = np.unique(scores[np.isfinite(scores)])
+    own = _spacing(np.abs(values), values.dtype)
+    told = values != 0  # 0 lies on every grid and speaks for none
+    found = []
+    for name, text, spacing, penalty in _statements(values, own):
+        bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
+        found.append(Grid(name, f"every score is {text}", len(values), bits))
+    found.sort(key=lambda grid: grid.bits, reverse=True)
+    if not found or found[0].bits < _DOUBT:
+        name = f"fp{8 * values.itemsize}"
+        text = f"every score is a value of {name}; no coarser grid is evident"
+        return Grid(name, text, len(values), 0.0)
+    best, *others = found
+    near = tuple(grid.name for grid in others if best.bits - grid.bits < _DOUBT)
+    return Grid(best.name, best.statement, best.distinct, best.bits, near)
+
+
+def write_decimals(values: Values, k: int) -> Values:
+    """Write values with `k` decimals and read them back."""
+    return np.asarray(np.round(values.astype(np.float64), k))
+
+
+def shortest_digits(values: Values) -> Values:
+    """Write FP32 values with the fewest digits that tell them apart, and read these as FP64."""
+    text = pl.Series(values.astype(np.float32)).cast(pl.String)
+    return np.asarray(text.cast(pl.Float64))
+
+
+def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values, float]]:
+    """Every statement that holds: name, words, distance of neighbours around each value, penalty.
+
+    A penalty, in bits, is for statements that were made to measure.
+    """
+    k = _fewest_decimals(values, own.max(initial=0))
+    forms: list[_Form] = [("", "", np.asarray, 0.0)]
+    if k is not None:
+        digits = f"{k} decimal{'s' * (k != 1)}"
+        name, text = (digits, f"a number of {digits}") if k else ("integer", "a whole number")
+        yield name, text, np.full(len(values), 10.0**-k), 0
+        decimals = partial(write_decimals, k=k)
+        forms += [(f", {digits}", f", written with {digits}", decimals, 10.0**-k)]
+    forms += [(", fewest digits", ", written with the fewest digits", shortest_digits, 0.0)]
+    for format in FLOATS:
+        for form, words, write, unit in forms:
+            if _unchanged(values, format.round, write):
+                spacing = _spacing(format.round(np.abs(values)), format.dtype)
+                text = f"a value of {format.name}{words}"
+                yield format.name + form, text, np.maximum(spacing, unit), _DOUBT * bool(form)
+                if not form:
+                    break
+    if step := _int8_step(values):
+        text = f"{values[0]:g} plus a multiple of {step:g}: an int8 grid with a scale"
+        # The lowest and the highest score made the grid, one of 255 that were tried, and the
+        # others may miss it by two units of their last place.
+        spacing = np.full(len(values), step / 5)
+        spacing[[0, -1]] = own[[0, -1]]
+        yield "int8", text, spacing, 8.0
+
+
+def _unchanged(values: Values, *steps: Callable[[Values], Values]) -> bool:
+    """Whether these steps leave all values as they are; a sample of them is asked first."""
+
+    def after(some: Values) -> Values:
+        return np.asarray(reduce(lambda x, step: step(x), steps, some), some.dtype)
+
+    sample = values[:: len(values) // 1000 + 1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(np.array_equal(after(some), some) for some in (sample, values))
+
+
+def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
+    """Distance to the next value of a dtype, also at the largest, which has none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        to_next, half = (np.spacing(x.astype(dtype)).astype(float) for x in (size, size / 2))
+    return np.asarray(np.fmin(to_next, 2 * half))
+
+
+def _fewest_decimals(values: Values, unit: float) -> int | None:
+    """Give the fewest decimals that keep every value, unless as many would keep any number."""
+    for k in range(16):
+        if 10.0**-k < 2 * unit:
+            break
+        if _unchanged(values, partial(write_decimals, k=k)):
+            return k
+    return None
+
+
+def _int8_step(values: Values) -> float | None:
+    """Give the largest step from the lowest to the highest of at most 256 values that meets all."""
+    if not 3 <= len(values) <= 256:
+        return None
+    narrow = _unchanged(values, FORMATS["fp32"].round)
+    unit = _spacing(np.abs(values), np.dtype(np.float32) if narrow else values.dtype).max()
+    with np.errstate(all="ignore"):  # numbers at the ends of their range are on no such grid
+        above = values.astype(np.float64) - values[0]
+        steps = above[-1] / np.arange(1, 256)[:, None]
+        place = np.rint(above / steps)
+        hit = (np.abs(above - place * steps) <= 2 * unit).all(axis=1)
+    hit &= (np.diff(place) > 0).all(axis=1)
+    return float(steps[hit][0, 0]) if hit.any() else None

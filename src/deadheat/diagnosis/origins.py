@@ -1,0 +1,91 @@
+"""Where ties were born: in the scoring function, in the head, or in the model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from deadheat.errors import InputError
+from deadheat.formats import Run, files, tables
+from deadheat.scoring import parse_format, score
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Tied pairs: two documents of one query with equal native scores. The parts add up."""
+
+    model_dtype: str
+    pairs: int
+    scoring: int
+    """Pairs that FP32 scoring tells apart (hps): the scoring function tied them."""
+    head: int | None
+    """Pairs that only the last layer in FP32 tells apart (head); None without head logits."""
+    model: int
+    """Pairs that remain: equal hidden states, as of duplicated texts, or scores that saturate
+    even in FP32. Without head logits, those that the head tied are among them."""
+
+
+def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
+    """Score logits in every regime, and count the tied pairs that each tells apart."""
+    path = isinstance(logits, (str, os.PathLike))
+    source = os.fspath(logits) if path else "logits"
+    if not path and not tables.is_table(logits):
+        raise InputError(f"logits must be a table or a path to one, not {type(logits).__name__}")
+    frame = tables.as_frame(source, files.table_from_file(logits) if path else logits)
+    dtype, frame = _of_one_dtype(source, frame, model_dtype)
+    query = tables.column_ids(source, frame, tables.QUERY)
+    _check_same_lists(source, query, run)
+    given = _logits(source, frame, query)
+    regimes = ("native", "hps", "head")[: 1 + len(given)]
+    kind: Any = "softmax" if isinstance(given["logits"], tuple) else "sigmoid"
+    scores = pl.DataFrame({"query": query}).with_columns(
+        pl.Series(regime, score(kind, regime=regime, model_dtype=dtype, **given))
+        for regime in regimes
+    )
+    tied = []
+    for i in range(len(regimes)):  # tied in this regime and all before it
+        size = scores.group_by("query", *regimes[: i + 1]).len()["len"].to_numpy().astype(np.int64)
+        tied.append(int((size * (size - 1) // 2).sum()))
+    head = tied[1] - tied[2] if len(tied) > 2 else None
+    return Origins(dtype, tied[0], tied[0] - tied[1], head, tied[-1])
+
+
+def _of_one_dtype(source: str, frame: pl.DataFrame, wanted: object) -> tuple[str, pl.DataFrame]:
+    """Name of the model dtype, and the rows of it."""
+    asked = [] if wanted is None else [parse_format(wanted).name]
+    if "model_dtype" in frame.columns:
+        found = {name: parse_format(name).name for name in frame["model_dtype"].unique().sort()}
+        asked = asked or list(found.values())
+        frame = frame.filter(pl.col("model_dtype").replace_strict(found).is_in(asked))
+    if len(asked) != 1:
+        raise InputError(f"{source}: say which model_dtype is meant ({', '.join(asked) or 'any'})")
+    return asked[0], frame
+
+
+def _logits(source: str, frame: pl.DataFrame, query: pl.Series) -> dict[str, Any]:
+    """Logits and, where recorded, head logits: a column each, or a tuple (no, yes)."""
+    ends = ("",) if "logit" in frame.columns else ("_no", "_yes")
+    given: dict[str, Any] = {}
+    for name in ("logit", "head_logit"):
+        columns = [name + end for end in ends]
+        if set(columns) <= set(frame.columns):
+            values = tuple(tables.column_numbers(source, frame, c, query) for c in columns)
+            given[f"{name}s"] = values if len(ends) > 1 else values[0]
+    if "logits" not in given:
+        raise InputError(f"{source}: there is no column 'logit', nor 'logit_no' and 'logit_yes'")
+    return given
+
+
+def _check_same_lists(source: str, query: pl.Series, run: Run) -> None:
+    counts = dict(query.value_counts().iter_rows())
+    lengths = dict(zip(run.query_ids, np.diff(run.offsets).tolist(), strict=True))
+    for q in {**lengths, **counts}:
+        if counts.get(q, 0) != lengths.get(q, 0):
+            raise InputError(
+                f"{source}: query {q!r} has logits of {counts.get(q, 0)} documents, but "
+                f"{lengths.get(q, 0)} documents in the run; give a logit for each of them"
+            )

@@ -1,0 +1,509 @@
+"""The tie diagnosis, against brute force, enumeration and recorded models."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import oracle
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from test_scoring_recorded import BF16, HPS
+
+import deadheat as dh
+from deadheat.cli import main
+from deadheat.diagnosis.grid import FLOATS, find_grid
+from deadheat.diagnosis.what_if import FAMILIES, to_int8
+from deadheat.scoring import score
+
+ROUNDINGS = {name: rounding for family in FAMILIES for name, rounding in family.items()}
+FORMATS = {format.name: format for format in FLOATS}
+quiet = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+
+
+# The number grid
+
+SCORES = st.lists(st.floats(0.01, 100), min_size=1, max_size=60)
+GRIDS = st.sampled_from([*FORMATS, "1 decimal", "2 decimals", "4 decimals"])
+
+
+def evidence(name: str, values: np.ndarray) -> float:
+    """Bits by which the values of a grid are sparser than float64 numbers."""
+    values = np.unique(values[values != 0])
+    if name in FORMATS:
+        spacing = np.spacing(values.astype(FORMATS[name].dtype)).astype(np.float64)
+    else:
+        spacing = np.full(len(values), 10.0 ** -int(name.split()[0]))
+    return float(np.log2(spacing / np.spacing(values)).sum())
+
+
+@given(SCORES, GRIDS)
+def test_rounded_scores_are_found_on_their_grid_or_a_coarser_true_one(scores, name):
+    values = ROUNDINGS[name](np.array(scores)).astype(np.float64)
+    if not values.any():
+        return
+    found = find_grid(values)
+    assert found.bits >= evidence(name, values) - 1e-6
+    if found.name != name and found.name in ROUNDINGS and found.name != "int8":
+        assert np.array_equal(ROUNDINGS[found.name](values), values)
+    if found.name == "integer":
+        assert np.array_equal(np.rint(values), values)
+    if "," in found.name:  # a format written with decimals
+        format, digits = found.name.split(", ")
+        assert np.array_equal(
+            np.round(FORMATS[format].round(values), int(digits.split()[0])), values
+        )
+
+
+@given(SCORES, GRIDS)
+def test_one_score_off_the_grid_breaks_the_statement(scores, name):
+    values = ROUNDINGS[name](np.array([*scores, 0.75])).astype(np.float64)
+    off = np.append(values, np.nextafter(values, np.inf)[-1])
+    assert find_grid(off).name == "fp64"
+
+
+@given(st.lists(st.floats(-1, 1), min_size=20, max_size=200, unique=True))
+def test_an_int8_grid_is_found_unless_a_coarser_one_is_true(scores):
+    values = to_int8(np.array(scores))
+    found = find_grid(values)
+    if len(np.unique(values)) >= 5:
+        assert found.name != "fp64"
+    if found.name == "int8":
+        off = np.append(values, values.min() + np.ptp(values) / 255 * 3.7)
+        assert find_grid(off).name == "fp64"
+
+
+@pytest.mark.parametrize(
+    ("scores", "name"),
+    [
+        (np.arange(100.0), "integer"),
+        (np.arange(0, 2000, 10.0), "int8"),
+        (np.round(np.linspace(0, 9, 700), 3), "3 decimals"),
+        (np.round(np.linspace(0, 9, 700), 3).astype(np.float32), "3 decimals"),
+        (BF16, "bf16, 8 decimals"),
+        (HPS, "fp32, 8 decimals"),
+        (np.array([float(str(x)) for x in HPS.astype(np.float32) / 3]), "fp32, fewest digits"),
+        (np.linspace(0, 1, 700), "fp64"),
+        (np.linspace(0, 1, 700, dtype=np.float32), "fp32"),
+        (np.linspace(0, 1, 700, dtype=np.float32).astype(np.float64), "fp32"),
+        (np.array([-np.inf, np.inf]), "fp64"),
+        (np.array([448.0, 1.125, 3.5, 0.0]), "fp8_e4m3"),
+        (np.array([np.finfo(np.float64).max, -np.finfo(np.float64).max, 1.0]), "fp64"),
+    ],
+)
+def test_grids_of_known_scores(scores, name):
+    assert find_grid(scores).name == name
+
+
+def test_few_scores_leave_doubt_and_it_is_said():
+    found = find_grid(np.array([0.5, 0.25]))
+    assert found.name == "fp8_e5m2"
+    assert set(found.not_excluded) == {"fp8_e4m3", "2 decimals"}
+    assert find_grid(FORMATS["bf16"].round(HPS)).not_excluded == ()
+
+
+# Anatomy
+
+LISTS = st.lists(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from([None, 0, 1, 2])), min_size=1, max_size=9
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def as_run(lists):
+    run = {
+        f"q{q}": {f"d{i}": s / 4 for i, (s, _) in enumerate(docs)} for q, docs in enumerate(lists)
+    }
+    qrels = {
+        f"q{q}": {f"d{i}": g for i, (_, g) in enumerate(docs) if g is not None} | {"gone": 1}
+        for q, docs in enumerate(lists)
+    }
+    return run, qrels
+
+
+@quiet
+@given(LISTS)
+def test_group_sizes_and_straddling_queries_against_brute_force(lists):
+    run, qrels = as_run(lists)
+    found = dh.diagnose(run, qrels, ["nDCG@2,4", "MAP"])
+    groups = [
+        (q, score, n) for q, docs in run.items() for score, n in Counter(docs.values()).items()
+    ]
+    anatomy = found.anatomy
+    assert anatomy.sizes == Counter(n for *_, n in groups)
+    assert anatomy.distinct == len(groups) / sum(map(len, lists))
+    assert anatomy.tied == sum(n for *_, n in groups if n > 1)
+    assert (anatomy.largest_query, anatomy.largest_score, anatomy.largest) in groups
+    assert anatomy.largest == max(n for *_, n in groups)
+    ends = [min(docs.values()) for docs in run.values()]
+    last = [list(docs.values()).count(end) for docs, end in zip(run.values(), ends, strict=True)]
+    assert anatomy.end_tied == sum(n > 1 for n in last)
+    for k, straddling in found.effect.straddling.items():
+        expected = 0
+        for q, tied, n in groups:
+            above = sum(s > tied for s in run[q].values())
+            relevant = any(s == tied and qrels[q].get(d, 0) > 0 for d, s in run[q].items())
+            expected += relevant and above < k < above + n
+        assert straddling == expected
+    assert list(found.effect.straddling) == [2, 4]
+
+
+def test_a_query_without_documents_has_no_tie_groups():
+    run = {"none": {}, "q": {"a": 1.0, "b": 1.0}, "nothing": {}}
+    anatomy = dh.diagnose(run).anatomy
+    assert (anatomy.sizes, anatomy.largest_query, anatomy.end_tied) == ({2: 1}, "q", 1)
+    logits = pl.DataFrame({"query_id": ["q", "q"], "logit": [3.0, 3.0]})
+    assert dh.diagnose(run, logits=logits, model_dtype="fp16").origins.model == 1
+
+
+@quiet
+def test_worst_queries_are_those_of_the_largest_range():
+    run, qrels = as_run([[(1, 1), (1, 0)], [(2, 1), (1, 0)], [(1, 1), (1, 0), (1, 0), (1, 0)]])
+    found = dh.diagnose(run, qrels, ["MRR", "nDCG@1"], worst=1).effect.worst_queries
+    assert [(row["measure"], row["query_id"]) for row in found] == [("MRR", "q2"), ("nDCG@1", "q0")]
+    full = dh.diagnose(run, qrels, ["MRR"], worst=9).effect.worst_queries
+    assert [row["query_id"] for row in full] == ["q2", "q0"]  # q1 has no range
+    assert full[0]["range"] == pytest.approx(0.75)
+
+
+# What if
+
+
+@quiet
+@pytest.mark.parametrize("tie_break", ["input", "id_desc", "pytrec_eval"])
+def test_what_if_is_the_evaluation_of_rounded_scores(tie_break):
+    random = np.random.default_rng(3)
+    scores = random.normal(size=(6, 40))
+    grades = {f"q{q}": {f"d{i}": int(random.random() < 0.2) for i in range(50)} for q in range(6)}
+
+    def run(values):
+        lists = (zip((f"d{i}" for i in range(40)), row.tolist(), strict=True) for row in values)
+        return {f"q{q}": dict(row) for q, row in enumerate(lists)}
+
+    measures = ["nDCG@10", "MAP", "Judged@5"]
+    found = dh.diagnose(run(scores), grades, measures, tie_break=tie_break, tolerance=0.01).effect
+    given_ = dh.evaluate(grades, run(scores), measures, tie_break=tie_break)
+    rows = {(row.format, row.measure): row for row in found.what_if}
+    assert len(rows) == 3 * (1 + len(ROUNDINGS))
+    for name, rounding in ROUNDINGS.items():
+        rounded = rounding(scores.ravel()).reshape(scores.shape).astype(np.float64)
+        for summary in dh.evaluate(grades, run(rounded), measures, tie_break=tie_break):
+            row = rows[name, summary.measure]
+            change = summary.expected - given_[summary.measure].expected
+            assert row.expected == pytest.approx(summary.expected, abs=1e-12)
+            assert row.change == pytest.approx(change, abs=1e-12)
+            assert row.range == pytest.approx(summary.range, abs=1e-12)
+            assert row.bias == pytest.approx(summary.bias, abs=1e-12)
+            assert row.enough == (abs(change) <= 0.01 and summary.range <= 0.01)
+    for measure, formats in found.enough.items():
+        for family in FAMILIES:
+            chosen = [name for name in family if name in formats]
+            finer = list(itertools.takewhile(lambda f, m=measure: rows[f, m].enough, family))
+            assert chosen == finer[-1:]
+
+
+@quiet
+def test_the_sentence_names_the_coarsest_format_that_is_enough():
+    run = {"q": {"a": 0.5, "b": 0.5009765625, "c": 0.1}}
+    text = str(dh.diagnose(run, {"q": {"a": 1}}, "nDCG@10"))
+    assert (
+        "fp16 is enough for nDCG@10 ± 0.001 here; so would be int8 or 3 decimals"
+        in text.replace("\n", " ")
+    )
+    text = str(dh.diagnose({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "MRR"))
+    assert "No format is enough for MRR ± 0.001 here: ties in the scores as given" in text
+
+
+@quiet
+def test_a_format_that_cannot_hold_the_scores_is_left_out():
+    found = dh.diagnose({"q": {"a": 1e5, "b": 2.0, "c": -np.inf}}, {"q": {"a": 1}}, "MRR").effect
+    formats = {row.format for row in found.what_if}
+    assert formats.isdisjoint({"fp16", "fp8_e4m3", "fp8_e5m2", "int8"})
+    assert {"fp32", "bf16", "1 decimal"} <= formats
+
+
+# Lists cut inside a tie group
+
+MEASURES = [
+    "nDCG@3", "nDCG(gain='exp')", "DCG@2", "MRR@3", "MRR", "MAP@3", "MAP", "MAP(divisor='min')",
+    "Recall@2", "Recall", "Precision@3", "Precision", "F1@6", "F1", "Hits@2", "Success@1",
+    "R-Precision", "RBP", "ERR@3", "ERR", "Judged@2", "Judged@6", "Judged", "Recall(rel=2)@3",
+]  # fmt: skip
+
+
+def completions(docs, absent, most=6):
+    """Every order of a list whose last tie group held any other documents, judged or not."""
+    lowest = min(doc.score for doc in docs)
+    head = [doc for doc in docs if doc.score > lowest]
+    tail = [doc.grade for doc in docs if doc.score == lowest]
+    for n in range(len(absent) + 1):
+        for inside in set(itertools.combinations(absent, n)):
+            rest = list((Counter(absent) - Counter(inside)).elements())
+            for others in range(most + 1 - n):
+                grades = (*tail, *inside, *[None] * others)
+                for places in set(itertools.permutations(grades)):
+                    for order in oracle.orders(head):
+                        yield [*order, *(oracle.Doc(lowest, grade) for grade in places)], rest
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("docs", "absent"),
+    [
+        ([(2, 1), (1, 0), (1, 2)], [1]),
+        ([(3, None), (2, 1), (2, 0), (1, 1), (1, None)], [2]),
+        ([(2, None), (1, None), (1, None)], [1, 2]),
+        ([(1, 1), (1, None)], [1, 0]),
+        ([(2, 2), (1, 1), (1, 1)], [1]),
+    ],
+)
+def test_cut_bounds_are_the_extremes_over_everything_that_may_have_been_cut(docs, absent):
+    run = {"q": {f"d{i}": float(score) for i, (score, _) in enumerate(docs)}}
+    qrels = {"q": {f"d{i}": grade for i, (_, grade) in enumerate(docs) if grade is not None}}
+    qrels["q"] |= {f"gone{i}": grade for i, grade in enumerate(absent)}
+    found = dh.diagnose(run, qrels, MEASURES).effect
+    assert found.cut_lists == 1
+    orders = list(completions([oracle.Doc(*doc) for doc in docs], absent))
+    for bounds, measure in zip(found.cut_bounds, dh.parse_measures(MEASURES), strict=True):
+        parameters = {name: value for name, value in vars(measure).items() if value is not None}
+        values = []
+        for order, rest in orders:
+            length = len(order) if measure.cutoff or measure.name == "R-Precision" else len(docs)
+            beyond = [doc.grade for doc in order[length:] if doc.grade is not None]
+            values.append(
+                oracle.value(measure.name, order[:length], [*rest, *beyond], **parameters)
+            )
+        assert bounds.worst == pytest.approx(min(values), abs=1e-12), measure
+        assert bounds.best == pytest.approx(max(values), abs=1e-12), measure
+
+
+@quiet
+def test_lists_that_are_not_cut_keep_their_bounds():
+    run, qrels = as_run([[(2, 1), (1, 0), (1, 1)], [(2, 1), (1, 1)], [(1, 1), (1, 0)]])
+    del qrels["q2"]["gone"]
+    found = dh.diagnose(run, qrels, ["MAP", "nDCG@1"]).effect
+    assert found.cut_lists == 1  # q1 ends with a single document, q2 misses no relevant one
+    assert [bounds.lists for bounds in found.cut_bounds] == [1, 0]
+    whole = dh.evaluate(qrels, run, ["nDCG@1"])["nDCG@1"]
+    assert (found.cut_bounds[1].worst, found.cut_bounds[1].best) == (whole.worst, whole.best)
+
+
+# Origins
+
+
+def recorded(shared, name, model_dtype, regime="native"):
+    frame = pl.read_parquet(shared / "recorded" / f"{name}.parquet").filter(model_dtype=model_dtype)
+    kind = "sigmoid" if "logit" in frame.columns else "softmax"
+    ends = [""] if kind == "sigmoid" else ["_no", "_yes"]
+    logits, head = (
+        tuple(frame[f"{prefix}{end}"].to_numpy() for end in ends)
+        for prefix in ("logit", "head_logit")
+    )
+    scores = score(
+        kind,
+        regime=regime,
+        model_dtype=model_dtype,
+        logits=logits if len(ends) > 1 else logits[0],
+        head_logits=head if len(ends) > 1 else head[0],
+    )
+    run = frame.select("query_id", "doc_id", score=pl.Series(scores))
+    return frame, run
+
+
+def tied_pairs(run: pl.DataFrame) -> int:
+    return (
+        int(
+            run.group_by("query_id", "score")
+            .len()
+            .select((pl.col("len") * (pl.col("len") - 1)).sum())
+            .item()
+        )
+        // 2
+    )
+
+
+def test_every_tie_of_the_recorded_language_model_was_made_by_its_head(shared):
+    frame, run = recorded(shared, "qwen2.5-0.5b-noveleval", "bfloat16")
+    found = dh.diagnose(run, frame, ["nDCG@10"], logits=frame)
+    assert found.origins.pairs == tied_pairs(run) > 0
+    assert (found.origins.scoring, found.origins.head) == (0, found.origins.pairs)
+    assert found.origins.model == 0
+    assert found.grid.name == "bf16"
+    assert f"{found.anatomy.distinct:.3f}" == "0.340"
+    assert "the head (gone under head)" in str(found)
+
+
+def test_ties_of_the_recorded_cross_encoder_by_origin(shared):
+    frame, run = recorded(shared, "cross-encoder-wikiqa", "bfloat16")
+    path = shared / "recorded" / "cross-encoder-wikiqa.parquet"
+    origins = dh.diagnose(run, logits=path, model_dtype="bf16").origins
+    hps = tied_pairs(recorded(shared, "cross-encoder-wikiqa", "bfloat16", "hps")[1])
+    assert origins.pairs == tied_pairs(run)
+    assert origins.scoring == origins.pairs - hps > 0
+    assert origins.scoring + origins.head + origins.model == origins.pairs
+    without = dh.diagnose(run, logits=frame.drop("head_logit")).origins
+    assert (without.head, without.model) == (None, hps)
+
+
+def test_duplicated_texts_remain_in_the_model():
+    columns = {
+        "query_id": ["q"] * 5,
+        "logit": [6.75, 6.78125, 1.0, 1.0, 1.0],
+        "head_logit": [6.75, 6.78, 1.0, 1.0, 1.01],
+    }
+    run = {"q": dict(zip("abcde", [1.0, 1.0, 0.73, 0.73, 0.73], strict=True))}
+    origins = dh.diagnose(run, logits=pl.DataFrame(columns), model_dtype="bf16").origins
+    # a and b are tied by the sigmoid, e with c and d by the head, c and d by the model.
+    assert (origins.pairs, origins.scoring, origins.head, origins.model) == (4, 1, 2, 1)
+
+
+# Real runs
+
+
+@quiet
+def test_official_submissions_to_trec_covid(shared):
+    folder = shared / "trec-covid"
+    found = dh.diagnose(
+        folder / "round4-ILPS_UvA_big_diverse.run.gz",
+        folder / "round4.qrels.gz",
+        ["nDCG@10", "MAP"],
+    )
+    assert found.anatomy.largest == 733
+    assert f"{found.anatomy.distinct:.3f}" == "0.004"
+    assert (found.grid.name, found.grid.not_excluded) == ("9 decimals", ("fp32, fewest digits",))
+    assert found.effect.straddling == {10: 41}
+    assert found.effect.worst_queries[0]["range"] == 1
+    assert found.effect.enough == {"nDCG@10": [], "MAP": []}
+    ndcg, ap = found.effect.cut_bounds
+    assert (ndcg.lists, ap.lists) == (0, 44)
+    assert ap.worst < 0.0417 < 0.1479 < ap.best  # the extremes of the lists as they are
+    found = dh.diagnose(folder / "round3-factum-sparse.run.gz")
+    assert (found.effect, found.anatomy.largest) == (None, 3)
+
+
+# Presentation and bad input
+
+RUN, QRELS = {"q": {"a": 0.5, "b": 0.5, "c": 0.25}}, {"q": {"b": 1}}
+
+
+def test_a_diagnosis_is_plain_data_in_every_form():
+    found = dh.diagnose(RUN, QRELS, ["nDCG@10"])
+    data = json.loads(found.to_json())
+    assert data["anatomy"]["sizes"] == {"1": 1, "2": 1}
+    assert data["effect"]["what_if"][0]["format"] == "as given"
+    assert data["effect"]["worst_queries"][0]["query_id"] == "q"
+    markdown = found.to_markdown()
+    assert "| as given | nDCG@10 |" in markdown
+    assert "## Tie groups by size" in markdown
+    assert max(map(len, str(found).splitlines())) <= 96
+    assert "Queries of the largest range" in str(found)
+    assert "What if" not in str(dh.diagnose(RUN))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"run": {}}, "no scored documents"),
+        ({"run": {"q": {"a": float("nan"), "b": 1.0}}}, "query 'q' has a NaN score"),
+        ({"measures": ["nDCG@10"]}, "measures need judgements"),
+        ({"qrels": QRELS, "measures": ["nope"]}, "unknown measure"),
+        ({"tolerance": -1}, "0 or more"),
+        ({"tolerance": float("nan")}, "0 or more"),
+        ({"worst": -1}, "0 or more"),
+        ({"tie_break": "coin"}, "unknown tie rule"),
+        ({"logits": [1, 2, 3]}, "must be a table"),
+        ({"logits": pl.DataFrame({"query_id": ["q"], "logit": [1.0]})}, "say which model_dtype"),
+    ],
+)
+def test_bad_input_is_refused_with_the_reason(arguments, message):
+    with pytest.raises(dh.InputError, match=message):
+        dh.diagnose(**{"run": RUN, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"query_id": ["q"] * 2, "logit": [1.0, 2.0]}, "logits of 2 documents, but 3 documents"),
+        ({"query_id": ["q", "q", "p"], "logit": [1.0] * 3}, "query 'q' has logits of 2"),
+        ({"query_id": ["q"] * 4, "logit": [1.0] * 4}, "logits of 4 documents"),
+        ({"query_id": ["q"] * 3, "logit_yes": [1.0] * 3}, "no column 'logit'"),
+        ({"logit": [1.0] * 3}, "no column 'query_id'"),
+        ({"query_id": ["q"] * 3, "logit": [1.0, 2.0, None]}, "not a number"),
+        ({"query_id": ["q"] * 3, "logit": [1.0, 2.0, float("nan")]}, "is nan"),
+        ({"query_id": ["q"] * 3, "logit": [1.0, 2.0, 0.1]}, "not a bf16 value"),
+        ({"query_id": ["q"] * 3, "logit": [1.0] * 3, "model_dtype": ["fp32"] * 3}, "0 documents"),
+    ],
+)
+def test_logits_of_the_wrong_shape_are_refused(columns, message):
+    with pytest.raises(dh.InputError, match=message):
+        dh.diagnose(RUN, logits=pl.DataFrame(columns), model_dtype="bf16")
+
+
+def test_logits_of_several_models_need_a_choice():
+    columns = {"query_id": ["q"] * 6, "logit": [1.0] * 6, "model_dtype": ["bf16", "fp32"] * 3}
+    with pytest.raises(dh.InputError, match="say which model_dtype is meant"):
+        dh.diagnose(RUN, logits=pl.DataFrame(columns))
+    found = dh.diagnose(RUN, logits=pl.DataFrame(columns), model_dtype="bfloat16")
+    assert (found.origins.model_dtype, found.origins.pairs) == ("bf16", 3)
+
+
+# The command line
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "run").write_text("q 0 a 1 0.5 x\nq 0 b 2 0.5 x\nq 0 c 3 0.25 x\nz 0 a 1 1 x\n")
+    (tmp_path / "qrels").write_text("q 0 b 1\nq 0 gone 1\n")
+    return tmp_path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["diagnose", *map(str, arguments)])
+
+
+def test_the_command_diagnoses_a_file(files):
+    found = invoke(files / "run")
+    assert found.exit_code == 0
+    assert "Number grid: every score is a value of fp8_e5m2" in found.stdout
+    found = invoke(files / "run", files / "qrels", "-m", "MRR@1", "--worst", 1)
+    assert found.exit_code == 0
+    assert "a tie group with a relevant document lies across rank 1 in 1" in found.stdout
+    assert "without judgements" in found.stderr
+    found = invoke(files / "run", files / "qrels", "--format", "json", "--tolerance", 0.5)
+    assert json.loads(found.stdout)["effect"]["tolerance"] == 0.5
+
+
+def test_the_command_writes_a_file_and_takes_logits(files):
+    out = files / "out.md"
+    assert invoke(files / "run", "--format", "markdown", "-o", out).exit_code == 0
+    assert out.read_text().startswith("# Ties of run")
+    assert invoke(files / "run", "-o", out).exit_code == 2
+    assert invoke(files / "run", "-o", out, "--force").exit_code == 0
+    (files / "logits.csv").write_text("query_id,logit\nq,1\nq,1\nq,0.5\nz,3\n")
+    found = invoke(files / "run", "--logits", files / "logits.csv", "--model-dtype", "bf16")
+    assert "the head or the model" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing",), "no such file"),
+        (("run", "-m", "nDCG@10"), "measures need judgements"),
+        (("run", "qrels", "-m", "nope"), "unknown measure"),
+        (("qrels", "run"), "swapped"),
+        (("-", "-"), "read only once"),
+        (("run", "--logits", "qrels", "--model-dtype", "bf16"), "expected named columns"),
+    ],
+)
+def test_the_command_ends_with_2_on_bad_input(files, monkeypatch, arguments, message):
+    monkeypatch.chdir(files)
+    found = invoke(*arguments)
+    assert (found.exit_code, message in found.stderr) == (2, True), found.stderr
