@@ -87,5 +87,4 @@ def _join_last(groups: TieGroups, query: Ints, grade: Floats) -> TieGroups:
         size=size[new],
         group=np.cumsum(new) - 1,
         grade=grade,
-        _memo={},
     )
