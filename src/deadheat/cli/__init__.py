@@ -12,7 +12,7 @@ from deadheat.errors import DeadheatError
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = ("eval",)
+COMMANDS = ("eval", "run")
 
 
 class _Commands(click.Group):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import DeadheatError, InputError
 from deadheat.experiment.derive import SCORED, evaluate_cell
-from deadheat.experiment.store import Parts, StorageError, Store, StoredCell, check_settings
+from deadheat.experiment.store import Parts, Store, StoredCell, StoreError, check_settings
 from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.texts import listed_documents, load_texts, store_texts
 from deadheat.models.batching import NotFiniteError
@@ -26,7 +26,7 @@ from deadheat.scoring.regimes import resolve_backend
 if TYPE_CHECKING:
     import torch
 
-    from deadheat.models import Batches, BiEncoder, Head, Reranker
+    from deadheat.models import Batches, BiEncoder, Head, ModelOutput, Reranker
 
 Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its batches are done, and how many there are."""
@@ -78,7 +78,7 @@ def run_study(
                         _CellRun(
                             study, cell, store.cell(cell), *texts(dataset), load, progress
                         ).run()
-                    except StorageError:
+                    except StoreError:  # true of every cell
                         raise
                     except DeadheatError as error:
                         failures.append(Failure(cell, error))
@@ -208,6 +208,7 @@ class _CellRun:
             check_settings(self.stored.folder, _comparable(old), _comparable(manifest))
         else:
             self.stored.write_manifest(manifest)
+
         weights = model.head() if head else None  # type: ignore[union-attr]
         for stream, plan in plans.items():
             self._run_stream(stream, plan, self._parts(stream, inputs[stream]), weights)
@@ -220,23 +221,23 @@ class _CellRun:
             batches = plan.resume(gap.start * parts.step)
             run = iter(batches)
             for number in gap:
-                self._tell(stream, done, parts.count)
+                self._tell(stream, done * parts.step, parts.batches)
                 start = time.perf_counter()
                 try:
                     outputs = list(islice(run, parts.step))
                 except NotFiniteError as error:
                     raise InputError(f"{self._name(stream, error.index)}: {error}") from None
                 middle = time.perf_counter()
-                tensors = _tensors(stream, outputs, head)
+                logits = [] if head is None else [_in_fp32(output, head) for _, output in outputs]
                 end = time.perf_counter()
                 mine = range(number * parts.step, (number + 1) * parts.step)
                 halved = {k: n for k, n in batches.provenance.halved.items() if int(k) in mine}
-                parts.write(number, tensors, halved)
+                parts.write(number, _tensors(stream, outputs, logits), halved)
                 self.stored.log(
                     stream=stream, part=number, forward=middle - start, head=end - middle
                 )
                 done += 1
-        self._tell(stream, done, parts.count)
+        self._tell(stream, parts.batches, parts.batches)
 
     def _scoring(self, provenance: dict[str, Any]) -> str:
         outputs = len(provenance["outputs"])
@@ -283,21 +284,24 @@ def _plan(model: Any, stream: str, inputs: list[Any], head: bool) -> Batches[Any
     return batches
 
 
+def _in_fp32(output: ModelOutput, head: Head) -> torch.Tensor:
+    from deadheat.scoring.torch_functions import head_logits
+
+    assert output.hidden is not None
+    return head_logits(output.hidden, head.weight, head.bias)
+
+
 def _tensors(
-    stream: str, outputs: list[tuple[tuple[int, ...], Any]], head: Head | None
+    stream: str, outputs: list[tuple[tuple[int, ...], Any]], head_logits: list[torch.Tensor]
 ) -> dict[str, torch.Tensor]:
     """Put some batches into one part: the inputs' places, and what the model gave for them."""
     import torch
 
-    from deadheat.scoring.torch_functions import head_logits
-
     found = {"index": torch.tensor([i for indices, _ in outputs for i in indices])}
-    if stream != "logits":
-        return {**found, stream: torch.cat([output.vectors for _, output in outputs])}
-    found["logits"] = torch.cat([output.logits for _, output in outputs])
-    if head is not None:
-        each = [head_logits(output.hidden, head.weight, head.bias) for _, output in outputs]
-        found["head_logits"] = torch.cat(each)
+    name = "logits" if stream == "logits" else "vectors"
+    found[stream] = torch.cat([getattr(output, name) for _, output in outputs])
+    if head_logits:
+        found["head_logits"] = torch.cat(head_logits)
     return found
 
 

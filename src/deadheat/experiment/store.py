@@ -43,8 +43,8 @@ MAX_PARTS = 1000
 PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
 
 
-class StorageError(InputError):
-    """The disk refuses to take more; what was stored before stays valid."""
+class StoreError(InputError):
+    """Something is wrong with the folder or the disk; what was stored before stays valid."""
 
 
 class Store:
@@ -61,20 +61,20 @@ class Store:
     def __init__(self, folder: str | Path, *, create: bool = False) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{folder} is a file: choose a folder")
+            raise StoreError(f"{folder} is a file: choose a folder")
         mark = self.folder / MARK
         if not mark.is_file():
             if self.folder.is_dir() and any(p.name[0] != "." for p in self.folder.iterdir()):
-                raise InputError(
+                raise StoreError(
                     f"{folder} holds other files and no {MARK}, so it is not the folder of an "
                     "experiment: choose a new or empty folder"
                 )
             if not create:
-                raise InputError(f"{folder} holds no experiment: there is no {MARK} in it")
+                raise StoreError(f"{folder} holds no experiment: there is no {MARK} in it")
             write_json(mark, {"schema": SCHEMA, "what": "deadheat experiment"})
         found = read_json(mark).get("schema")
         if found != SCHEMA:
-            raise InputError(
+            raise StoreError(
                 f"{mark} is of schema {found!r}, and this version reads {SCHEMA}: use another "
                 "folder, or the version of deadheat that wrote it"
             )
@@ -89,7 +89,7 @@ class Store:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 file.seek(0)
-                raise InputError(
+                raise StoreError(
                     f"{self.folder} is in use by process {file.read().strip() or '?'}: wait for "
                     "it, or choose another folder (--output)"
                 ) from None
@@ -168,6 +168,7 @@ class Parts:
 
     def __init__(self, folder: Path, batches: int) -> None:
         self.folder = folder
+        self.batches = batches
         self.step = max(1, math.ceil(batches / MAX_PARTS))
         """Batches per part."""
         self.count = math.ceil(batches / self.step)
@@ -177,7 +178,7 @@ class Parts:
         stored = self._paths()
         for number, path in stored.items():
             if number >= self.count:
-                raise InputError(f"{path} belongs to another run: delete it and run again")
+                raise StoreError(f"{path} belongs to another run: delete it and run again")
             self._bytes(path)
         gaps: list[range] = []
         for number in range(self.count):
@@ -223,14 +224,14 @@ class Parts:
         for path in sorted(self.folder.glob("*.safetensors")):
             match = PART.fullmatch(path.name)
             if match is None or int(match[1]) in found:
-                raise InputError(f"{path} was not written by deadheat: delete it and run again")
+                raise StoreError(f"{path} was not written by deadheat: delete it and run again")
             found[int(match[1])] = path
         return found
 
     def _bytes(self, path: Path) -> bytes:
         data = path.read_bytes()
         if f".{_digest(data)}." not in path.name:
-            raise InputError(
+            raise StoreError(
                 f"{path} is damaged (its content does not match the hash in its name): delete it "
                 "and run the same command again"
             )
@@ -244,7 +245,7 @@ def check_settings(where: Path, stored: dict[str, Any], asked: dict[str, Any]) -
     if changed:
         each = [f"{name} is {old.get(name)!r} there and {new.get(name)!r} now" for name in changed]
         more = f", and {len(each) - 3} more" if len(each) > 3 else ""
-        raise InputError(
+        raise StoreError(
             f"{where} was stored with other settings: {'; '.join(each[:3])}{more}. Use the "
             "settings it was stored with, or another folder (--output)"
         )
@@ -283,11 +284,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(
+        raise StoreError(
             f"{path} cannot be read ({error}): delete the folder {path.parent} and run again"
         ) from None
     if not isinstance(data, dict):
-        raise InputError(f"{path} holds no JSON object: delete {path.parent} and run again")
+        raise StoreError(f"{path} holds no JSON object: delete {path.parent} and run again")
     return data
 
 
@@ -310,7 +311,7 @@ def write_file(path: Path, data: bytes) -> None:
             os.close(folder)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise StorageError(
+        raise StoreError(
             f"{path} cannot be written ({error.strerror}): "
             + ("free some space" if full else "mend that")
             + " and run the same command again; what was stored before stays valid"

@@ -13,7 +13,7 @@ import polars as pl
 
 from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.errors import InputError
-from deadheat.experiment.store import check_settings, read_json, write_file, write_json
+from deadheat.experiment.store import StoreError, check_settings, read_json, write_file, write_json
 from deadheat.experiment.study import DatasetSpec, Study
 
 ID_ESCAPES = r"[\s%]|^#"
@@ -122,7 +122,7 @@ def read_texts(folder: Path) -> RetrievalDataset:
             revision=described["revision"],
         )
     except (KeyError, OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{folder} is damaged ({error}): delete it and run again") from None
+        raise StoreError(f"{folder} is damaged ({error}): delete it and run again") from None
 
 
 def listed_documents(dataset: RetrievalDataset) -> list[str]:
