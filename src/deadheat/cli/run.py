@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 import click
@@ -168,7 +168,7 @@ def remarks(results: Sequence[StoredResult]) -> list[str]:
 def _progress() -> Iterator[Progress | None]:
     """Show a bar with rate and remaining time, if a person is watching."""
     if not sys.stderr.isatty():
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers obeys it, too
+        _hide_other_bars()
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -192,3 +192,10 @@ def _progress() -> Iterator[Progress | None]:
             bars.update(tasks[what], completed=done, rate=rate)
 
         yield tell
+
+
+def _hide_other_bars() -> None:
+    """Keep transformers from drawing into a file."""
+    with suppress(ImportError):  # what is missing is named when a model is loaded
+        logging: Any = import_module("transformers.utils.logging")
+        logging.disable_progress_bar()

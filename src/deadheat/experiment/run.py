@@ -167,6 +167,7 @@ class _CellRun:
         return (
             model["revision"] == found.revision
             and _numeric(model["versions"]) == _numeric(installed_versions())
+            and _arithmetic().items() <= manifest["scoring"].items()
             and (manifest["scoring"]["head"] or "head" not in self._regimes(model["kind"]))
             and all(_sha256(each) == manifest["inputs"][s]["sha256"] for s, each in inputs.items())
             and not any(self._parts(s, each).gaps() for s, each in inputs.items())
@@ -189,11 +190,7 @@ class _CellRun:
         manifest = {
             "asked": self._asked,
             "model": provenance,
-            "scoring": {
-                "kind": self._scoring(provenance),
-                "head": head,
-                "backend": resolve_backend(),
-            },
+            "scoring": {"kind": self._scoring(provenance), "head": head, **_arithmetic()},
             "dataset": self.dataset_provenance,
             "inputs": {
                 stream: {
@@ -273,6 +270,13 @@ class _CellRun:
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(f"{self.cell}: {stream}", done, total)
+
+
+def _arithmetic() -> dict[str, Any]:
+    """Say what computes: on a CPU, FP32 sums depend on how many threads share them."""
+    import torch
+
+    return {"backend": resolve_backend(), "threads": torch.get_num_threads()}
 
 
 def _plan(model: Any, stream: str, inputs: list[Any], head: bool) -> Batches[Any]:
