@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -219,8 +218,8 @@ def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
             assert again.query_ids == [q.replace(" ", "%20") for q in stored.result.query_ids]
             for measure in MEASURES:
                 assert again[measure] == stored.result[measure]
-            ranks = pl.read_csv(exported, separator=" ", has_header=False)["column_4"]
-            assert ranks.head(3).to_list() == [1, 2, 3]
+            ranks = [int(line.split()[3]) for line in exported.read_text().splitlines()]
+            assert ranks[:3] == [1, 2, 3]
 
 
 def test_everything_travels_with_a_result(made, tmp_path):

@@ -176,7 +176,7 @@ def test_a_run_from_words_to_tables(made, tmp_path):
         assert 0 < float(row["distinct"]) <= 1
     wide, narrow = table1(results), table1(results, width=100)
     assert max(map(len, narrow.splitlines())) <= 100 < max(map(len, wide.splitlines()))
-    assert "regime" in narrow and narrow.count("hps") == 4
+    assert "regime" in narrow and narrow.count("│ hps ") == 4
     latex = table1(results, "latex")
     assert r"\multicolumn{4}{c}{native}" in latex
     body = [line for line in latex.splitlines() if line.startswith("data")]

@@ -256,6 +256,6 @@ def test_seconds_survive_half_a_line(made, tmp_path):
     (cell,) = Store(tmp_path).cells()
     whole = cell.logged()
     with (cell.folder / "seconds.jsonl").open("a") as file:
-        file.write('{"stream": "logits", "par')
+        file.write('\n{"stream": "logits", "par')
     assert cell.logged() == whole
     assert json.loads((cell.folder / "seconds.json").read_text())["forward"] == whole["forward"]

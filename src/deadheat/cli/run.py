@@ -158,6 +158,8 @@ def remarks(results: Sequence[StoredResult]) -> list[str]:
                 of = f"{facts['truncated']:,} of {facts['count']:,} inputs ({stream})"
                 length = provenance["model"]["max_length"]
                 notes.append(f"note: {cell}: {of} were cut at {length} tokens")
+        for stream, halved in provenance["halved"].items():
+            notes.append(f"note: {cell}: {len(halved)} batches ({stream}) did not fit into memory")
         left_out = provenance["dataset"]["left_out"].items()
         notes += [f"note: {each.dataset}: left out {n:,} {what}" for what, n in left_out]
     lines = [f"warning: {cell}, {', '.join(r)}: {text}" for (cell, text), r in warned.items()]

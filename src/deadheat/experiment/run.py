@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import DeadheatError, InputError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from deadheat.models import Batches, BiEncoder, Head, ModelOutput, Reranker
 
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its batches are done, and how many there are."""
 
@@ -68,10 +69,10 @@ def run_study(
     store = Store(folder, create=True)
     failures = []
     with store.lock():
-        texts = cache(partial(_open_texts, store, study))
+        texts = _remembering(partial(_open_texts, store, study))
         for model in study.models:
             for dtype in study.model_dtypes:
-                load = cache(partial(_load_model, study, model, dtype))
+                load = _remembering(partial(_load_model, study, model, dtype))
                 for dataset in study.datasets:
                     cell = Cell(model, dtype, dataset)
                     try:
@@ -83,6 +84,27 @@ def run_study(
                     except DeadheatError as error:
                         failures.append(Failure(cell, error))
     return failures
+
+
+def _remembering(make: Callable[..., T]) -> Callable[..., T]:
+    """Call a function once for every argument, whether it returns or says why it cannot."""
+
+    @cache
+    def outcome(*args: Any) -> tuple[T | None, DeadheatError | None]:
+        try:
+            return make(*args), None
+        except StoreError:
+            raise
+        except DeadheatError as error:
+            return None, error
+
+    def call(*args: Any) -> T:
+        value, error = outcome(*args)
+        if error is not None:
+            raise error
+        return cast(T, value)
+
+    return call
 
 
 def _open_texts(

@@ -67,7 +67,10 @@ def table1(
         ]
         for row in rows
     ]
-    notes = [_FP32_TIES] if any(_is_tied(result) for result in results) else []
+    meanings = {r.regime: r.result.provenance["regime_meaning"] for r in results}
+    notes = ["M_obl = ties in the order of the candidates."]
+    notes += [f"{regime} = {meanings[regime]}." for regime in regimes]
+    notes += [_FP32_TIES] if any(_is_tied(result) for result in results) else []
     if style == "latex":
         return _latex(regimes, cells)
     text = render(header, cells, style, words=4, sections=2, notes=notes)
@@ -212,7 +215,7 @@ def render(
         rule = ["---" if i < words else "---:" for i in range(len(header))]
         lines = [header, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
         text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return "\n\n".join([text, *notes])
+        return "\n\n".join([text, " ".join(notes)]).rstrip()
     if style == "latex":
         return _tabular("l" * words + "r" * (len(header) - words), [_line(header)], rows)
     if style != "table":
