@@ -75,9 +75,9 @@ def table1(
         return _latex(regimes, cells)
     text = render(header, cells, style, words=4, sections=2, notes=notes)
     if style == "table" and width is not None and len(text.splitlines()[0]) > width:
-        header = [*names, "regime", *VIEWS.values()]
+        header = [*names[:-1], "regime", names[-1], *VIEWS.values()]
         cells = [line for row in cells for line in _by_regime(row, regimes, len(names))]
-        text = render(header, cells, style, words=4, sections=2, notes=notes)
+        text = render(header, cells, style, words=5, sections=2, notes=notes)
     return text
 
 
@@ -169,7 +169,7 @@ def _by_regime(row: list[str], regimes: list[str], names: int) -> Iterator[list[
     for i, regime in enumerate(regimes):
         views = row[names + i * len(VIEWS) :][: len(VIEWS)]
         if any(view != "–" for view in views):
-            yield [*row[:names], regime, *views]
+            yield [*row[: names - 1], regime, row[names - 1], *views]
 
 
 def _view(result: StoredResult | None, measure: Measure, view: str) -> float | None:
