@@ -106,6 +106,13 @@ def test_a_changed_setting_is_refused(made, tmp_path, changes, message):
     assert contents(tmp_path) == before
 
 
+def test_settings_bind_only_what_was_run(made, tmp_path):
+    wanted = study({**made, "sigmoid": str(tmp_path / "misspelt")}, "sigmoid", limit=2)
+    assert len(run_study(wanted, tmp_path / "out")) == 1
+    assert run_study(study(made, "sigmoid", limit=3), tmp_path / "out") == []
+    assert len(load_results(tmp_path / "out")[0].result.query_ids) == 3
+
+
 def test_the_head_cannot_be_added_to_logits_without_it(made, tmp_path):
     assert run_study(study(made, "sigmoid", regimes=["native"]), tmp_path) == []
     with pytest.raises(InputError, match=r"scoring.head is False there and True now"):

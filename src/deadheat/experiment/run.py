@@ -111,7 +111,7 @@ def _open_texts(
     store: Store, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, dict[str, Any]]:
     dataset, left_out = load_texts(study, spec)
-    return dataset, store_texts(store.dataset_folder(spec), study, spec, dataset, left_out)
+    return dataset, store_texts(store, study, spec, dataset, left_out)
 
 
 def _load_model(study: Study, spec: ModelSpec, dtype: str) -> Reranker | BiEncoder:

@@ -107,6 +107,10 @@ class Store:
         parts = (slug(spec.name), spec.subset, spec.split)
         return self.folder / "datasets" / ".".join(slug(part) for part in parts if part)
 
+    def uses(self, dataset: Path) -> bool:
+        """Tell whether some cell was begun on the dataset in this folder."""
+        return any(cell.manifest["dataset"]["folder"] == dataset.name for cell in self.cells())
+
     def cell(self, cell: Cell) -> StoredCell:
         """Return the folder of a cell, which need not exist yet."""
         dataset = self.dataset_folder(cell.dataset).name
