@@ -1,0 +1,21 @@
+"""Results as one web page that needs nothing but a browser."""
+
+from deadheat.report.page.render import render_page
+from deadheat.report.page.sources import (
+    Collection,
+    System,
+    collect,
+    distinct,
+    read_experiment,
+    read_results,
+)
+
+__all__ = [
+    "Collection",
+    "System",
+    "collect",
+    "distinct",
+    "read_experiment",
+    "read_results",
+    "render_page",
+]

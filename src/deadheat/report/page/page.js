@@ -1,0 +1,540 @@
+"use strict";
+
+/* The page reads its data once; everything that comes from data goes into the document as text. */
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", null, "#B8A500"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const PAGE_SIZE = 20;
+const VIEWS = ["expected", "worst", "best", "oblivious"];
+const $ = (id) => document.getElementById(id);
+
+let here = null; // the collection that is shown
+
+/* ---- Small helpers ---- */
+
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick" || name === "onchange" || name === "oninput") node[name] = value;
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child != null));
+  return node;
+}
+
+function select(label, options, onchange, chosen) {
+  const items = options.map(([value, text]) => element("option", { value }, text));
+  const box = element("select", { onchange: () => onchange(box.value) }, ...items);
+  if (chosen != null) box.value = chosen;
+  return element("label", {}, label, " ", box);
+}
+
+function number(value, signed = false) {
+  if (value == null || Number.isNaN(value)) return "–";
+  const text = value.toFixed(4).replace(/^-(?=0\.?0*$)/, "");
+  return signed && Number(text) > 0 ? "+" + text : text.replace("-", "−");
+}
+
+function shorten(text, length) {
+  return text.length > length ? text.slice(0, length - 1) + "…" : text;
+}
+
+/* Plotly reads some HTML in its texts; ids are shown as they are. */
+function plain(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
+const unpacked = new WeakMap();
+function unpack(packed) {
+  if (!unpacked.has(packed)) {
+    const bytes = Uint8Array.from(atob(packed[1]), (character) => character.charCodeAt(0));
+    unpacked.set(packed, new ARRAYS[packed[0]](bytes.buffer));
+  }
+  return unpacked.get(packed);
+}
+
+/* ---- Light and dark ---- */
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (document.documentElement.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
+let printing = false;
+
+function themed() {
+  $("theme").textContent = isDark() ? "Light" : "Dark";
+  $("theme").setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+  if (here) { drawLegend(); drawCurves(); }
+}
+
+function colour(index) {
+  return PALETTE[index % PALETTE.length] || (isDark() && !printing ? "#DDDDDD" : "#000000");
+}
+
+/* ---- Curves ---- */
+
+const curve = { family: null, off: new Set(), hidden: {} };
+
+function families() {
+  const found = new Map();
+  for (const measure of here.measures) {
+    if (!found.has(measure.family)) found.set(measure.family, []);
+    found.get(measure.family).push(measure);
+  }
+  for (const [family, members] of found) {
+    const cut = members.filter((measure) => measure.k).sort((a, b) => a.k - b.k);
+    if (cut.length > 1) found.set(family, cut);
+  }
+  return found;
+}
+
+function visible() {
+  return here.systems.map((each, index) => ({ ...each, index })).filter((each) =>
+    !curve.off.has(each.index)
+    && Object.entries(each.labels).every(([label, value]) => !curve.hidden[label]?.has(value)));
+}
+
+function setupCurves() {
+  const found = families();
+  curve.family = found.has(curve.family) ? curve.family : found.keys().next().value;
+  curve.off = new Set(here.systems.map((_, index) => index).filter((index) => index >= 12));
+  curve.hidden = {};
+  const buttons = [...found.keys()].map((family) => toggle(family, family === curve.family, (button) => {
+    curve.family = family;
+    for (const other of button.parentNode.querySelectorAll("button")) press(other, other === button);
+    drawCurves();
+  }));
+  const sets = [element("span", { class: "set", role: "group", "aria-label": "Measure" }, "Measure ", ...buttons)];
+  for (const label of Object.keys(here.systems[0].labels).slice(0, -1 || undefined)) sets.push(facet(label));
+  if (Object.keys(here.systems[0].labels).length > 1) sets.push(facet(Object.keys(here.systems[0].labels).at(-1)));
+  $("curve-controls").replaceChildren(...sets.filter(Boolean));
+  drawLegend();
+  drawCurves();
+}
+
+/* Buttons that hide all systems of one model, dtype or regime. */
+function facet(label) {
+  const values = [...new Set(here.systems.map((each) => each.labels[label]))];
+  if (values.length < 2) return null;
+  curve.hidden[label] = new Set();
+  const buttons = values.map((value) => toggle(value, true, (button) => {
+    const hide = button.getAttribute("aria-pressed") === "true";
+    press(button, !hide);
+    curve.hidden[label][hide ? "add" : "delete"](value);
+    drawCurves();
+  }));
+  return element("span", { class: "set", role: "group", "aria-label": label }, label + " ", ...buttons);
+}
+
+function toggle(text, pressed, onclick) {
+  const button = element("button", { type: "button", "aria-pressed": String(pressed) }, text);
+  button.onclick = () => onclick(button);
+  return button;
+}
+
+function press(button, pressed) {
+  button.setAttribute("aria-pressed", String(pressed));
+}
+
+function drawLegend() {
+  const items = here.systems.map((each, index) => {
+    const box = element("input", { type: "checkbox", onchange: () => {
+      curve.off[box.checked ? "delete" : "add"](index);
+      drawCurves();
+    } });
+    box.checked = !curve.off.has(index);
+    return element("label", {}, box, swatch(index), each.name);
+  });
+  $("legend").replaceChildren($("legend").firstElementChild, ...items);
+}
+
+function swatch(index) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+  const dash = { solid: "none", dash: "6 3", dot: "2 3", dashdot: "6 3 2 3" };
+  for (const [name, value] of Object.entries({ width: 24, height: 10, "aria-hidden": true })) svg.setAttribute(name, value);
+  const shape = { x1: 0, x2: 24, y1: 5, y2: 5, stroke: colour(index), "stroke-width": 4, "stroke-dasharray": dash[dashOf(index)] };
+  for (const [name, value] of Object.entries(shape)) line.setAttribute(name, value);
+  svg.append(line);
+  return svg;
+}
+
+function dashOf(index) {
+  return DASHES[Math.floor(index / PALETTE.length) % DASHES.length];
+}
+
+function drawCurves() {
+  const members = families().get(curve.family);
+  const shown = visible().filter((each) => members.some((measure) => each.means[measure.name]));
+  const overK = members.length > 1;
+  const style = getComputedStyle(document.documentElement);
+  const ink = printing ? "#1b1f24" : isDark() ? "#e8ebef" : "#1b1f24";
+  const line = printing ? "#d5d9df" : isDark() ? "#363d46" : "#d5d9df";
+  const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+  const layout = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
+    font: { color: ink, family: getComputedStyle(document.body).fontFamily, size: 13 },
+    margin: { l: 50, r: 12, t: 12, b: 45 }, hovermode: "closest", dragmode: "pan",
+    hoverlabel: { align: "left" },
+  };
+  const traces = overK ? lines(shown, members) : intervals(shown, members[0].name);
+  if (overK) {
+    const ks = members.map((measure) => measure.k);
+    const few = ks.length <= 12;
+    layout.xaxis = { ...axis, title: { text: "cutoff k" } };
+    if (few) Object.assign(layout.xaxis, { type: ks.at(-1) >= 20 * ks[0] ? "log" : "linear", tickvals: ks, ticktext: ks.map(String) });
+    layout.yaxis = { ...axis, title: { text: plain(curve.family) + "@k" } };
+  } else {
+    layout.xaxis = { ...axis, title: { text: plain(members[0].name) } };
+    layout.yaxis = { ...axis, autorange: "reversed" };
+  }
+  const best = shown.map((each) => `${each.name}: ${number(each.means[members.at(-1).name]?.[0])}`);
+  $("chart").setAttribute("aria-label", `${members.at(-1).name}, expected values: ${best.join("; ") || "no system chosen"}. The table holds all numbers.`);
+  Plotly.react($("chart"), traces, layout, { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] });
+}
+
+function lines(shown, members) {
+  return shown.flatMap((each) => {
+    const own = members.filter((measure) => each.means[measure.name]);
+    const ks = own.map((measure) => measure.k);
+    const means = own.map((measure) => each.means[measure.name]);
+    const text = own.map((measure) => hover(each, measure.name));
+    const tint = colour(each.index);
+    const edge = { x: ks, mode: "lines", line: { width: 0, color: tint }, hoverinfo: "skip" };
+    return [
+      { ...edge, y: means.map((mean) => mean[1]) },
+      { ...edge, y: means.map((mean) => mean[2]), fill: "tonexty", fillcolor: tint + "2b" },
+      { x: ks, y: means.map((mean) => mean[0]), mode: "lines+markers", hovertext: text, hoverinfo: "text",
+        line: { color: tint, width: 2, dash: dashOf(each.index) }, marker: { size: ks.length > 30 ? 4 : 7, color: tint } },
+      { x: ks, y: means.map((mean) => mean[3]), mode: "markers", hovertext: text, hoverinfo: "text",
+        marker: { symbol: "x-thin", size: 9, line: { width: 2, color: tint } } },
+    ];
+  });
+}
+
+/* One cutoff only: an interval per system, the highest expectation on top. */
+function intervals(shown, measure) {
+  const sorted = [...shown].sort((a, b) => b.means[measure][0] - a.means[measure][0]);
+  const room = Math.max(12, Math.round($("chart").clientWidth / 28));
+  return sorted.flatMap((each) => {
+    const [expected, worst, best, oblivious] = each.means[measure];
+    const y = [plain(shorten(each.name, room)) + "&#8203;".repeat(each.index)];
+    const common = { y, mode: "markers", hovertext: [hover(each, measure)], hoverinfo: "text" };
+    const tint = colour(each.index);
+    return [
+      { ...common, x: [expected], marker: { size: 10, color: tint },
+        error_x: { type: "data", symmetric: false, array: [best - expected], arrayminus: [expected - worst], color: tint, thickness: 3, width: 6 } },
+      { ...common, x: [oblivious], marker: { symbol: "x-thin", size: 11, line: { width: 2.5, color: tint } } },
+    ];
+  });
+}
+
+function hover(each, measure) {
+  const [expected, worst, best, oblivious, std] = each.means[measure];
+  return [
+    `<b>${plain(shorten(each.name, 60))}</b>`,
+    `${plain(measure)} expected ${number(expected)}` + (std == null ? "" : ` ± ${number(std)}`),
+    `worst ${number(worst)}, best ${number(best)}, range ${number(best - worst)}`,
+    `oblivious ${number(oblivious)}, bias ${number(oblivious - expected, true)}`,
+  ].join("<br>");
+}
+
+/* ---- Comparison ---- */
+
+const SIGNS = {
+  row: ["row is better", "The row's system has the higher expectation, whatever is left to ties and queries."],
+  column: ["column is better", "The column's system has it."],
+  ties: ["undecided: ties", DATA.verdicts["undecided: ties"]],
+  queries: ["undecided: queries", DATA.verdicts["undecided: queries"]],
+  error: ["decision error", DATA.verdicts["decision error"]],
+};
+const TEXTS = { row: "▲ better", column: "▽ worse", ties: "≈ ties", queries: "≈ queries", error: "! error" };
+
+function setupComparison() {
+  const { pairs, notes } = here.comparison;
+  const measures = [...new Set(pairs.map((pair) => pair[2]))];
+  $("verdict").replaceChildren();
+  $("comparison-controls").replaceChildren(...(measures.length
+    ? [select("Measure", measures.map((name) => [name, name]), drawMatrix)] : []));
+  $("comparison-notes").replaceChildren(...notes.map((text) => element("p", { class: "hint" }, text)));
+  const key = Object.entries(SIGNS).map(([sign, [word, meaning]]) => element("div", {},
+    element("dt", { class: "v-" + sign }, TEXTS[sign]), element("dd", {}, `${word}: ${meaning}`)));
+  $("verdict-key").replaceChildren(...(measures.length ? key : []));
+  drawMatrix(measures[0]);
+}
+
+/* The pair as seen from `row`: differences are row − column. */
+function against(row, column, measure) {
+  for (const values of here.comparison.pairs) {
+    const [a, b, name] = values;
+    if (name !== measure || !((a === row && b === column) || (a === column && b === row))) continue;
+    const pair = Object.fromEntries(here.comparison.columns.map((key, i) => [key, values[i]]));
+    const verdict = { "A is better": a === row ? "row" : "column", "B is better": b === row ? "row" : "column",
+      "undecided: ties": "ties", "undecided: queries": "queries", "decision error": "error" }[pair.verdict];
+    if (a === row) return { ...pair, sign: verdict };
+    const minus = (value) => (value == null ? null : -value);
+    return { ...pair, sign: verdict, difference: -pair.difference, oblivious_difference: -pair.oblivious_difference,
+      lowest: -pair.highest, highest: -pair.lowest, a_wins: pair.b_wins, b_wins: pair.a_wins,
+      interval_low: minus(pair.interval_high), interval_high: minus(pair.interval_low) };
+  }
+  return null;
+}
+
+function drawMatrix(measure) {
+  $("verdict").replaceChildren();
+  if (!measure) { $("matrix").replaceChildren(); return; }
+  const head = element("tr", {}, element("td"), ...here.systems.map((each) => element("th", { scope: "col" }, each.name)));
+  const rows = here.systems.map((each, row) => element("tr", {},
+    element("th", { scope: "row", class: "word" }, each.name),
+    ...here.systems.map((other, column) => {
+      const pair = row === column ? null : against(row, column, measure);
+      if (!pair) return element("td", { class: "self" });
+      const label = `${each.name} against ${other.name}: ${SIGNS[pair.sign][0]}`;
+      const button = element("button", { type: "button", class: "v-" + pair.sign, "aria-label": label,
+        onclick: () => showPair(each.name, other.name, measure, pair) }, TEXTS[pair.sign]);
+      return element("td", {}, button);
+    })));
+  const caption = element("caption", {}, `Row against column in ${measure}`);
+  $("matrix").replaceChildren(element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows)));
+}
+
+function showPair(row, column, measure, pair) {
+  const percent = (value) => (100 * value).toFixed(1) + " %";
+  const facts = [
+    `Expected difference ${number(pair.difference, true)}` + (pair.std == null ? "" : ` ± ${number(pair.std)} (tie std)`) + `, oblivious difference ${number(pair.oblivious_difference, true)}.`,
+    `Ties can move the difference from ${number(pair.lowest, true)} to ${number(pair.highest, true)}; under random tie-breaking the row wins with probability ${percent(pair.a_wins)}, the column with ${percent(pair.b_wins)}.`,
+    pair.p_holm == null ? "No test over queries." : `Over queries: corrected p = ${pair.p_holm < 0.0001 ? "< 0.0001" : pair.p_holm.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
+  ];
+  $("verdict").replaceChildren(
+    element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${SIGNS[pair.sign][0]}`)),
+    ...facts.map((fact) => element("p", {}, fact)));
+}
+
+/* ---- Queries ---- */
+
+const explorer = { system: 0, measure: null, sort: "range", descending: true, text: "", column: "range", least: null, most: null, page: 0, at: 0, rows: [], open: null };
+const COLUMNS = ["query", "expected", "range", "bias", "worst", "best", "oblivious"];
+
+function views(system, measure) {
+  const packed = here.systems[system].values[measure];
+  if (!packed) return null;
+  const all = unpack(packed), n = here.queries.length;
+  return Object.fromEntries(VIEWS.map((view, i) => [view, all.subarray(i * n, (i + 1) * n)]));
+}
+
+function valueOf(values, column, query) {
+  if (column === "range") return values.best[query] - values.worst[query];
+  if (column === "bias") return values.oblivious[query] - values.expected[query];
+  return values[column][query];
+}
+
+function setupQueries() {
+  Object.assign(explorer, { system: 0, measure: here.shown[0], page: 0, at: 0, open: null });
+  const input = (label, type, change) => {
+    const box = element("input", { type, step: "any", oninput: () => { change(box.value); filter(); } });
+    return element("label", {}, label, " ", box);
+  };
+  const bound = (name) => (value) => { explorer[name] = value === "" ? null : Number(value); };
+  Object.assign(explorer, { text: "", least: null, most: null, column: "range" });
+  $("query-controls").replaceChildren(
+    select("System", here.systems.map((each, index) => [index, each.name]), (value) => { explorer.system = Number(value); filter(); reopen(); }),
+    select("Measure", here.shown.map((name) => [name, name]), (value) => { explorer.measure = value; filter(); reopen(); }),
+    input("Find", "search", (value) => { explorer.text = value.toLowerCase(); }),
+    select("Filter by", COLUMNS.slice(1).map((name) => [name, name]), (value) => { explorer.column = value; filter(); }, "range"),
+    input("from", "number", bound("least")),
+    input("to", "number", bound("most")));
+  $("query-controls").onsubmit = () => false;
+  const head = COLUMNS.map((column) => element("th", { scope: "col", class: (column === "query" ? "word" : "") + (COLUMNS.indexOf(column) > 3 ? " wide" : "") },
+    element("button", { type: "button", "data-column": column, onclick: () => sortBy(column) }, column)));
+  $("query-table").tHead.replaceChildren(element("tr", {}, ...head));
+  $("query").replaceChildren();
+  filter();
+}
+
+function sortBy(column) {
+  explorer.descending = explorer.sort === column ? !explorer.descending : column !== "query";
+  explorer.sort = column;
+  filter();
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true });
+let names = null; // places of the query ids in sorted order, found when first needed
+
+function filter() {
+  const values = views(explorer.system, explorer.measure);
+  const { text, least, most, column } = explorer;
+  let rows = [];
+  for (let query = 0; values && query < here.queries.length; query++) {
+    if (Number.isNaN(values.expected[query])) continue;
+    const value = valueOf(values, column, query);
+    if ((least != null && value < least - 1e-7) || (most != null && value > most + 1e-7)) continue;
+    if (text && !here.queries[query].toLowerCase().includes(text) && !here.queryTexts?.[query].toLowerCase().includes(text)) continue;
+    rows.push(query);
+  }
+  const sign = explorer.descending ? -1 : 1;
+  if (explorer.sort === "query") {
+    names ??= here.queries.map((_, i) => i).sort((a, b) => collator.compare(here.queries[a], here.queries[b]));
+    const place = new Int32Array(names.length);
+    names.forEach((query, i) => { place[query] = i; });
+    rows.sort((a, b) => sign * (place[a] - place[b]));
+  } else {
+    const keys = Float64Array.from(here.queries, (_, query) => valueOf(values, explorer.sort, query));
+    rows.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+  }
+  Object.assign(explorer, { rows, page: 0, at: 0 });
+  drawRows();
+}
+
+function drawRows(focus = false) {
+  const { rows, page } = explorer;
+  const values = views(explorer.system, explorer.measure);
+  const pages = Math.max(1, Math.ceil(rows.length / PAGE_SIZE));
+  const total = here.queries.length.toLocaleString("en");
+  $("count").textContent = values
+    ? `${rows.length.toLocaleString("en")} of ${total} queries, page ${page + 1} of ${pages}`
+    : `${here.systems[explorer.system].name} was not evaluated in ${explorer.measure}`;
+  for (const button of $("query-table").tHead.querySelectorAll("button")) {
+    const sorted = button.dataset.column === explorer.sort;
+    const order = explorer.descending ? "descending" : "ascending";
+    button.parentNode.setAttribute("aria-sort", sorted ? order : "none");
+    button.textContent = button.dataset.column + (sorted ? (explorer.descending ? " ↓" : " ↑") : "");
+  }
+  const lines = rows.slice(page * PAGE_SIZE, (page + 1) * PAGE_SIZE).map((query, i) => {
+    const cells = COLUMNS.slice(1).map((column, j) => element("td", { class: j > 2 ? "wide" : null }, number(valueOf(values, column, query), column === "bias")));
+    const id = here.queries[query];
+    const label = here.queryTexts ? `${id} ${here.queryTexts[query]}` : id;
+    return element("tr", { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": String(query === explorer.open), onclick: () => { explorer.at = i; open(query); } },
+      element("th", { scope: "row", title: label }, label), ...cells);
+  });
+  $("query-table").tBodies[0].replaceChildren(...lines);
+  const move = (text, target, enabled) => element("button", { type: "button", disabled: !enabled, onclick: () => turn(target) }, text);
+  $("pager").replaceChildren(
+    move("First", 0, page > 0), move("Previous", page - 1, page > 0),
+    move("Next", page + 1, page + 1 < pages), move("Last", pages - 1, page + 1 < pages));
+  if (focus) lines[explorer.at]?.focus();
+}
+
+function turn(page, at = 0, focus = false) {
+  Object.assign(explorer, { page, at });
+  drawRows(focus);
+}
+
+function onKey(event) {
+  const { rows, page, at } = explorer;
+  const last = Math.max(0, rows.length - 1), place = page * PAGE_SIZE + at;
+  const steps = { ArrowDown: place + 1, ArrowUp: place - 1, PageDown: place + PAGE_SIZE, PageUp: place - PAGE_SIZE, Home: 0, End: last };
+  if (event.key === "Enter" || event.key === " ") open(rows[place]);
+  else if (event.key in steps) {
+    const target = Math.min(last, Math.max(0, steps[event.key]));
+    turn(Math.floor(target / PAGE_SIZE), target % PAGE_SIZE, true);
+  } else return;
+  event.preventDefault();
+}
+
+function reopen() {
+  if (explorer.open != null) open(explorer.open);
+}
+
+function open(query) {
+  explorer.open = query;
+  for (const row of $("query-table").tBodies[0].rows) {
+    const chosen = Number(row.dataset.query) === query;
+    row.setAttribute("aria-selected", String(chosen));
+    row.tabIndex = chosen ? 0 : -1;
+  }
+  const lines = here.systems.map((each, index) => [each, views(index, explorer.measure), index])
+    .filter(([, values]) => values && !Number.isNaN(values.expected[query]))
+    .map(([each, values, index]) => element("tr", { class: index === explorer.system ? "chosen" : null },
+      element("th", { scope: "row", class: "word" }, each.name),
+      ...["expected", "worst", "best", "oblivious"].map((column) => element("td", {}, number(valueOf(values, column, query))))));
+  const head = ["system", "expected", "worst", "best", "oblivious"].map((text, i) => element("th", { scope: "col", class: i ? null : "word" }, text));
+  $("query").replaceChildren(
+    element("h3", {}, here.queries[query]),
+    here.queryTexts ? element("p", {}, here.queryTexts[query]) : "",
+    element("div", { class: "scroll" }, element("table", { class: "numbers" }, element("caption", {}, explorer.measure),
+      element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines))),
+    ...ranked(query));
+}
+
+/* The ranked list of the chosen system: tie groups in boxes, the cutoff as a line. */
+function ranked(query) {
+  const system = here.systems[explorer.system];
+  if (!system.lists) return [element("p", { class: "hint" }, `${system.name}: the ranked list is not part of this page.`)];
+  const lists = Object.fromEntries(Object.entries(system.lists).map(([name, packed]) => [name, unpack(packed)]));
+  lists.starts ??= starts(system.lists.shown);
+  const begin = lists.starts[query], shown = lists.shown[query], rest = lists.rest[query];
+  if (!shown) return [element("p", { class: "hint" }, "The run holds no document for this query.")];
+  const k = here.measures.find((measure) => measure.name === explorer.measure).k;
+  const items = [];
+  for (let place = 0; place < shown;) {
+    let end = place + 1;
+    while (end < shown && !lists.first[begin + end]) end++;
+    const size = end - place + (end === shown ? rest : 0);
+    items.push(group(lists, begin, place, end, size, k));
+    if (end === k && place + size === end && end < lists.retrieved[query]) items.push(element("li", { class: "cutoff" }, `cutoff ${k}`));
+    if (end === shown && rest) items.at(-1).append(element("p", { class: "more" }, `and ${rest} more with this score` + (lists.rest_relevant[query] ? `, ${lists.rest_relevant[query]} of them relevant` : "")));
+    place = end;
+  }
+  const hidden = lists.retrieved[query] - shown - rest, facts = [];
+  if (hidden > 0) facts.push(`${hidden.toLocaleString("en")} more documents follow; the page holds the first ${DATA.top}.`);
+  if (lists.missing[query]) facts.push(`Relevant but not retrieved: ${lists.missing[query]}.`);
+  if (k > shown) facts.push(`The cutoff ${k} lies below what is shown.`);
+  return [
+    element("h4", {}, `Ranked list of ${system.name}`),
+    element("ol", { class: "ranked" }, ...items),
+    ...facts.map((fact) => element("p", { class: "hint" }, fact)),
+  ];
+}
+
+function starts(packed) {
+  let sum = 0;
+  return unpack(packed).map((count) => (sum += count) - count);
+}
+
+function group(lists, begin, place, end, size, k) {
+  const lines = [];
+  for (let i = place; i < end; i++) {
+    if (i === k && i > place) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
+    lines.push(documentLine(lists, begin + i, size > 1 ? "=" : String(i + 1)));
+  }
+  if (size === 1) return lines[0];
+  const label = `tie of ${size}, ranks ${place + 1}–${place + size}, in any order`;
+  return element("li", { class: "tie" }, element("span", { class: "label" }, label), element("ol", {}, ...lines));
+}
+
+function documentLine(lists, at, rank) {
+  const number = lists.documents[at], grade = lists.grades[at], relevant = grade > 0;
+  const judged = Number.isNaN(grade) ? "not judged" : relevant ? `relevant, grade ${grade}` : `judged not relevant, grade ${grade}`;
+  const text = here.documentTexts?.[number];
+  return element("li", { class: "document" + (relevant ? " relevant" : ""), title: judged },
+    element("span", { class: "rank" }, rank),
+    element("span", { class: "mark", role: "img", "aria-label": judged }, relevant ? "●" : ""),
+    element("span", { class: "id" }, here.documents[number]),
+    element("span", { class: "score" }, String(Number(lists.scores[at].toPrecision(7)))),
+    text ? element("span", { class: "text" }, text) : null);
+}
+
+/* ---- Start ---- */
+
+function show(index) {
+  here = DATA.collections[index];
+  names = null;
+  setupCurves();
+  setupComparison();
+  setupQueries();
+}
+
+$("theme").hidden = false;
+$("theme").onclick = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; themed(); };
+system.addEventListener("change", themed);
+addEventListener("beforeprint", () => { printing = true; themed(); });
+addEventListener("afterprint", () => { printing = false; themed(); });
+$("query-table").tBodies[0].addEventListener("keydown", onKey);
+if (DATA.collections.length > 1) {
+  $("choose").hidden = false;
+  $("collection").append(...DATA.collections.map((each, index) => element("option", { value: index }, each.name)));
+  $("collection").onchange = () => show(Number($("collection").value));
+}
+show(0);
+themed();

@@ -1,0 +1,257 @@
+"""The page: a template, one script, one style sheet, the data and the charting library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from deadheat.comparison import VERDICTS, compare
+from deadheat.errors import DeadheatWarning, InputError, MissingPackageError
+from deadheat.measures import Measure
+from deadheat.report.grid import number
+from deadheat.report.page.lists import RankedLists, ranked_lists
+from deadheat.report.page.sources import Collection, System
+
+VIEWS = ("expected", "worst", "best", "oblivious")
+FEW_MEASURES = 8
+"""Up to this many measures are all shown query by query, else one cutoff of each."""
+QUERY_TEXT, DOCUMENT_TEXT = 600, 240
+"""Characters of a text that are shown."""
+_PAIR = (
+    "a b measure verdict difference std lowest highest a_wins b_wins oblivious_difference "
+    "p_holm interval_low interval_high"
+).split()
+
+
+def render_page(
+    collections: Sequence[Collection],
+    *,
+    title: str = "deadheat report",
+    top: int = 20,
+    shown: Sequence[Measure] | None = None,
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    collections
+        Systems, in collections of the same judgements.
+    title
+        Heading of the page.
+    top
+        Documents of each ranked list that the page holds; 0 leaves the lists out.
+    shown
+        Measures of the table, the comparison and the query explorer. Unless given, all where
+        they are few, else each at one cutoff: 10 where it was evaluated, or the largest.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        package = (error.name or "plotly").split(".")[0]
+        raise MissingPackageError(package, "report", "a report page") from None
+    from deadheat import __version__
+
+    if not collections:
+        raise InputError("there is no result to report")
+    own = files(__package__)
+    scripts = [get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
+    data = [_data(collection, top, shown) for collection in collections]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["number"] = number
+    page = environment.from_string((own / "template.html").read_text(encoding="utf-8")).render(
+        title=title,
+        collections=[_static(c, d["shown"]) for c, d in zip(collections, data, strict=True)],
+        left_out=max(len(d["measures"]) * (len(d["measures"]) > len(d["shown"])) for d in data),
+        top=top,
+        version=__version__,
+        hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
+        css=(own / "page.css").read_text(encoding="utf-8"),
+        scripts=scripts,
+        data=_json({"collections": data, "verdicts": VERDICTS, "top": top}),
+    )
+    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+
+
+def _json(data: Any) -> str:
+    """JSON that no content of it can end early when it stands in a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
+    """What the template writes of a collection: origin, remarks, table."""
+    systems = collection.systems
+    flat = [_flat(system.result.provenance) for system in systems]
+    keys = list(dict.fromkeys(key for each in flat for key in each))
+    differing = [key for key in keys if len({each.get(key) for each in flat}) > 1]
+    remarks: dict[tuple[str, str], list[str]] = {}
+    for system in systems:
+        for kind in ("warnings", "notes"):
+            for text in getattr(system.result, kind):
+                remarks.setdefault((kind.removesuffix("s"), text), []).append(system.name)
+    return {
+        "name": collection.name,
+        "queries": len({query for system in systems for query in system.result.query_ids}),
+        "common": {key: flat[0][key] for key in keys if key not in differing},
+        "differing": differing,
+        "origins": [
+            (s.name, [f.get(key, "–") for key in differing])
+            for s, f in zip(systems, flat, strict=True)
+        ],
+        "remarks": [
+            (kind, text, [] if len(names) == len(systems) else names)
+            for (kind, text), names in remarks.items()
+        ],
+        "labels": list(systems[0].labels),
+        "shown": shown,
+        "rows": [
+            (system.labels, {m: {s.measure: s for s in system.result}.get(m) for m in shown})
+            for system in systems
+        ],
+        "no_lists": {s.name: s.no_run for s in systems if s.run is None},
+    }
+
+
+def _flat(provenance: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in provenance.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + str(key)] = "–" if value is None else str(value)
+    return flat
+
+
+def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) -> dict[str, Any]:
+    """What the script shows of a collection."""
+    systems = collection.systems
+    queries = list(dict.fromkeys(q for system in systems for q in system.result.query_ids))
+    measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
+    shown = [m for m in measures if wanted is None or m in wanted]
+    if wanted is None:
+        shown = _one_cutoff(measures)
+    place = {query: i for i, query in enumerate(queries)}
+    documents: dict[str, int] = {}
+    return {
+        "name": collection.name,
+        "queries": queries,
+        "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),
+        "measures": [
+            {"name": repr(m), "family": _family(m), "k": m.cutoff or 0} for m in measures
+        ],
+        "shown": [repr(m) for m in shown],
+        "systems": [
+            {
+                "name": system.name,
+                "labels": dict(system.labels),
+                "means": {
+                    s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
+                    for s in system.result
+                },
+                "values": _values(system, shown, place),
+                "lists": _lists(system, collection, queries, top, documents),
+            }
+            for system in systems
+        ],
+        "documents": list(documents),
+        "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
+        "comparison": _comparison(systems, shown),
+    }
+
+
+def _family(measure: Measure) -> str:
+    return repr(replace(measure, cutoff=None))
+
+
+def _one_cutoff(measures: list[Measure]) -> list[Measure]:
+    """All measures where they are few, else each at 10 or at its largest cutoff."""
+    if len(measures) <= FEW_MEASURES:
+        return measures
+    chosen: dict[str, Measure] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        family = _family(measure)
+        if family not in chosen or chosen[family].cutoff != 10:
+            chosen[family] = measure
+    return [m for m in measures if m in chosen.values()]
+
+
+def _texts(ids: Iterable[str], texts: Any, limit: int) -> list[str] | None:
+    """Texts of these ids, cut; None where there are none."""
+    if not texts:
+        return None
+    found = (" ".join(texts.get(each, "").split()) for each in ids)
+    return [text if len(text) <= limit else text[:limit].rstrip() + " …" for text in found]
+
+
+def _values(system: System, shown: list[Measure], place: dict[str, int]) -> dict[str, Any]:
+    """Every view of the shown measures, query by query; NaN where the system lacks the query."""
+    rows = np.array([place[query] for query in system.result.query_ids])
+    found = {}
+    for measure, views in system.result.views.items():
+        if measure in shown:
+            columns = np.full((len(VIEWS), len(place)), np.nan, np.float32)
+            columns[:, rows] = [getattr(views, view) for view in VIEWS]
+            found[repr(measure)] = _packed(columns, "<f4")
+    return found
+
+
+def _lists(
+    system: System, collection: Collection, queries: list[str], top: int, documents: dict[str, int]
+) -> dict[str, Any] | None:
+    """The ranked lists in few bytes; `documents` numbers the ids."""
+    if system.run is None or collection.qrels is None or top < 1:
+        return None
+    asked = system.result.provenance
+    lists: RankedLists = ranked_lists(
+        system.run,
+        collection.qrels,
+        queries,
+        top,
+        rule=asked.get("tie_break", "input"),
+        tolerance=asked.get("tie_tolerance", 0.0),
+    )
+    numbers = [documents.setdefault(each, len(documents)) for each in lists.doc_ids]
+    counts = ("shown", "retrieved", "rest", "rest_relevant", "missing")
+    return {
+        **{name: _packed(getattr(lists, name), "<i4") for name in counts},
+        "documents": _packed(np.array(numbers), "<i4"),
+        "scores": _packed(lists.scores, "<f4" if lists.scores.dtype == np.float32 else "<f8"),
+        "first": _packed(lists.first, "u1"),
+        "grades": _packed(lists.grades, "<f4"),
+    }
+
+
+def _packed(values: Any, dtype: str) -> list[str]:
+    """Numbers as [type, base64 of their bytes]."""
+    return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]
+
+
+def _comparison(systems: Sequence[System], shown: list[Measure]) -> dict[str, Any]:
+    """Pairs of systems with their verdicts, or why there are none."""
+    if len(systems) < 2:
+        return {"pairs": [], "notes": ["There is one system: nothing to compare it with."]}
+    results = {
+        s.name: replace(s.result, views={m: v for m, v in s.result.views.items() if m in shown})
+        for s in systems
+    }
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeadheatWarning)
+            found = compare(results, queries="intersection")
+    except InputError as error:
+        return {"pairs": [], "notes": [f"Not compared: {error}"]}
+    inherited = {f"{name}: {text}" for name, r in results.items() for text in r.warnings}
+    index = {name: i for i, name in enumerate(results)}
+    pairs = [[index[a], index[b], *rest] for a, b, *rest in found.pairs.select(_PAIR).rows()]
+    own = [text for text in found.warnings if text not in inherited]
+    return {"columns": _PAIR, "pairs": pairs, "notes": own + found.notes}
