@@ -2,6 +2,7 @@
 
 from typing import Any as _Any
 
+from deadheat.comparison import Comparison, compare
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
 from deadheat.evaluation import evaluate, evaluate_arrays
 from deadheat.formats import read_qrels, read_run
@@ -43,6 +44,7 @@ __all__ = [
     "MRR",
     "RBP",
     "TIE_RULES",
+    "Comparison",
     "DeadheatError",
     "DeadheatWarning",
     "Hits",
@@ -58,6 +60,7 @@ __all__ = [
     "Summary",
     "TieCounter",
     "TieGroups",
+    "compare",
     "evaluate",
     "evaluate_arrays",
     "high_precision",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self._render("html")
+
+
+def short_names(results: Sequence[Result]) -> list[str]:
+    """Names of the runs, without their folders where that leaves them distinct."""
+    short = [Path(result.name).name for result in results]
+    return short if len(set(short)) == len(short) else [result.name for result in results]
 
 
 def _views_from(columns: dict[str, Any]) -> Views:

@@ -3,19 +3,128 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
+from rich.progress import track
 
-from deadheat.errors import InputError
+from deadheat.errors import DeadheatWarning, InputError
+from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
+from deadheat.formats import read_qrels
+from deadheat.measures.parse import parse_measures
 from deadheat.result import Result
+from deadheat.ties import TIE_RULES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("table", "markdown", "latex", "csv", "json")
+_LONG = 200 << 20
+"""Bytes of input from which on a progress bar is worth showing."""
 
 
 def explain(choices: Mapping[str, str]) -> str:
     """Choices and their meanings in one line, for a help text."""
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
+
+
+def run_options(command: F) -> F:
+    """Add the arguments QRELS and RUN... and the options of `evaluate`."""
+    for option in reversed(
+        (
+            click.argument("qrels"),
+            click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
+            click.option(
+                "-m",
+                "--measure",
+                "measures",
+                multiple=True,
+                help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
+                f"[default: {', '.join(DEFAULT_MEASURES)}]",
+            ),
+            click.option(
+                "--tie-break",
+                type=click.Choice(list(TIE_RULES)),
+                default="input",
+                show_default=True,
+                help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
+            ),
+            click.option(
+                "--tie-tolerance",
+                type=click.FloatRange(min=0),
+                default=0.0,
+                help="Treat scores at most this far apart, and chains of such scores, as tied.",
+            ),
+            click.option(
+                "--queries",
+                type=click.Choice(list(QUERY_POLICIES)),
+                default="judged",
+                show_default=True,
+                help="Which queries count. " + explain(QUERY_POLICIES),
+            ),
+            click.option(
+                "--nan",
+                type=click.Choice(NAN_POLICIES),
+                default="raise",
+                show_default=True,
+                help="Refuse NaN scores, or rank them last.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: F) -> F:
+    """Add the options of how and where a table is written."""
+    for option in reversed(
+        (
+            click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353."),
+            click.option(
+                "--format",
+                "style",
+                type=click.Choice(FORMATS),
+                default="table",
+                show_default=True,
+                help="csv and json give full precision.",
+            ),
+            click.option(
+                "-o", "--output", type=click.Path(dir_okay=False), help="Write to a file."
+            ),
+            click.option("--force", is_flag=True, help="Overwrite the output file if it exists."),
+            click.option(
+                "--strict", is_flag=True, help="Exit with status 1 if anything was warned about."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def evaluate_runs(
+    qrels: str, runs: tuple[str, ...], measures: tuple[str, ...], **options: Any
+) -> list[Result]:
+    """Evaluate run files; their warnings are kept in the results."""
+    if [qrels, *runs].count("-") > 1:
+        raise InputError("standard input (-) can be read only once")
+    wanted = parse_measures(measures or DEFAULT_MEASURES)
+    judgements = read_qrels(qrels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)
+        return [evaluate(judgements, run, wanted, **options) for run in _with_progress(runs)]
+
+
+def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
+    """Paths one by one, under a progress bar if a person is watching a long job."""
+    size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+    if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
+        return paths
+    return track(paths, "evaluating", console=Console(stderr=True), transient=True)
 
 
 def show_warnings(results: Iterable[Result]) -> None:

@@ -6,18 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from html import escape
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from deadheat.errors import InputError
-from deadheat.result import Result
+from deadheat.report.grid import STYLES, Grid, counted_queries, number
+from deadheat.result import Result, short_names
 
-STYLES = ("table", "markdown", "latex", "csv", "json", "html")
+__all__ = ["COLUMNS", "STYLES", "TITLES", "remarks", "render", "rich_table"]
+
 COLUMNS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 TITLES = {"std": "± tie std"}
 
@@ -31,24 +28,14 @@ def render(
         return json.dumps(data, indent=1, ensure_ascii=False)
     if style == "csv":
         return _csv(results, per_query=per_query)
-    header, rows = _cells(results, percent=percent, per_query=per_query)
-    if style == "table":
-        return _plain(results, header, rows)
-    if style == "markdown":
-        return _markdown(header, rows)
-    if style == "latex":
-        return _latex(header, rows)
-    if style == "html":
-        return _html(results, header, rows)
-    raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
+    return _grid(results, percent=percent, per_query=per_query).render(style)
 
 
 def rich_table(
     results: Sequence[Result], *, percent: bool = False, per_query: bool = False
 ) -> Table:
     """Build the table for a terminal."""
-    header, rows = _cells(results, percent=percent, per_query=per_query)
-    return _rich(results, header, rows)
+    return _grid(results, percent=percent, per_query=per_query).rich()
 
 
 def remarks(results: Sequence[Result]) -> list[str]:
@@ -56,106 +43,32 @@ def remarks(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(note for result in results for note in result.notes))
 
 
-def _cells(
-    results: Sequence[Result], *, percent: bool, per_query: bool
-) -> tuple[list[str], list[list[str]]]:
+def _grid(results: Sequence[Result], *, percent: bool, per_query: bool) -> Grid:
     """Header and rows as text; a column says only what differs between rows."""
 
-    def number(value: float | None, column: str) -> str:
-        if value is None:
-            return "–"
-        text = f"{100 * value:.2f}" if percent else f"{value:.4f}"
-        text = text.removeprefix("-") if float(text) == 0 else text
-        return f"+{text}" if column == "bias" and float(text) > 0 else text
+    def cell(value: float | None, column: str) -> str:
+        return number(value, percent=percent, signed=column == "bias")
 
     several = len(results) > 1
     header = ["run"] * several + ["query"] * per_query + ["measure"]
     header += [TITLES.get(column, column) for column in COLUMNS]
     rows = []
-    for result, short in zip(results, _names(results), strict=True):
+    for result, short in zip(results, short_names(results), strict=True):
         name = [short] * several
         if per_query:
             for row in result.per_query.iter_rows(named=True):
-                values = [number(row[column], column) for column in COLUMNS]
+                values = [cell(row[column], column) for column in COLUMNS]
                 rows.append([*name, row["query_id"], row["measure"], *values])
         else:
             for summary in result:
-                values = [number(getattr(summary, column), column) for column in COLUMNS]
+                values = [cell(getattr(summary, column), column) for column in COLUMNS]
                 rows.append([*name, summary.measure, *values])
-    return header, rows
-
-
-def _names(results: Sequence[Result]) -> list[str]:
-    """Names of the runs, without their folders where that leaves them distinct."""
-    short = [Path(result.name).name for result in results]
-    return short if len(set(short)) == len(short) else [result.name for result in results]
+    return Grid(header, rows, _title(results), remarks(results), grouped=int(several))
 
 
 def _title(results: Sequence[Result]) -> str:
-    counts = sorted({len(result.query_ids) for result in results})
-    number = "–".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-    queries = f"{number} {'query' if counts[-1] == 1 else 'queries'}"
-    return queries if len(results) > 1 else f"{_names(results)[0]} · {queries}"
-
-
-def _rich(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> Table:
-    caption = "\n".join(remarks(results))
-    table = Table(title=_title(results), caption=caption, title_justify="left")
-    table.caption_justify = "left"
-    for name in header:
-        words = name in ("run", "query", "measure")
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words)
-    run = None
-    for row in rows:
-        same = header[0] == "run" and row[0] == run
-        if header[0] == "run" and not same and run is not None:
-            table.add_section()
-        run = row[0]
-        table.add_row(*(Text(cell) for cell in (["", *row[1:]] if same else row)))
-    return table
-
-
-def _plain(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
-    table = _rich(results, header, rows)
-    console = Console(file=io.StringIO(), width=1000, color_system=None, legacy_windows=False)
-    width = console.measure(table).maximum
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    console.print(table)
-    output = console.file
-    assert isinstance(output, io.StringIO)
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
-
-
-def _markdown(header: list[str], rows: list[list[str]]) -> str:
-    def line(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    words = ("run", "query", "measure")
-    rule = ["---" if name in words else "---:" for name in header]
-    return "\n".join([line(header), line(rule), *map(line, rows)])
-
-
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "–": "--",
-    "·": r"$\cdot$",
-}
-
-
-def _latex(header: list[str], rows: list[list[str]]) -> str:
-    def line(cells: list[str]) -> str:
-        return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
-
-    words = sum(name in ("run", "query", "measure") for name in header)
-    columns = "l" * words + "r" * (len(header) - words)
-    body = "\n".join(map(line, rows))
-    return (
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(header)}\n\\midrule\n{body}\n"
-        "\\bottomrule\n\\end{tabular}"
-    )
+    queries = counted_queries(*(len(result.query_ids) for result in results))
+    return queries if len(results) > 1 else f"{short_names(results)[0]} · {queries}"
 
 
 def _csv(results: Sequence[Result], *, per_query: bool) -> str:
@@ -174,15 +87,3 @@ def _csv(results: Sequence[Result], *, per_query: bool) -> str:
                 values: list[Any] = [getattr(summary, column) for column in columns]
                 writer.writerow([result.name, summary.measure, *values])
     return output.getvalue().rstrip("\n")
-
-
-def _html(results: Sequence[Result], header: list[str], rows: list[list[str]]) -> str:
-    def line(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    notes = "<br>".join(map(escape, remarks(results)))
-    body = "".join(line(row, "td") for row in rows)
-    return (
-        f"<table><caption>{escape(_title(results))}</caption><thead>{line(header, 'th')}</thead>"
-        f"<tbody>{body}</tbody></table><p><small>{notes}</small></p>"
-    )
