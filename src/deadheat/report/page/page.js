@@ -58,18 +58,32 @@ function unpack(packed) {
 
 /* ---- Light and dark ---- */
 
-const system = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return !printing && (chosen ? chosen === "dark" : prefersDark.matches);
+}
 
 function themed() {
   $("theme").textContent = isDark() ? "Light" : "Dark";
   $("theme").setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
-  if (here) { drawLegend(); drawCurves(); }
+  drawLegend();
+  drawCurves();
+}
+
+function printed(begins) {
+  printing = begins;
+  for (const details of document.querySelectorAll("details")) {
+    if (begins) details.dataset.open = details.open;
+    details.open = begins || details.dataset.open === "true";
+  }
+  themed();
 }
 
 function colour(index) {
-  return PALETTE[index % PALETTE.length] || (isDark() && !printing ? "#DDDDDD" : "#000000");
+  return PALETTE[index % PALETTE.length] || (isDark() ? "#DDDDDD" : "#000000");
 }
 
 /* ---- Curves ---- */
@@ -105,10 +119,10 @@ function setupCurves() {
     for (const other of button.parentNode.querySelectorAll("button")) press(other, other === button);
     drawCurves();
   }));
-  const sets = [element("span", { class: "set", role: "group", "aria-label": "Measure" }, "Measure ", ...buttons)];
-  for (const label of Object.keys(here.systems[0].labels).slice(0, -1 || undefined)) sets.push(facet(label));
-  if (Object.keys(here.systems[0].labels).length > 1) sets.push(facet(Object.keys(here.systems[0].labels).at(-1)));
-  $("curve-controls").replaceChildren(...sets.filter(Boolean));
+  const labels = Object.keys(here.systems[0].labels);
+  $("curve-controls").replaceChildren(
+    element("span", { class: "set", role: "group", "aria-label": "Measure" }, "Measure ", ...buttons),
+    ...(labels.length > 1 ? labels.map(facet).filter(Boolean) : []));
   drawLegend();
   drawCurves();
 }
@@ -168,15 +182,13 @@ function drawCurves() {
   const members = families().get(curve.family);
   const shown = visible().filter((each) => members.some((measure) => each.means[measure.name]));
   const overK = members.length > 1;
-  const style = getComputedStyle(document.documentElement);
-  const ink = printing ? "#1b1f24" : isDark() ? "#e8ebef" : "#1b1f24";
-  const line = printing ? "#d5d9df" : isDark() ? "#363d46" : "#d5d9df";
+  const ink = isDark() ? "#e8ebef" : "#1b1f24", line = isDark() ? "#363d46" : "#d5d9df";
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
     font: { color: ink, family: getComputedStyle(document.body).fontFamily, size: 13 },
     margin: { l: 50, r: 12, t: 12, b: 45 }, hovermode: "closest", dragmode: "pan",
-    hoverlabel: { align: "left" },
+    hoverlabel: { align: "left" }, modebar: { bgcolor: "rgba(0,0,0,0)", color: "#8b96a5", activecolor: ink },
   };
   const traces = overK ? lines(shown, members) : intervals(shown, members[0].name);
   if (overK) {
@@ -243,42 +255,41 @@ function hover(each, measure) {
 /* ---- Comparison ---- */
 
 const SIGNS = {
-  row: ["row is better", "The row's system has the higher expectation, whatever is left to ties and queries."],
-  column: ["column is better", "The column's system has it."],
-  ties: ["undecided: ties", DATA.verdicts["undecided: ties"]],
-  queries: ["undecided: queries", DATA.verdicts["undecided: queries"]],
-  error: ["decision error", DATA.verdicts["decision error"]],
+  row: ["▲ better", "row is better", "the row's system has the higher expectation, whatever is left to ties and queries"],
+  column: ["▽ worse", "column is better", "the column's system has it"],
+  ties: ["≈ ties", "undecided: ties", DATA.verdicts["undecided: ties"]],
+  queries: ["≈ queries", "undecided: queries", DATA.verdicts["undecided: queries"]],
+  error: ["! error", "decision error", DATA.verdicts["decision error"]],
 };
-const TEXTS = { row: "▲ better", column: "▽ worse", ties: "≈ ties", queries: "≈ queries", error: "! error" };
+const pairs = new Map(); // "row,column,measure" to the pair as seen from the row
 
 function setupComparison() {
-  const { pairs, notes } = here.comparison;
-  const measures = [...new Set(pairs.map((pair) => pair[2]))];
-  $("verdict").replaceChildren();
+  pairs.clear();
+  const { columns, pairs: rows, notes } = here.comparison;
+  for (const values of rows) {
+    const pair = Object.fromEntries(columns.map((key, i) => [key, values[i]]));
+    pairs.set(`${pair.a},${pair.b},${pair.measure}`, { ...pair, sign: sign(pair.verdict, "row", "column") });
+    pairs.set(`${pair.b},${pair.a},${pair.measure}`, { ...reversed(pair), sign: sign(pair.verdict, "column", "row") });
+  }
+  const measures = [...new Set(rows.map((values) => values[2]))];
   $("comparison-controls").replaceChildren(...(measures.length
     ? [select("Measure", measures.map((name) => [name, name]), drawMatrix)] : []));
   $("comparison-notes").replaceChildren(...notes.map((text) => element("p", { class: "hint" }, text)));
-  const key = Object.entries(SIGNS).map(([sign, [word, meaning]]) => element("div", {},
-    element("dt", { class: "v-" + sign }, TEXTS[sign]), element("dd", {}, `${word}: ${meaning}`)));
+  const key = Object.entries(SIGNS).map(([name, [text, word, meaning]]) => element("div", {},
+    element("dt", { class: "v-" + name }, text), element("dd", {}, `${word}: ${meaning}`)));
   $("verdict-key").replaceChildren(...(measures.length ? key : []));
   drawMatrix(measures[0]);
 }
 
-/* The pair as seen from `row`: differences are row − column. */
-function against(row, column, measure) {
-  for (const values of here.comparison.pairs) {
-    const [a, b, name] = values;
-    if (name !== measure || !((a === row && b === column) || (a === column && b === row))) continue;
-    const pair = Object.fromEntries(here.comparison.columns.map((key, i) => [key, values[i]]));
-    const verdict = { "A is better": a === row ? "row" : "column", "B is better": b === row ? "row" : "column",
-      "undecided: ties": "ties", "undecided: queries": "queries", "decision error": "error" }[pair.verdict];
-    if (a === row) return { ...pair, sign: verdict };
-    const minus = (value) => (value == null ? null : -value);
-    return { ...pair, sign: verdict, difference: -pair.difference, oblivious_difference: -pair.oblivious_difference,
-      lowest: -pair.highest, highest: -pair.lowest, a_wins: pair.b_wins, b_wins: pair.a_wins,
-      interval_low: minus(pair.interval_high), interval_high: minus(pair.interval_low) };
-  }
-  return null;
+function sign(verdict, a, b) {
+  return { "A is better": a, "B is better": b, "undecided: ties": "ties", "undecided: queries": "queries", "decision error": "error" }[verdict];
+}
+
+function reversed(pair) {
+  const minus = (value) => (value == null ? null : -value);
+  return { ...pair, difference: -pair.difference, oblivious_difference: -pair.oblivious_difference,
+    lowest: -pair.highest, highest: -pair.lowest, a_wins: pair.b_wins, b_wins: pair.a_wins,
+    interval_low: minus(pair.interval_high), interval_high: minus(pair.interval_low) };
 }
 
 function drawMatrix(measure) {
@@ -288,11 +299,11 @@ function drawMatrix(measure) {
   const rows = here.systems.map((each, row) => element("tr", {},
     element("th", { scope: "row", class: "word" }, each.name),
     ...here.systems.map((other, column) => {
-      const pair = row === column ? null : against(row, column, measure);
+      const pair = pairs.get(`${row},${column},${measure}`);
       if (!pair) return element("td", { class: "self" });
-      const label = `${each.name} against ${other.name}: ${SIGNS[pair.sign][0]}`;
+      const label = `${each.name} against ${other.name}: ${SIGNS[pair.sign][1]}`;
       const button = element("button", { type: "button", class: "v-" + pair.sign, "aria-label": label,
-        onclick: () => showPair(each.name, other.name, measure, pair) }, TEXTS[pair.sign]);
+        onclick: () => showPair(each.name, other.name, measure, pair) }, SIGNS[pair.sign][0]);
       return element("td", {}, button);
     })));
   const caption = element("caption", {}, `Row against column in ${measure}`);
@@ -307,7 +318,7 @@ function showPair(row, column, measure, pair) {
     pair.p_holm == null ? "No test over queries." : `Over queries: corrected p = ${pair.p_holm < 0.0001 ? "< 0.0001" : pair.p_holm.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
   ];
   $("verdict").replaceChildren(
-    element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${SIGNS[pair.sign][0]}`)),
+    element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${SIGNS[pair.sign][1]}`)),
     ...facts.map((fact) => element("p", {}, fact)));
 }
 
@@ -330,15 +341,17 @@ function valueOf(values, column, query) {
 }
 
 function setupQueries() {
-  Object.assign(explorer, { system: 0, measure: here.shown[0], page: 0, at: 0, open: null });
+  const measure = here.shown[0];
+  const range = (each) => (each.means[measure] ? each.means[measure][2] - each.means[measure][1] : -1);
+  const ranges = here.systems.map(range); // begin with the system that ties move most
+  Object.assign(explorer, { system: ranges.indexOf(Math.max(...ranges)), measure, open: null, text: "", least: null, most: null, column: "range" });
   const input = (label, type, change) => {
     const box = element("input", { type, step: "any", oninput: () => { change(box.value); filter(); } });
     return element("label", {}, label, " ", box);
   };
   const bound = (name) => (value) => { explorer[name] = value === "" ? null : Number(value); };
-  Object.assign(explorer, { text: "", least: null, most: null, column: "range" });
   $("query-controls").replaceChildren(
-    select("System", here.systems.map((each, index) => [index, each.name]), (value) => { explorer.system = Number(value); filter(); reopen(); }),
+    select("System", here.systems.map((each, index) => [index, each.name]), (value) => { explorer.system = Number(value); filter(); reopen(); }, explorer.system),
     select("Measure", here.shown.map((name) => [name, name]), (value) => { explorer.measure = value; filter(); reopen(); }),
     input("Find", "search", (value) => { explorer.text = value.toLowerCase(); }),
     select("Filter by", COLUMNS.slice(1).map((name) => [name, name]), (value) => { explorer.column = value; filter(); }, "range"),
@@ -358,8 +371,7 @@ function sortBy(column) {
   filter();
 }
 
-const collator = new Intl.Collator(undefined, { numeric: true });
-let names = null; // places of the query ids in sorted order, found when first needed
+const collator = new Intl.Collator("en", { numeric: true });
 
 function filter() {
   const values = views(explorer.system, explorer.measure);
@@ -374,10 +386,7 @@ function filter() {
   }
   const sign = explorer.descending ? -1 : 1;
   if (explorer.sort === "query") {
-    names ??= here.queries.map((_, i) => i).sort((a, b) => collator.compare(here.queries[a], here.queries[b]));
-    const place = new Int32Array(names.length);
-    names.forEach((query, i) => { place[query] = i; });
-    rows.sort((a, b) => sign * (place[a] - place[b]));
+    rows.sort((a, b) => sign * collator.compare(here.queries[a], here.queries[b]));
   } else {
     const keys = Float64Array.from(here.queries, (_, query) => valueOf(values, explorer.sort, query));
     rows.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
@@ -404,7 +413,7 @@ function drawRows(focus = false) {
     const cells = COLUMNS.slice(1).map((column, j) => element("td", { class: j > 2 ? "wide" : null }, number(valueOf(values, column, query), column === "bias")));
     const id = here.queries[query];
     const label = here.queryTexts ? `${id} ${here.queryTexts[query]}` : id;
-    return element("tr", { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": String(query === explorer.open), onclick: () => { explorer.at = i; open(query); } },
+    return element("tr", { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": String(query === explorer.open), onclick: () => { explorer.at = i; openQuery(query); } },
       element("th", { scope: "row", title: label }, label), ...cells);
   });
   $("query-table").tBodies[0].replaceChildren(...lines);
@@ -424,7 +433,7 @@ function onKey(event) {
   const { rows, page, at } = explorer;
   const last = Math.max(0, rows.length - 1), place = page * PAGE_SIZE + at;
   const steps = { ArrowDown: place + 1, ArrowUp: place - 1, PageDown: place + PAGE_SIZE, PageUp: place - PAGE_SIZE, Home: 0, End: last };
-  if (event.key === "Enter" || event.key === " ") open(rows[place]);
+  if (event.key === "Enter" || event.key === " ") openQuery(rows[place]);
   else if (event.key in steps) {
     const target = Math.min(last, Math.max(0, steps[event.key]));
     turn(Math.floor(target / PAGE_SIZE), target % PAGE_SIZE, true);
@@ -433,10 +442,10 @@ function onKey(event) {
 }
 
 function reopen() {
-  if (explorer.open != null) open(explorer.open);
+  if (explorer.open != null) openQuery(explorer.open);
 }
 
-function open(query) {
+function openQuery(query) {
   explorer.open = query;
   for (const row of $("query-table").tBodies[0].rows) {
     const chosen = Number(row.dataset.query) === query;
@@ -455,6 +464,8 @@ function open(query) {
     element("div", { class: "scroll" }, element("table", { class: "numbers" }, element("caption", {}, explorer.measure),
       element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines))),
     ...ranked(query));
+  $("said").textContent = `Query ${here.queries[query]} is shown`;
+  if (matchMedia("(max-width: 60rem)").matches) $("query").scrollIntoView();
 }
 
 /* The ranked list of the chosen system: tie groups in boxes, the cutoff as a line. */
@@ -462,8 +473,7 @@ function ranked(query) {
   const system = here.systems[explorer.system];
   if (!system.lists) return [element("p", { class: "hint" }, `${system.name}: the ranked list is not part of this page.`)];
   const lists = Object.fromEntries(Object.entries(system.lists).map(([name, packed]) => [name, unpack(packed)]));
-  lists.starts ??= starts(system.lists.shown);
-  const begin = lists.starts[query], shown = lists.shown[query], rest = lists.rest[query];
+  const begin = lists.shown.subarray(0, query).reduce((sum, count) => sum + count, 0), shown = lists.shown[query], rest = lists.rest[query];
   if (!shown) return [element("p", { class: "hint" }, "The run holds no document for this query.")];
   const k = here.measures.find((measure) => measure.name === explorer.measure).k;
   const items = [];
@@ -487,31 +497,27 @@ function ranked(query) {
   ];
 }
 
-function starts(packed) {
-  let sum = 0;
-  return unpack(packed).map((count) => (sum += count) - count);
-}
-
 function group(lists, begin, place, end, size, k) {
   const lines = [];
   for (let i = place; i < end; i++) {
     if (i === k && i > place) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
-    lines.push(documentLine(lists, begin + i, size > 1 ? "=" : String(i + 1)));
+    lines.push(documentLine(lists, begin + i, place + 1 + (size > 1 ? "=" : "")));
   }
+  if (end === k && size > end - place) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
   if (size === 1) return lines[0];
   const label = `tie of ${size}, ranks ${place + 1}–${place + size}, in any order`;
   return element("li", { class: "tie" }, element("span", { class: "label" }, label), element("ol", {}, ...lines));
 }
 
 function documentLine(lists, at, rank) {
-  const number = lists.documents[at], grade = lists.grades[at], relevant = grade > 0;
+  const number = lists.documents[at], grade = lists.grades[at], score = lists.scores[at], relevant = grade > 0;
   const judged = Number.isNaN(grade) ? "not judged" : relevant ? `relevant, grade ${grade}` : `judged not relevant, grade ${grade}`;
   const text = here.documentTexts?.[number];
   return element("li", { class: "document" + (relevant ? " relevant" : ""), title: judged },
     element("span", { class: "rank" }, rank),
     element("span", { class: "mark", role: "img", "aria-label": judged }, relevant ? "●" : ""),
     element("span", { class: "id" }, here.documents[number]),
-    element("span", { class: "score" }, String(Number(lists.scores[at].toPrecision(7)))),
+    element("span", { class: "score" }, String(lists.scores instanceof Float32Array ? Number(score.toPrecision(9)) : score)),
     text ? element("span", { class: "text" }, text) : null);
 }
 
@@ -519,7 +525,6 @@ function documentLine(lists, at, rank) {
 
 function show(index) {
   here = DATA.collections[index];
-  names = null;
   setupCurves();
   setupComparison();
   setupQueries();
@@ -527,9 +532,9 @@ function show(index) {
 
 $("theme").hidden = false;
 $("theme").onclick = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; themed(); };
-system.addEventListener("change", themed);
-addEventListener("beforeprint", () => { printing = true; themed(); });
-addEventListener("afterprint", () => { printing = false; themed(); });
+prefersDark.addEventListener("change", themed);
+addEventListener("beforeprint", () => printed(true));
+addEventListener("afterprint", () => printed(false));
 $("query-table").tBodies[0].addEventListener("keydown", onKey);
 if (DATA.collections.length > 1) {
   $("choose").hidden = false;

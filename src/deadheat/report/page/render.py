@@ -251,7 +251,8 @@ def _comparison(systems: Sequence[System], shown: list[Measure]) -> dict[str, An
     except InputError as error:
         return {"pairs": [], "notes": [f"Not compared: {error}"]}
     inherited = {f"{name}: {text}" for name, r in results.items() for text in r.warnings}
+    inherited.update(note for r in results.values() for note in r.notes)
     index = {name: i for i, name in enumerate(results)}
     pairs = [[index[a], index[b], *rest] for a, b, *rest in found.pairs.select(_PAIR).rows()]
-    own = [text for text in found.warnings if text not in inherited]
-    return {"columns": _PAIR, "pairs": pairs, "notes": own + found.notes}
+    own = [text for text in found.warnings + found.notes if text not in inherited]
+    return {"columns": _PAIR, "pairs": pairs, "notes": own}
