@@ -187,6 +187,37 @@ def evaluate_arrays(
     return _result(list(compress(names, counted)), groups, wanted, provenance, remarks)
 
 
+def evaluate_groups(
+    groups: TieGroups,
+    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    *,
+    query_ids: Sequence[Any] | None = None,
+) -> Result:
+    """Evaluate tie groups, such as those of a `deadheat.TieCounter` that a stream passed.
+
+    Parameters
+    ----------
+    groups
+        Of complete lists: that documents may be missing from them is not looked for.
+    measures
+        As for `evaluate`. A measure of judged documents needs them all announced.
+    query_ids
+        Names for the queries; their numbers from 0 unless given.
+
+    Examples
+    --------
+    >>> from deadheat import TieCounter
+    >>> counter = TieCounter(1, query=[0], score=[0.5], grade=[1], position=[2])
+    >>> counter.update([[0.9, 0.5, 0.5]])
+    >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
+    0.5
+    """
+    remarks = _Remarks([f"oblivious = ties in the order of {_RULE_WORDS['input']}"])
+    provenance = _provenance({"run": "tie groups"}, "input", 0.0, "all", "raise")
+    names = query_names(query_ids, groups.n_queries)
+    return _result(names, groups, parse_measures(measures), provenance, remarks)
+
+
 _RULE_WORDS = {
     "input": "the input",
     "id_desc": "descending document ids",

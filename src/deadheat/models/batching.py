@@ -60,6 +60,14 @@ def count_tokens(ids: Callable[[slice], list[list[int]]], inputs: int) -> list[i
     return [len(tokens) for part in parts for tokens in ids(part)]
 
 
+class NotFiniteError(InputError):
+    """The model gave NaN or infinity for the input ``index``."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 class Batches(Generic[T]):
     """A run over an input list: iterate for ``(indices, output)``, one batch at a time.
 
@@ -92,6 +100,10 @@ class Batches(Generic[T]):
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
         for indices, tensors in self._tensors():
             yield indices, self._wrap(tensors, self.provenance)
+
+    def resume(self, start: int) -> Batches[T]:
+        """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
+        return Batches(self.plan, start, self._forward, self._wrap, self.provenance)
 
     def collect(self) -> T:
         """Run every batch and return one output in the order of the input list."""
@@ -172,6 +184,7 @@ def check_finite(
         if dtype == "fp16"
         else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
     )
-    raise InputError(
-        f"the model in {dtype} gave NaN or infinity for input {indices[row]} ({text!r}); {way_out}"
+    raise NotFiniteError(
+        f"the model in {dtype} gave NaN or infinity for input {indices[row]} ({text!r}); {way_out}",
+        indices[row],
     )

@@ -1,0 +1,194 @@
+"""`deadheat run`: a model and a dataset in, the paper's table out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+
+from deadheat.cli.common import explain
+from deadheat.errors import DeadheatWarning, InputError
+from deadheat.evaluation import DEFAULT_MEASURES
+from deadheat.experiment import (
+    Failure,
+    StoredResult,
+    Study,
+    load_results,
+    paper_study,
+    read_study,
+    run_study,
+)
+from deadheat.experiment.run import Progress
+from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
+from deadheat.report.table1 import costs, short, table1
+from deadheat.scoring.regimes import REGIMES
+
+_NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revision")
+
+
+@click.command("run")
+@click.option("--model", "models", multiple=True, help="Hub id, folder or .gguf file. Repeatable.")
+@click.option("--dataset", "datasets", multiple=True, help="Hub id, folder or file. Repeatable.")
+@click.option("--subset", help="Part of the dataset, such as a language.")
+@click.option("--split", help="Split of the dataset. [default: test, or the only one]")
+@click.option("--revision", help="Commit, tag or branch of the dataset on the hub.")
+@click.option(
+    "--model-dtype",
+    "model_dtypes",
+    multiple=True,
+    help=f"Format the model runs in: {', '.join(MODEL_DTYPES)}. Repeatable. [default: bf16, fp32]",
+)
+@click.option(
+    "--regime",
+    "regimes",
+    multiple=True,
+    help="How scores are made; one forward pass serves all. "
+    + explain(REGIMES)
+    + " Repeatable. [default: all that the model has]",
+)
+@click.option(
+    "--scoring-dtype",
+    "scoring_dtypes",
+    multiple=True,
+    help="Also score the model's output in this format, such as fp8_e4m3. Repeatable.",
+)
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    help=f"A measure such as nDCG@10, or nDCG with -k. [default: {', '.join(DEFAULT_MEASURES)}]",
+)
+@click.option("-k", "--cutoff", "cutoffs", multiple=True, type=int, help="For measures without.")
+@click.option("--batch-size", type=int, help="Inputs per forward pass. [default: 16]")
+@click.option("--max-length", type=int, help="Tokens at which inputs are cut. [default: model's]")
+@click.option("--limit", type=int, help="Only the first queries of a dataset.")
+@click.option(
+    "--candidates",
+    type=click.Choice(CANDIDATES),
+    help="Documents to score: the dataset's lists, BM25's best, or (bi-encoders) the full corpus, "
+    "exactly. [default: given]",
+)
+@click.option("--depth", type=int, help="Length at which candidate or full-corpus lists are cut.")
+@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest there is]")
+@click.option("--trust-remote-code", is_flag=True, default=None, help="Run the checkpoint's code.")
+@click.option("--study", "file", type=click.Path(), help="A TOML file; options replace its keys.")
+@click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
+@click.option("--output", required=True, type=click.Path(), help="Folder that everything goes to.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("table", "markdown", "latex", "csv")),
+    default="table",
+    show_default=True,
+    help="Of the summary.",
+)
+def command(**options: Any) -> None:
+    """Score candidates under several precision regimes, evaluate each, store everything.
+
+    One forward pass for each model, model dtype and dataset; logits or embeddings are stored
+    batch by batch, and the same command continues a run that was ended. Exit status: 0 fine,
+    2 bad usage or input, or a cell that could not be run.
+    """
+    study = _study(options)
+    with warnings.catch_warnings(), _progress() as progress:
+        warnings.simplefilter("ignore", DeadheatWarning)
+        failures = run_study(study, options["output"], progress=progress)
+    for line in _errors(failures):
+        click.echo(line, err=True)
+    if len(failures) < len(study.cells):
+        results = load_results(options["output"])
+        for line in remarks(results):
+            click.echo(line, err=True)
+        width = Console().width if sys.stdout.isatty() else None
+        click.echo(table1(results, options["style"], width=width))
+        click.echo()
+        click.echo(costs(results, options["style"]))
+    if failures:
+        sys.exit(2)
+
+
+def _study(options: dict[str, Any]) -> Study:
+    """Put the words of the command line over those of a file or of the paper."""
+    words = {
+        name: value
+        for name, value in options.items()
+        if name not in _NOT_OF_A_STUDY and value not in (None, ())
+    }
+    part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
+    if "datasets" in words:
+        words["datasets"] = [{"name": name, **part} for name in words["datasets"]]
+    elif part:
+        raise InputError(f"--{next(iter(part))} needs --dataset")
+    if options["paper"] and options["file"]:
+        raise InputError("--paper and --study are two studies: choose one")
+    if options["paper"]:
+        return paper_study(**words)
+    if options["file"]:
+        return read_study(options["file"], **words)
+    return Study.of("the command", **words)
+
+
+def _errors(failures: list[Failure]) -> Iterator[str]:
+    """Say what went wrong, each thing once."""
+    cells: dict[str, list[str]] = {}
+    for failure in failures:
+        cells.setdefault(str(failure.error), []).append(str(failure.cell))
+    for error, of in cells.items():
+        yield f"error: {of[0]}{f' and {len(of) - 1} more' if of[1:] else ''}: {error}"
+
+
+def remarks(results: Sequence[StoredResult]) -> list[str]:
+    """Say what was warned of, cut or left out, each thing once."""
+    warned: dict[tuple[str, str], list[str]] = {}
+    notes = []
+    for each in results:
+        provenance = each.result.provenance
+        cell = f"{short(each.model)} in {each.model_dtype} on {each.dataset}"
+        for text in each.result.warnings:
+            warned.setdefault((cell, text), []).append(each.regime)
+        for stream, facts in provenance["inputs"].items():
+            if facts["truncated"]:
+                of = f"{facts['truncated']:,} of {facts['count']:,} inputs ({stream})"
+                length = provenance["model"]["max_length"]
+                notes.append(f"note: {cell}: {of} were cut at {length} tokens")
+        left_out = provenance["dataset"]["left_out"].items()
+        notes += [f"note: {each.dataset}: left out {n:,} {what}" for what, n in left_out]
+    lines = [f"warning: {cell}, {', '.join(r)}: {text}" for (cell, text), r in warned.items()]
+    return [*lines, *dict.fromkeys(notes)]
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """Show a bar with rate and remaining time, if a person is watching."""
+    if not sys.stderr.isatty():
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers obeys it, too
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    ]
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total, completed=done, rate="")
+            speed = bars.tasks[tasks[what]].speed
+            rate = f"{speed:.1f} batches/s" if speed else ""
+            bars.update(tasks[what], completed=done, rate=rate)
+
+        yield tell
