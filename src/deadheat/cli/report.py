@@ -20,7 +20,6 @@ from deadheat.report.page import (
     Collection,
     System,
     collect,
-    distinct,
     read_experiment,
     read_results,
     render_page,
@@ -58,6 +57,7 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     sources: tuple[str, ...],
     qrels: str | None,
     measures: tuple[str, ...],
@@ -115,7 +115,7 @@ def _evaluated(
             results.append(replace(result, views={**result.views, **curves.views}))
     named = zip(results, short_names(results), runs, strict=True)
     systems = [System(result, {"system": name}, run) for result, name, run in named]
-    return Collection(Path(qrels).name, distinct(systems), judgements)
+    return Collection(Path(qrels).name, systems, judgements)
 
 
 def _stored(sources: Sequence[str]) -> list[Collection]:

@@ -5,7 +5,6 @@ from deadheat.report.page.sources import (
     Collection,
     System,
     collect,
-    distinct,
     read_experiment,
     read_results,
 )
@@ -14,7 +13,6 @@ __all__ = [
     "Collection",
     "System",
     "collect",
-    "distinct",
     "read_experiment",
     "read_results",
     "render_page",

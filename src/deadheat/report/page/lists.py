@@ -75,9 +75,13 @@ def ranked_lists(
         rows.append(shown)
         first.append(np.append(True, scores[shown[1:]] != scores[shown[:-1]]))
     taken = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    number, retrieved, tied, tied_relevant = counts.T
     return RankedLists(
-        *counts.T,
-        missing=missing,
+        number,
+        retrieved,
+        tied,
+        tied_relevant,
+        missing,
         doc_ids=run.documents.ids(taken).to_list(),
         scores=run.scores[taken],
         first=np.concatenate(first) if first else np.zeros(0, bool),
@@ -92,8 +96,9 @@ def _by_rule(order: Ints, scores: NDArray[Any], run: Run, rule: str) -> Ints:
     if rule == "rank" and run.ranks is not None:
         return order[np.lexsort((run.ranks[order], -scores[order]))]
     keys = run.documents.ids(order)
-    place = keys.arg_sort(descending=rule != "id_asc").to_numpy()
-    return order[place][np.argsort(-scores[order[place]], kind="stable")]
+    order = order[keys.arg_sort(descending=rule != "id_asc").to_numpy()]
+    by_score: Ints = order[np.argsort(-scores[order], kind="stable")]
+    return by_score
 
 
 def _grades(

@@ -37,13 +37,10 @@ function number(value, signed = false) {
   return signed && Number(text) > 0 ? "+" + text : text.replace("-", "−");
 }
 
-function shorten(text, length) {
-  return text.length > length ? text.slice(0, length - 1) + "…" : text;
-}
-
-/* Plotly reads some HTML in its texts; ids are shown as they are. */
-function plain(text) {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+/* Plotly reads some HTML in its texts; names are shown as they are, if not too long. */
+function plain(text, length = 60) {
+  const short = text.length > length ? text.slice(0, length - 1) + "…" : text;
+  return short.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
@@ -82,26 +79,12 @@ function printed(begins) {
   themed();
 }
 
-function colour(index) {
-  return PALETTE[index % PALETTE.length] || (isDark() ? "#DDDDDD" : "#000000");
-}
+const colour = (index) => PALETTE[index % PALETTE.length] || (isDark() ? "#DDDDDD" : "#000000");
+const dashOf = (index) => DASHES[Math.floor(index / PALETTE.length) % DASHES.length];
 
 /* ---- Curves ---- */
 
 const curve = { family: null, off: new Set(), hidden: {} };
-
-function families() {
-  const found = new Map();
-  for (const measure of here.measures) {
-    if (!found.has(measure.family)) found.set(measure.family, []);
-    found.get(measure.family).push(measure);
-  }
-  for (const [family, members] of found) {
-    const cut = members.filter((measure) => measure.k).sort((a, b) => a.k - b.k);
-    if (cut.length > 1) found.set(family, cut);
-  }
-  return found;
-}
 
 function visible() {
   return here.systems.map((each, index) => ({ ...each, index })).filter((each) =>
@@ -110,19 +93,17 @@ function visible() {
 }
 
 function setupCurves() {
-  const found = families();
-  curve.family = found.has(curve.family) ? curve.family : found.keys().next().value;
+  const families = Object.keys(here.families);
+  curve.family = families.includes(curve.family) ? curve.family : families[0];
   curve.off = new Set(here.systems.map((_, index) => index).filter((index) => index >= 12));
   curve.hidden = {};
-  const buttons = [...found.keys()].map((family) => toggle(family, family === curve.family, (button) => {
+  const choice = buttons("Measure", families, (family) => family === curve.family, (family, group) => {
     curve.family = family;
-    for (const other of button.parentNode.querySelectorAll("button")) press(other, other === button);
-    drawCurves();
-  }));
+    for (const button of group) button.ariaPressed = button.textContent === family;
+  });
   const labels = Object.keys(here.systems[0].labels);
   $("curve-controls").replaceChildren(
-    element("span", { class: "set", role: "group", "aria-label": "Measure" }, "Measure ", ...buttons),
-    ...(labels.length > 1 ? labels.map(facet).filter(Boolean) : []));
+    choice, ...(labels.length > 1 ? labels.map(facet).filter(Boolean) : []));
   drawLegend();
   drawCurves();
 }
@@ -131,24 +112,17 @@ function setupCurves() {
 function facet(label) {
   const values = [...new Set(here.systems.map((each) => each.labels[label]))];
   if (values.length < 2) return null;
-  curve.hidden[label] = new Set();
-  const buttons = values.map((value) => toggle(value, true, (button) => {
-    const hide = button.getAttribute("aria-pressed") === "true";
-    press(button, !hide);
-    curve.hidden[label][hide ? "add" : "delete"](value);
-    drawCurves();
-  }));
-  return element("span", { class: "set", role: "group", "aria-label": label }, label + " ", ...buttons);
+  const hidden = curve.hidden[label] = new Set();
+  return buttons(label, values, () => true, (value, group) => {
+    hidden[hidden.has(value) ? "delete" : "add"](value);
+    for (const button of group) button.ariaPressed = !hidden.has(button.textContent);
+  });
 }
 
-function toggle(text, pressed, onclick) {
-  const button = element("button", { type: "button", "aria-pressed": String(pressed) }, text);
-  button.onclick = () => onclick(button);
-  return button;
-}
-
-function press(button, pressed) {
-  button.setAttribute("aria-pressed", String(pressed));
+function buttons(label, values, isPressed, choose) {
+  const group = values.map((value) => element("button", { type: "button", "aria-pressed": String(isPressed(value)),
+    onclick: () => { choose(value, group); drawCurves(); } }, value));
+  return element("span", { class: "set", role: "group", "aria-label": label }, label + " ", ...group);
 }
 
 function drawLegend() {
@@ -164,22 +138,14 @@ function drawLegend() {
 }
 
 function swatch(index) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-  const dash = { solid: "none", dash: "6 3", dot: "2 3", dashdot: "6 3 2 3" };
-  for (const [name, value] of Object.entries({ width: 24, height: 10, "aria-hidden": true })) svg.setAttribute(name, value);
-  const shape = { x1: 0, x2: 24, y1: 5, y2: 5, stroke: colour(index), "stroke-width": 4, "stroke-dasharray": dash[dashOf(index)] };
-  for (const [name, value] of Object.entries(shape)) line.setAttribute(name, value);
-  svg.append(line);
-  return svg;
-}
-
-function dashOf(index) {
-  return DASHES[Math.floor(index / PALETTE.length) % DASHES.length];
+  const line = { solid: "solid", dash: "dashed", dot: "dotted", dashdot: "double" }[dashOf(index)];
+  const node = element("span", { class: "swatch", "aria-hidden": "true" });
+  node.style.borderTop = `4px ${line} ${colour(index)}`;
+  return node;
 }
 
 function drawCurves() {
-  const members = families().get(curve.family);
+  const members = here.families[curve.family]; // by cutoff
   const shown = visible().filter((each) => members.some((measure) => each.means[measure.name]));
   const overK = members.length > 1;
   const ink = isDark() ? "#e8ebef" : "#1b1f24", line = isDark() ? "#363d46" : "#d5d9df";
@@ -203,7 +169,7 @@ function drawCurves() {
   }
   const best = shown.map((each) => `${each.name}: ${number(each.means[members.at(-1).name]?.[0])}`);
   $("chart").setAttribute("aria-label", `${members.at(-1).name}, expected values: ${best.join("; ") || "no system chosen"}. The table holds all numbers.`);
-  Plotly.react($("chart"), traces, layout, { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] });
+  Plotly.react($("chart"), traces, layout, { displaylogo: false, responsive: true, modeBarButtons: [["toImage", "zoomIn2d", "zoomOut2d", "resetScale2d"]] });
 }
 
 function lines(shown, members) {
@@ -231,7 +197,7 @@ function intervals(shown, measure) {
   const room = Math.max(12, Math.round($("chart").clientWidth / 28));
   return sorted.flatMap((each) => {
     const [expected, worst, best, oblivious] = each.means[measure];
-    const y = [plain(shorten(each.name, room)) + "&#8203;".repeat(each.index)];
+    const y = [plain(each.name, room) + "&#8203;".repeat(each.index)];
     const common = { y, mode: "markers", hovertext: [hover(each, measure)], hoverinfo: "text" };
     const tint = colour(each.index);
     return [
@@ -245,7 +211,7 @@ function intervals(shown, measure) {
 function hover(each, measure) {
   const [expected, worst, best, oblivious, std] = each.means[measure];
   return [
-    `<b>${plain(shorten(each.name, 60))}</b>`,
+    `<b>${plain(each.name)}</b>`,
     `${plain(measure)} expected ${number(expected)}` + (std == null ? "" : ` ± ${number(std)}`),
     `worst ${number(worst)}, best ${number(best)}, range ${number(best - worst)}`,
     `oblivious ${number(oblivious)}, bias ${number(oblivious - expected, true)}`,
@@ -254,42 +220,33 @@ function hover(each, measure) {
 
 /* ---- Comparison ---- */
 
-const SIGNS = {
-  row: ["▲ better", "row is better", "the row's system has the higher expectation, whatever is left to ties and queries"],
-  column: ["▽ worse", "column is better", "the column's system has it"],
-  ties: ["≈ ties", "undecided: ties", DATA.verdicts["undecided: ties"]],
-  queries: ["≈ queries", "undecided: queries", DATA.verdicts["undecided: queries"]],
-  error: ["! error", "decision error", DATA.verdicts["decision error"]],
+const WORDS = { // verdict: class, text of the cell, full text, meaning
+  "A is better": ["v-row", "▲ better", "row is better", "the row has the higher expectation, whatever is left to ties and queries"],
+  "B is better": ["v-column", "▽ worse", "column is better", "the column has it"],
+  "undecided: ties": ["v-ties", "≈ ties", "undecided: ties", DATA.verdicts["undecided: ties"]],
+  "undecided: queries": ["v-queries", "≈ queries", "undecided: queries", DATA.verdicts["undecided: queries"]],
+  "decision error": ["v-error", "! error", "decision error", DATA.verdicts["decision error"]],
 };
 const pairs = new Map(); // "row,column,measure" to the pair as seen from the row
 
 function setupComparison() {
   pairs.clear();
-  const { columns, pairs: rows, notes } = here.comparison;
+  const { columns, pairs: rows, notes, warnings } = here.comparison;
   for (const values of rows) {
     const pair = Object.fromEntries(columns.map((key, i) => [key, values[i]]));
-    pairs.set(`${pair.a},${pair.b},${pair.measure}`, { ...pair, sign: sign(pair.verdict, "row", "column") });
-    pairs.set(`${pair.b},${pair.a},${pair.measure}`, { ...reversed(pair), sign: sign(pair.verdict, "column", "row") });
+    pairs.set(`${pair.a},${pair.b},${pair.measure}`, pair);
   }
   const measures = [...new Set(rows.map((values) => values[2]))];
   $("comparison-controls").replaceChildren(...(measures.length
     ? [select("Measure", measures.map((name) => [name, name]), drawMatrix)] : []));
-  $("comparison-notes").replaceChildren(...notes.map((text) => element("p", { class: "hint" }, text)));
-  const key = Object.entries(SIGNS).map(([name, [text, word, meaning]]) => element("div", {},
-    element("dt", { class: "v-" + name }, text), element("dd", {}, `${word}: ${meaning}`)));
+  const say = (text) => element("p", { class: "hint" }, text);
+  $("comparison-warnings").replaceChildren(...warnings.slice(0, 3).map(say));
+  $("comparison-notes").replaceChildren(...warnings.slice(3).concat(notes).map(say));
+  $("comparison-notes").parentNode.hidden = !measures.length;
+  const key = Object.values(WORDS).map(([style, text, word, meaning]) => element("div", {},
+    element("dt", { class: style }, text), element("dd", {}, `${word}: ${meaning}`)));
   $("verdict-key").replaceChildren(...(measures.length ? key : []));
   drawMatrix(measures[0]);
-}
-
-function sign(verdict, a, b) {
-  return { "A is better": a, "B is better": b, "undecided: ties": "ties", "undecided: queries": "queries", "decision error": "error" }[verdict];
-}
-
-function reversed(pair) {
-  const minus = (value) => (value == null ? null : -value);
-  return { ...pair, difference: -pair.difference, oblivious_difference: -pair.oblivious_difference,
-    lowest: -pair.highest, highest: -pair.lowest, a_wins: pair.b_wins, b_wins: pair.a_wins,
-    interval_low: minus(pair.interval_high), interval_high: minus(pair.interval_low) };
 }
 
 function drawMatrix(measure) {
@@ -301,10 +258,9 @@ function drawMatrix(measure) {
     ...here.systems.map((other, column) => {
       const pair = pairs.get(`${row},${column},${measure}`);
       if (!pair) return element("td", { class: "self" });
-      const label = `${each.name} against ${other.name}: ${SIGNS[pair.sign][1]}`;
-      const button = element("button", { type: "button", class: "v-" + pair.sign, "aria-label": label,
-        onclick: () => showPair(each.name, other.name, measure, pair) }, SIGNS[pair.sign][0]);
-      return element("td", {}, button);
+      const [style, text, word] = WORDS[pair.verdict];
+      return element("td", {}, element("button", { type: "button", class: style, "aria-label": `${each.name} against ${other.name}: ${word}`,
+        onclick: () => showPair(each.name, other.name, measure, pair) }, text));
     })));
   const caption = element("caption", {}, `Row against column in ${measure}`);
   $("matrix").replaceChildren(element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows)));
@@ -315,17 +271,17 @@ function showPair(row, column, measure, pair) {
   const facts = [
     `Expected difference ${number(pair.difference, true)}` + (pair.std == null ? "" : ` ± ${number(pair.std)} (tie std)`) + `, oblivious difference ${number(pair.oblivious_difference, true)}.`,
     `Ties can move the difference from ${number(pair.lowest, true)} to ${number(pair.highest, true)}; under random tie-breaking the row wins with probability ${percent(pair.a_wins)}, the column with ${percent(pair.b_wins)}.`,
-    pair.p_holm == null ? "No test over queries." : `Over queries: corrected p = ${pair.p_holm < 0.0001 ? "< 0.0001" : pair.p_holm.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
+    pair.p_holm == null ? "No test over queries." : `Over queries: corrected p ${pair.p_holm < 0.0001 ? "< 0.0001" : "= " + pair.p_holm.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
   ];
   $("verdict").replaceChildren(
-    element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${SIGNS[pair.sign][1]}`)),
+    element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${WORDS[pair.verdict][2]}`)),
     ...facts.map((fact) => element("p", {}, fact)));
 }
 
 /* ---- Queries ---- */
 
 const explorer = { system: 0, measure: null, sort: "range", descending: true, text: "", column: "range", least: null, most: null, page: 0, at: 0, rows: [], open: null };
-const COLUMNS = ["query", "expected", "range", "bias", "worst", "best", "oblivious"];
+const COLUMNS = ["query", "expected", "range", "bias"];
 
 function views(system, measure) {
   const packed = here.systems[system].values[measure];
@@ -351,18 +307,23 @@ function setupQueries() {
   };
   const bound = (name) => (value) => { explorer[name] = value === "" ? null : Number(value); };
   $("query-controls").replaceChildren(
-    select("System", here.systems.map((each, index) => [index, each.name]), (value) => { explorer.system = Number(value); filter(); reopen(); }, explorer.system),
-    select("Measure", here.shown.map((name) => [name, name]), (value) => { explorer.measure = value; filter(); reopen(); }),
+    select("System", here.systems.map((each, index) => [index, each.name]), (value) => { explorer.system = Number(value); again(); }, explorer.system),
+    select("Measure", here.shown.map((name) => [name, name]), (value) => { explorer.measure = value; again(); }),
     input("Find", "search", (value) => { explorer.text = value.toLowerCase(); }),
     select("Filter by", COLUMNS.slice(1).map((name) => [name, name]), (value) => { explorer.column = value; filter(); }, "range"),
     input("from", "number", bound("least")),
     input("to", "number", bound("most")));
   $("query-controls").onsubmit = () => false;
-  const head = COLUMNS.map((column) => element("th", { scope: "col", class: (column === "query" ? "word" : "") + (COLUMNS.indexOf(column) > 3 ? " wide" : "") },
+  const head = COLUMNS.map((column) => element("th", { scope: "col", class: column === "query" ? "word" : null },
     element("button", { type: "button", "data-column": column, onclick: () => sortBy(column) }, column)));
   $("query-table").tHead.replaceChildren(element("tr", {}, ...head));
   $("query").replaceChildren();
   filter();
+}
+
+function again() {
+  filter();
+  if (explorer.open != null) openQuery(explorer.open);
 }
 
 function sortBy(column) {
@@ -410,22 +371,22 @@ function drawRows(focus = false) {
     button.textContent = button.dataset.column + (sorted ? (explorer.descending ? " ↓" : " ↑") : "");
   }
   const lines = rows.slice(page * PAGE_SIZE, (page + 1) * PAGE_SIZE).map((query, i) => {
-    const cells = COLUMNS.slice(1).map((column, j) => element("td", { class: j > 2 ? "wide" : null }, number(valueOf(values, column, query), column === "bias")));
+    const cells = COLUMNS.slice(1).map((column) => element("td", {}, number(valueOf(values, column, query), column === "bias")));
     const id = here.queries[query];
     const label = here.queryTexts ? `${id} ${here.queryTexts[query]}` : id;
     return element("tr", { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": String(query === explorer.open), onclick: () => { explorer.at = i; openQuery(query); } },
       element("th", { scope: "row", title: label }, label), ...cells);
   });
   $("query-table").tBodies[0].replaceChildren(...lines);
-  const move = (text, target, enabled) => element("button", { type: "button", disabled: !enabled, onclick: () => turn(target) }, text);
+  const move = (text, target, enabled) => element("button", { type: "button", disabled: !enabled, onclick: () => turn(target * PAGE_SIZE) }, text);
   $("pager").replaceChildren(
     move("First", 0, page > 0), move("Previous", page - 1, page > 0),
     move("Next", page + 1, page + 1 < pages), move("Last", pages - 1, page + 1 < pages));
   if (focus) lines[explorer.at]?.focus();
 }
 
-function turn(page, at = 0, focus = false) {
-  Object.assign(explorer, { page, at });
+function turn(place, focus = false) {
+  Object.assign(explorer, { page: Math.floor(place / PAGE_SIZE), at: place % PAGE_SIZE });
   drawRows(focus);
 }
 
@@ -434,15 +395,9 @@ function onKey(event) {
   const last = Math.max(0, rows.length - 1), place = page * PAGE_SIZE + at;
   const steps = { ArrowDown: place + 1, ArrowUp: place - 1, PageDown: place + PAGE_SIZE, PageUp: place - PAGE_SIZE, Home: 0, End: last };
   if (event.key === "Enter" || event.key === " ") openQuery(rows[place]);
-  else if (event.key in steps) {
-    const target = Math.min(last, Math.max(0, steps[event.key]));
-    turn(Math.floor(target / PAGE_SIZE), target % PAGE_SIZE, true);
-  } else return;
+  else if (event.key in steps) turn(Math.min(last, Math.max(0, steps[event.key])), true);
+  else return;
   event.preventDefault();
-}
-
-function reopen() {
-  if (explorer.open != null) openQuery(explorer.open);
 }
 
 function openQuery(query) {
@@ -475,7 +430,7 @@ function ranked(query) {
   const lists = Object.fromEntries(Object.entries(system.lists).map(([name, packed]) => [name, unpack(packed)]));
   const begin = lists.shown.subarray(0, query).reduce((sum, count) => sum + count, 0), shown = lists.shown[query], rest = lists.rest[query];
   if (!shown) return [element("p", { class: "hint" }, "The run holds no document for this query.")];
-  const k = here.measures.find((measure) => measure.name === explorer.measure).k;
+  const k = here.cutoffs[explorer.measure];
   const items = [];
   for (let place = 0; place < shown;) {
     let end = place + 1;

@@ -26,10 +26,8 @@ FEW_MEASURES = 8
 """Up to this many measures are all shown query by query, else one cutoff of each."""
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
 """Characters of a text that are shown."""
-_PAIR = (
-    "a b measure verdict difference std lowest highest a_wins b_wins oblivious_difference "
-    "p_holm interval_low interval_high"
-).split()
+_PAIR = ["a", "b", "measure", "verdict", "difference", "std", "lowest", "highest", "a_wins"]
+_PAIR += ["b_wins", "oblivious_difference", "p_holm", "interval_low", "interval_high"]
 
 
 def render_page(
@@ -71,7 +69,7 @@ def render_page(
     page = environment.from_string((own / "template.html").read_text(encoding="utf-8")).render(
         title=title,
         collections=[_static(c, d["shown"]) for c, d in zip(collections, data, strict=True)],
-        left_out=max(len(d["measures"]) * (len(d["measures"]) > len(d["shown"])) for d in data),
+        partial=any(sum(map(len, d["families"].values())) > len(d["shown"]) for d in data),
         top=top,
         version=__version__,
         hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
@@ -90,35 +88,35 @@ def _json(data: Any) -> str:
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """What the template writes of a collection: origin, remarks, table."""
-    systems = collection.systems
+    systems, names = collection.systems, collection.names
     flat = [_flat(system.result.provenance) for system in systems]
     keys = list(dict.fromkeys(key for each in flat for key in each))
     differing = [key for key in keys if len({each.get(key) for each in flat}) > 1]
     remarks: dict[tuple[str, str], list[str]] = {}
-    for system in systems:
+    for name, system in zip(names, systems, strict=True):
         for kind in ("warnings", "notes"):
             for text in getattr(system.result, kind):
-                remarks.setdefault((kind.removesuffix("s"), text), []).append(system.name)
+                remarks.setdefault((kind.removesuffix("s"), text), []).append(name)
     return {
         "name": collection.name,
         "queries": len({query for system in systems for query in system.result.query_ids}),
         "common": {key: flat[0][key] for key in keys if key not in differing},
         "differing": differing,
         "origins": [
-            (s.name, [f.get(key, "–") for key in differing])
-            for s, f in zip(systems, flat, strict=True)
+            (name, [each.get(key, "–") for key in differing])
+            for name, each in zip(names, flat, strict=True)
         ],
         "remarks": [
-            (kind, text, [] if len(names) == len(systems) else names)
-            for (kind, text), names in remarks.items()
+            (kind, text, [] if len(of) == len(systems) else of)
+            for (kind, text), of in remarks.items()
         ],
         "labels": list(systems[0].labels),
         "shown": shown,
         "rows": [
-            (system.labels, {m: {s.measure: s for s in system.result}.get(m) for m in shown})
-            for system in systems
+            (n, s.labels, {m: {each.measure: each for each in s.result}.get(m) for m in shown})
+            for n, s in zip(names, systems, strict=True)
         ],
-        "no_lists": {s.name: s.no_run for s in systems if s.run is None},
+        "no_lists": {n: s.no_run for n, s in zip(names, systems, strict=True) if s.run is None},
     }
 
 
@@ -146,13 +144,12 @@ def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) ->
         "name": collection.name,
         "queries": queries,
         "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),
-        "measures": [
-            {"name": repr(m), "family": _family(m), "k": m.cutoff or 0} for m in measures
-        ],
+        "families": _families(measures),
+        "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
         "shown": [repr(m) for m in shown],
         "systems": [
             {
-                "name": system.name,
+                "name": name,
                 "labels": dict(system.labels),
                 "means": {
                     s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
@@ -161,16 +158,28 @@ def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) ->
                 "values": _values(system, shown, place),
                 "lists": _lists(system, collection, queries, top, documents),
             }
-            for system in systems
+            for name, system in zip(collection.names, systems, strict=True)
         ],
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
-        "comparison": _comparison(systems, shown),
+        "comparison": _comparison(collection, shown),
     }
 
 
 def _family(measure: Measure) -> str:
     return repr(replace(measure, cutoff=None))
+
+
+def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """Measures that differ in the cutoff only, by cutoff; without one only if it is alone."""
+    found: dict[str, list[Measure]] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        found.setdefault(_family(measure), []).append(measure)
+    return {
+        family: [{"name": repr(m), "k": m.cutoff} for m in members if m.cutoff or len(members) == 1]
+        for family in dict.fromkeys(map(_family, measures))
+        for members in [found[family]]
+    }
 
 
 def _one_cutoff(measures: list[Measure]) -> list[Measure]:
@@ -236,23 +245,50 @@ def _packed(values: Any, dtype: str) -> list[str]:
     return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]
 
 
-def _comparison(systems: Sequence[System], shown: list[Measure]) -> dict[str, Any]:
+def _comparison(collection: Collection, shown: list[Measure]) -> dict[str, Any]:
     """Pairs of systems with their verdicts, or why there are none."""
-    if len(systems) < 2:
-        return {"pairs": [], "notes": ["There is one system: nothing to compare it with."]}
+    empty: dict[str, Any] = {"columns": _PAIR, "pairs": [], "notes": []}
+    if len(collection.systems) < 2:
+        return {**empty, "warnings": ["There is one system: nothing to compare it with."]}
     results = {
-        s.name: replace(s.result, views={m: v for m, v in s.result.views.items() if m in shown})
-        for s in systems
+        name: replace(
+            system.result, views={m: v for m, v in system.result.views.items() if m in shown}
+        )
+        for name, system in zip(collection.names, collection.systems, strict=True)
     }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeadheatWarning)
             found = compare(results, queries="intersection")
     except InputError as error:
-        return {"pairs": [], "notes": [f"Not compared: {error}"]}
+        return {**empty, "warnings": [f"Not compared: {error}"]}
     inherited = {f"{name}: {text}" for name, r in results.items() for text in r.warnings}
     inherited.update(note for r in results.values() for note in r.notes)
     index = {name: i for i, name in enumerate(results)}
-    pairs = [[index[a], index[b], *rest] for a, b, *rest in found.pairs.select(_PAIR).rows()]
-    own = [text for text in found.warnings + found.notes if text not in inherited]
-    return {"columns": _PAIR, "pairs": pairs, "notes": own}
+    return {
+        "columns": _PAIR,
+        "pairs": [
+            [index[side["a"]], index[side["b"]], *(side[name] for name in _PAIR[2:])]
+            for pair in found.pairs.select(_PAIR).to_dicts()
+            for side in (pair, _other_side(pair))
+        ],
+        "warnings": [text for text in found.warnings if text not in inherited],
+        "notes": [text for text in found.notes if text not in inherited],
+    }
+
+
+def _other_side(pair: dict[str, Any]) -> dict[str, Any]:
+    """A pair as seen from B."""
+    swapped = {"A is better": "B is better", "B is better": "A is better"}
+
+    def minus(name: str) -> float | None:
+        return None if pair[name] is None else -pair[name]
+
+    return {
+        **pair,
+        **{"a": pair["b"], "b": pair["a"], "a_wins": pair["b_wins"], "b_wins": pair["a_wins"]},
+        **{name: minus(name) for name in ("difference", "oblivious_difference")},
+        **{"lowest": minus("highest"), "highest": minus("lowest")},
+        **{"interval_low": minus("interval_high"), "interval_high": minus("interval_low")},
+        "verdict": swapped.get(pair["verdict"], pair["verdict"]),
+    }

@@ -28,11 +28,6 @@ class System:
     no_run: str = "the scored documents were not given"
     """Why the run is not at hand."""
 
-    @property
-    def name(self) -> str:
-        """The labels in one line."""
-        return " · ".join(self.labels.values())
-
 
 @dataclass(frozen=True)
 class Collection:
@@ -45,6 +40,20 @@ class Collection:
     """Texts of queries, where they are at hand."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """Texts of documents, where they are at hand."""
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each system: the labels that tell it from others, else a number, too."""
+        columns = {
+            label: [system.labels.get(label, "–") for system in self.systems]
+            for label in self.systems[0].labels
+        }
+        telling = [column for column in columns.values() if len(set(column)) > 1]
+        names = [" · ".join(row) for row in zip(*(telling or columns.values()), strict=True)]
+        return [
+            f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name
+            for i, name in enumerate(names)
+        ]
 
 
 def read_results(path: Path) -> list[Result]:
@@ -103,7 +112,7 @@ def read_experiment(folder: Path) -> list[Collection]:
         systems = []
         for stored in group:
             labels = {
-                "model": stored.model,
+                "model": Path(stored.model).name,
                 "model dtype": stored.model_dtype,
                 "regime": stored.regime,
             }
@@ -143,7 +152,7 @@ def _collection(name: str, results: Sequence[Result]) -> Collection:
             except InputError as error:
                 why = str(error)
         systems.append(System(result, {"system": short}, run, why))
-    return Collection(name, distinct(systems), qrels)
+    return Collection(name, systems, qrels)
 
 
 def _same_run(result: Result, qrels: Judgements, path: str) -> Run:
@@ -162,17 +171,3 @@ def _same_run(result: Result, qrels: Judgements, path: str) -> Run:
     if not same:
         raise InputError(f"{path} or its judgements have changed since the evaluation")
     return run
-
-
-def distinct(systems: Sequence[System]) -> list[System]:
-    """Number systems that would have the same name."""
-    seen: dict[str, int] = {}
-    out = []
-    for system in systems:
-        number = seen[system.name] = seen.get(system.name, 0) + 1
-        labels = dict(system.labels)
-        if number > 1:
-            last = list(labels)[-1]
-            labels[last] = f"{labels[last]} ({number})"
-        out.append(System(system.result, labels, system.run, system.no_run))
-    return out
