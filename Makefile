@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
 .PHONY: demo test lint bench clean
 
-demo: $(VENV)/core
+demo: $(VENV)/report
 	@$(BIN)/deadheat demo
 
 test: $(VENV)/dev
@@ -26,6 +26,10 @@ bench: $(VENV)/bench
 $(VENV)/dev: $(VENV)/core
 	$(PIP) torch==2.13.0
 	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/report: $(VENV)/core
+	$(PIP) -e '.[report]'
 	@touch $@
 
 $(VENV)/bench: $(VENV)/core

@@ -1,6 +1,6 @@
 """Results as one web page that needs nothing but a browser."""
 
-from deadheat.report.page.render import render_page
+from deadheat.report.page.render import is_page, render_page
 from deadheat.report.page.sources import (
     Collection,
     System,
@@ -13,6 +13,7 @@ __all__ = [
     "Collection",
     "System",
     "collect",
+    "is_page",
     "read_experiment",
     "read_results",
     "render_page",

@@ -47,7 +47,8 @@ const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Ar
 const unpacked = new WeakMap();
 function unpack(packed) {
   if (!unpacked.has(packed)) {
-    const bytes = Uint8Array.from(atob(packed[1]), (character) => character.charCodeAt(0));
+    const text = atob(packed[1]), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     unpacked.set(packed, new ARRAYS[packed[0]](bytes.buffer));
   }
   return unpacked.get(packed);
@@ -267,7 +268,7 @@ function drawMatrix(measure) {
 }
 
 function showPair(row, column, measure, pair) {
-  const percent = (value) => (100 * value).toFixed(1) + " %";
+  const percent = (value) => (100 * value).toFixed(1) + "\u00a0%";
   const facts = [
     `Expected difference ${number(pair.difference, true)}` + (pair.std == null ? "" : ` ± ${number(pair.std)} (tie std)`) + `, oblivious difference ${number(pair.oblivious_difference, true)}.`,
     `Ties can move the difference from ${number(pair.lowest, true)} to ${number(pair.highest, true)}; under random tie-breaking the row wins with probability ${percent(pair.a_wins)}, the column with ${percent(pair.b_wins)}.`,

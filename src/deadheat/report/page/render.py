@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def render_page(
     scripts = [get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
     data = [_data(collection, top, shown) for collection in collections]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["number"] = number
+    environment.filters["number"] = lambda value, **how: number(value, **how).replace("-", "−")
     page = environment.from_string((own / "template.html").read_text(encoding="utf-8")).render(
         title=title,
         collections=[_static(c, d["shown"]) for c, d in zip(collections, data, strict=True)],
@@ -78,6 +79,14 @@ def render_page(
         data=_json({"collections": data, "verdicts": VERDICTS, "top": top}),
     )
     return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+
+
+def is_page(path: Path) -> bool:
+    """Tell whether a file is a page that this module wrote."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="deadheat' in file.read(1000)
 
 
 def _json(data: Any) -> str:
@@ -234,10 +243,15 @@ def _lists(
     return {
         **{name: _packed(getattr(lists, name), "<i4") for name in counts},
         "documents": _packed(np.array(numbers), "<i4"),
-        "scores": _packed(lists.scores, "<f4" if lists.scores.dtype == np.float32 else "<f8"),
+        "scores": _packed(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
         "first": _packed(lists.first, "u1"),
         "grades": _packed(lists.grades, "<f4"),
     }
+
+
+def _fits_float32(values: Any) -> bool:
+    with np.errstate(over="ignore"):
+        return np.array_equal(values.astype(np.float32), values, equal_nan=True)
 
 
 def _packed(values: Any, dtype: str) -> list[str]:
