@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -300,6 +301,27 @@ def test_the_folder_of_an_experiment(tmp_path):
     assert set(collection["documentTexts"]) == set(tiny.DOCUMENTS)
 
 
+def test_texts_of_a_dataset_are_shown_and_cut(tmp_path):
+    from dataset_folders import write_flat
+
+    corpus = [
+        {"_id": "d1", "title": "", "text": "word " * 100},
+        {"_id": "d2", "title": "T", "text": "x"},
+    ]
+    queries = [{"_id": "q1", "text": "what?"}]
+    judged = [{"query-id": "q1", "corpus-id": "d1", "score": 1}]
+    data = write_flat(tmp_path / "data", corpus=corpus, queries=queries, qrels=judged)
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.5 t\n")
+    out = tmp_path / "page.html"
+    words = ("--qrels", tmp_path / "qrels.txt", tmp_path / "a.run", "--dataset", data, "-o", out)
+    deadheat("report", *words)
+    collection = data_of(out.read_text())["collections"][0]
+    assert collection["queryTexts"] == ["what?"]
+    first, second = collection["documentTexts"]
+    assert len(first) < 250 and first.endswith(" …") and second == "T x"
+
+
 # What is refused.
 
 
@@ -486,6 +508,14 @@ def button(browser, within: str, text: str):
     return next(each for each in all_of(browser, f"{within} button") if each.text == text)
 
 
+def wait(browser, condition: str) -> None:
+    for _ in range(50):
+        if browser.execute_script(f"return {condition}"):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still not: {condition}")
+
+
 def focused(browser) -> str:
     return browser.execute_script("return document.activeElement.textContent")
 
@@ -611,8 +641,10 @@ def test_light_dark_narrow_and_printed(opened, tmp_path):
         for width in (1280, 400):
             size = {"width": width, "height": 5000, "deviceScaleFactor": 1, "mobile": False}
             opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            overflow = "return document.documentElement.scrollWidth > innerWidth"
-            assert not opened.execute_script(overflow)
+            assert not opened.execute_script(
+                "return document.documentElement.scrollWidth > innerWidth"
+            )
+            wait(opened, "document.querySelector('#chart svg').clientWidth < innerWidth")
             picture = opened.execute_cdp_cmd("Page.captureScreenshot", {})["data"]
             (folder / f"report-{len(seen)}-{width}.png").write_bytes(base64.b64decode(picture))
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -623,6 +655,36 @@ def test_light_dark_narrow_and_printed(opened, tmp_path):
     (folder / "report.pdf").write_bytes(base64.b64decode(pdf))
     assert base64.b64decode(pdf).startswith(b"%PDF")
     assert background() == "rgb(20, 23, 27)"  # as it was
+
+
+def test_systems_may_differ_in_queries_and_measures(browser, tmp_path):
+    qrels = {"a": {"x": 1}, "b": {"x": 1}}
+    run = {q: {"x": 1.0, "y": 1.0} for q in qrels}
+    both = evaluated(qrels, run, ["MRR", "MAP"])
+    half = evaluated({"a": {"x": 1}}, {"a": run["a"]}, ["Recall@5"])
+    systems = [System(both, {"system": "both"}), System(half, {"system": "half"})]
+    path = tmp_path / "page.html"
+    other = Collection("other", [System(half, {"system": "alone"})])
+    path.write_text(render_page([Collection("one", systems), other]))
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    assert text_of(browser, "#count").startswith("2 of 2")
+    assert "Not compared: the systems have no measure" in text_of(browser, "#comparison")
+    change = "arguments[0].value = arguments[1]; arguments[0].onchange()"
+    system, measure = all_of(browser, "#query-controls select")[:2]
+    browser.execute_script(change, system, 1)
+    assert text_of(browser, "#count") == "half was not evaluated in MRR"
+    browser.execute_script(change, measure, "Recall@5")
+    assert text_of(browser, "#count").startswith("1 of 2")
+    for family in ("MAP", "Recall"):
+        button(browser, "#curve-controls", family).click()
+    assert browser.execute_script("return document.getElementById('chart').data.length") == 2
+    browser.execute_script(change, browser.find_element("id", "collection"), 1)
+    assert text_of(browser, "#count").startswith("1 of 1")
+    assert text_of(browser, "#legend label") == "alone"
+    all_of(browser, "#query-table tbody tr")[0].click()
+    assert "not part of this page" in text_of(browser, "#query")
+    assert browser.get_log("browser") == []
 
 
 def test_thousands_of_queries_stay_fluid(browser, tmp_path):

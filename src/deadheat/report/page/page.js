@@ -16,7 +16,7 @@ let here = null; // the collection that is shown
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "onclick" || name === "onchange" || name === "oninput") node[name] = value;
+    if (name.startsWith("on")) node[name] = value;
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value != null) node.setAttribute(name, value);
   }
@@ -155,14 +155,15 @@ function drawCurves() {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
     font: { color: ink, family: getComputedStyle(document.body).fontFamily, size: 13 },
     margin: { l: 50, r: 12, t: 12, b: 45 }, hovermode: "closest", dragmode: "pan",
+    ...(printing ? { width: 660, height: overK ? 330 : 110 + 44 * shown.length } : { autosize: true }),
     hoverlabel: { align: "left" }, modebar: { bgcolor: "rgba(0,0,0,0)", color: "#8b96a5", activecolor: ink },
   };
   const traces = overK ? lines(shown, members) : intervals(shown, members[0].name);
+  $("chart").style.height = overK ? "" : `${110 + 44 * shown.length}px`;
   if (overK) {
     const ks = members.map((measure) => measure.k);
-    const few = ks.length <= 12;
     layout.xaxis = { ...axis, title: { text: "cutoff k" } };
-    if (few) Object.assign(layout.xaxis, { type: ks.at(-1) >= 20 * ks[0] ? "log" : "linear", tickvals: ks, ticktext: ks.map(String) });
+    if (ks.length <= 12) Object.assign(layout.xaxis, { type: ks.at(-1) >= 20 * ks[0] ? "log" : "linear", tickvals: ks, ticktext: ks.map(String) });
     layout.yaxis = { ...axis, title: { text: plain(curve.family) + "@k" } };
   } else {
     layout.xaxis = { ...axis, title: { text: plain(members[0].name) } };
@@ -338,7 +339,7 @@ const collator = new Intl.Collator("en", { numeric: true });
 function filter() {
   const values = views(explorer.system, explorer.measure);
   const { text, least, most, column } = explorer;
-  let rows = [];
+  const rows = [];
   for (let query = 0; values && query < here.queries.length; query++) {
     if (Number.isNaN(values.expected[query])) continue;
     const value = valueOf(values, column, query);
@@ -349,12 +350,12 @@ function filter() {
   const sign = explorer.descending ? -1 : 1;
   if (explorer.sort === "query") {
     rows.sort((a, b) => sign * collator.compare(here.queries[a], here.queries[b]));
-  } else {
+  } else if (values) {
     const keys = Float64Array.from(here.queries, (_, query) => valueOf(values, explorer.sort, query));
     rows.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
   }
-  Object.assign(explorer, { rows, page: 0, at: 0 });
-  drawRows();
+  explorer.rows = rows;
+  turn(0);
 }
 
 function drawRows(focus = false) {
@@ -373,8 +374,7 @@ function drawRows(focus = false) {
   }
   const lines = rows.slice(page * PAGE_SIZE, (page + 1) * PAGE_SIZE).map((query, i) => {
     const cells = COLUMNS.slice(1).map((column) => element("td", {}, number(valueOf(values, column, query), column === "bias")));
-    const id = here.queries[query];
-    const label = here.queryTexts ? `${id} ${here.queryTexts[query]}` : id;
+    const label = [here.queries[query], here.queryTexts?.[query] ?? ""].join(" ").trim();
     return element("tr", { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": String(query === explorer.open), onclick: () => { explorer.at = i; openQuery(query); } },
       element("th", { scope: "row", title: label }, label), ...cells);
   });
@@ -392,8 +392,7 @@ function turn(place, focus = false) {
 }
 
 function onKey(event) {
-  const { rows, page, at } = explorer;
-  const last = Math.max(0, rows.length - 1), place = page * PAGE_SIZE + at;
+  const { rows, page, at } = explorer, last = Math.max(0, rows.length - 1), place = page * PAGE_SIZE + at;
   const steps = { ArrowDown: place + 1, ArrowUp: place - 1, PageDown: place + PAGE_SIZE, PageUp: place - PAGE_SIZE, Home: 0, End: last };
   if (event.key === "Enter" || event.key === " ") openQuery(rows[place]);
   else if (event.key in steps) turn(Math.min(last, Math.max(0, steps[event.key])), true);
@@ -445,7 +444,7 @@ function ranked(query) {
   const hidden = lists.retrieved[query] - shown - rest, facts = [];
   if (hidden > 0) facts.push(`${hidden.toLocaleString("en")} more documents follow; the page holds the first ${DATA.top}.`);
   if (lists.missing[query]) facts.push(`Relevant but not retrieved: ${lists.missing[query]}.`);
-  if (k > shown) facts.push(`The cutoff ${k} lies below what is shown.`);
+  if (k > shown && shown < lists.retrieved[query]) facts.push(`The cutoff ${k} lies below what is shown.`);
   return [
     element("h4", {}, `Ranked list of ${system.name}`),
     element("ol", { class: "ranked" }, ...items),
