@@ -69,9 +69,9 @@ def test_views_equal_enumeration(backend, measure, parameters, docs, absent, cut
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-def test_all_tied_group_of_eight_for_every_measure():
-    """One case larger than hypothesis draws: 40,320 orders."""
-    docs = [Doc(0.5, g) for g in (1, None, 2, 0, 1, None, 0, 3)]
+def test_all_tied_group_of_seven_for_every_measure():
+    """One case with more orders than hypothesis draws: 5,040."""
+    docs = [Doc(0.5, g) for g in (1, None, 2, 0, 1, None, 3)]
     for measure, cutoff in itertools.product(MEASURES, (3, None)):
         views = evaluate(measure(cutoff=cutoff), docs, [2])
         truth = oracle.views(measure.name, docs, [2], cutoff=cutoff)

@@ -21,7 +21,6 @@ from deadheat.measures.parse import parse_measures
 from deadheat.result import Result, Views
 from deadheat.ties import BACKEND, Lists, TieGroups, tie_groups
 from deadheat.ties.rules import check_rule
-from deadheat.ties.scores import merge_near
 
 Ints = NDArray[np.int64]
 
@@ -157,6 +156,7 @@ def evaluate_arrays(
     remarks = _Remarks([f"oblivious = ties in the order of {_RULE_WORDS['input']}"])
     flat, grades, offsets = flatten(scores, relevance)
     names = query_names(query_ids, len(offsets) - 1)
+    _note_negative(grades, remarks)
     flat = _without_nan(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
     judged = any(measure.needs_judged for measure in wanted)
     rows = np.arange(len(flat)) if judged else np.flatnonzero(grades > 0)
@@ -235,7 +235,7 @@ def _provenance(
     return {
         **sources,
         "tie_break": tie_break,
-        "tie_tolerance": tie_tolerance,
+        "tie_tolerance": float(tie_tolerance),
         "queries": queries,
         "nan": nan,
         "deadheat": version("deadheat"),
@@ -250,10 +250,10 @@ def _check_options(
     tie_break: str, tie_tolerance: float, queries: str, policies: Iterable[str], nan: str
 ) -> None:
     check_rule(tie_break)
-    if not tie_tolerance >= 0:
-        raise InputError(f"tie_tolerance must be 0 or more, not {tie_tolerance!r}")
+    if not isinstance(tie_tolerance, (int, float, np.number)) or not tie_tolerance >= 0:
+        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")
     for name, value, choices in (("queries", queries, policies), ("nan", nan, NAN_POLICIES)):
-        if value not in choices:
+        if value not in tuple(choices):
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
@@ -262,13 +262,18 @@ def _select(judgements: Judgements, run: Run, queries: str, remarks: _Remarks) -
     found = np.array([run.query_index.get(q, -1) for q in judgements.query_ids])
     if not (found >= 0).any():
         raise InputError(
-            "no query of the run is judged: the judgements name queries like "
+            f"{run.source}: no query of the run is judged: the judgements name queries like "
             f"{_examples(judgements.query_ids)}, the run like {_examples(run.query_ids)}"
         )
     if unjudged := len(run.query_ids) - int((found >= 0).sum()):
         remarks.warn(
             f"{_queries(unjudged)} of the run without judgements: left out, nothing can be said "
             "about them"
+        )
+    if not _like_grades(judgements.grades) and _like_grades(run.scores):
+        remarks.warn(
+            "the judgements hold fractions, and the run only small whole numbers: are judgements "
+            "and run swapped?"
         )
     relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
     counted = {
@@ -308,8 +313,7 @@ def _lists(
     first = np.repeat(judgements.offsets[selected] - np.cumsum(lengths) + lengths, lengths)
     judged = first + np.arange(len(query))
     grade = judgements.grades[judged]
-    if negative := int((grade < 0).sum()):
-        remarks.notes.append(f"{negative:,} judgements below 0: counted as not relevant")
+    _note_negative(grade, remarks)
     if not with_judged:
         of_interest = np.flatnonzero(grade > 0)
         query, judged, grade = query[of_interest], judged[of_interest], grade[of_interest]
@@ -354,7 +358,9 @@ def _without_nan(
     if not len(scores) or not np.isnan(np.min(scores)):
         return scores
     if nan == "last":
-        return merge_near(scores, (offsets[:-1], offsets[1:]), 0.0)
+        # Below every score, −inf included, and the others as they are: −inf makes room.
+        lowest = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
+        return np.where(np.isnan(scores), -np.inf, lowest)
     row = int(np.flatnonzero(np.isnan(scores))[0])
     q = int(np.searchsorted(offsets, row, "right")) - 1
     raise InputError(
@@ -412,9 +418,21 @@ def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: _Remarks) 
             report(f"{', '.join(each)}: these lists {text}")
 
 
+def _like_grades(numbers: NDArray[Any]) -> bool:
+    """Whether the numbers are small and whole, as grades are."""
+    return bool(((np.abs(numbers) <= 10) & (np.floor(numbers) == numbers)).all())
+
+
 def _note_left_out(n: int, remarks: _Remarks) -> None:
     if n:
         remarks.notes.append(f"{_queries(n)} without a relevant document: left out")
+
+
+def _note_negative(grades: NDArray[Any], remarks: _Remarks) -> None:
+    if n := int((grades < 0).sum()):
+        remarks.notes.append(
+            f"{n:,} {'judgement' if n == 1 else 'judgements'} below 0: counted as not relevant"
+        )
 
 
 def _queries(n: int) -> str:

@@ -99,6 +99,13 @@ class Result:
             )
         return self._summaries[wanted]
 
+    def __contains__(self, measure: object) -> bool:
+        """Whether the measure was evaluated, by any of its names."""
+        try:
+            return isinstance(measure, (str, Measure)) and bool(self[measure])
+        except (KeyError, InputError):
+            return False
+
     def __iter__(self) -> Iterator[Summary]:
         """Iterate over the summaries of the measures, in the order asked for."""
         return iter(self._summaries.values())
@@ -163,8 +170,11 @@ class Result:
             columns = dict(data["per_query"])
             query_ids = columns.pop("query_id")
             views = {parse_measure(name): _views_from(each) for name, each in columns.items()}
+            for name, view in ((n, v) for each in views.values() for n, v in vars(each).items()):
+                if view is not None and view.shape != (len(query_ids),):
+                    raise ValueError(f"{len(query_ids)} queries, but {name} of {view.shape}")
             return cls(query_ids, views, data["provenance"], data["warnings"], data["notes"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
                 f"this is not a stored deadheat result with its per-query values ({error!r})"
             ) from None

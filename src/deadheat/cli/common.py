@@ -125,7 +125,10 @@ def evaluate_runs(
 
 def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
     """Paths one by one, under a progress bar if a person is watching a long job."""
-    size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+    try:
+        size = sum(Path(path).stat().st_size for path in paths if path != "-")
+    except (OSError, ValueError):  # reading will say what is wrong
+        return paths
     if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
         return paths
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)
@@ -142,9 +145,18 @@ def check_output(path: str | None, *, force: bool) -> None:
     """Refuse an output path before any work is done for it."""
     if path is None:
         return
-    if Path(path).exists() and not force:
+    if not path:
+        raise InputError("the name of the output file is empty")
+    target = Path(path).resolve()
+    try:
+        exists, regular = target.exists(), target.is_file()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    if exists and not regular:
+        raise InputError(f"{path}: this is not a regular file; leave -o out and redirect instead")
+    if exists and not force:
         raise InputError(f"{path}: exists already; use --force to overwrite it")
-    folder = Path(path).resolve().parent
+    folder = target.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
 
@@ -152,20 +164,38 @@ def check_output(path: str | None, *, force: bool) -> None:
 def write(text: str, path: str | None) -> None:
     """Write to standard output, or to a file that appears only when it is complete."""
     if path is None:
-        click.echo(text)
+        _print(text)
         return
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.resolve().parent, prefix=f".{target.name}.")
+    target = Path(path).resolve()
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".deadheat.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise InputError("standard output is closed; write to a file with -o")
+    try:
+        # In a pipe or a file it is UTF-8, whatever the terminal speaks.
+        click.echo(text if on_terminal() else text.encode())
+    except BrokenPipeError:  # the reader has seen enough
         raise
+    except OSError as error:
+        raise InputError(f"standard output cannot be written ({error.strerror})") from None
+
+
+def on_terminal() -> bool:
+    """Whether a person is watching standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def _umask() -> int:

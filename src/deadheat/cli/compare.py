@@ -9,7 +9,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import check_output, evaluate_runs, output_options, run_options, write
+from deadheat.cli.common import (
+    check_output,
+    evaluate_runs,
+    on_terminal,
+    output_options,
+    run_options,
+    write,
+)
 from deadheat.comparison import compare
 from deadheat.errors import DeadheatWarning
 from deadheat.report.comparison import render, rich_tables
@@ -72,7 +79,7 @@ def command(
         )
     for text in comparison.warnings:
         click.echo(f"warning: {text}", err=True)
-    if style == "table" and output is None and sys.stdout.isatty():
+    if style == "table" and output is None and on_terminal():
         Console().print(rich_tables(comparison, percent=percent))
     else:
         write(render(comparison, style, percent=percent), output)

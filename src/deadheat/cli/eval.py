@@ -11,6 +11,7 @@ from rich.console import Console
 from deadheat.cli.common import (
     check_output,
     evaluate_runs,
+    on_terminal,
     output_options,
     run_options,
     show_warnings,
@@ -59,7 +60,7 @@ def command(
     check_output(output, force=force)
     results = evaluate_runs(qrels, runs, measures, **options)
     show_warnings(results)
-    if style == "table" and output is None and sys.stdout.isatty():
+    if style == "table" and output is None and on_terminal():
         Console().print(rich_table(results, percent=percent, per_query=per_query))
     else:
         write(render(results, style, percent=percent, per_query=per_query), output)

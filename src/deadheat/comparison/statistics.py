@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,22 +19,25 @@ from deadheat.result import Floats, Views
 TOLERANCE = 1e-12
 """Means of a measure that are this close differ by rounding only."""
 FEW = 16
-"""With at most this many values that ties can move, all of their outcomes are enumerated."""
+"""Up to so many values that ties can move, all of their outcomes are enumerated."""
+ROUGH = 10
+"""Below so many values that ties can move, a normal approximation is rough."""
 METHODS = {
     "certain": "the [worst, best] intervals decide",
     "exact": "all outcomes enumerated; a draw is no win",
-    "normal": "normal approximation with the exact moments; a draw counts half",
-    "bound": "normal approximation with an upper bound of the tie std; a draw counts half",
+    "normal": "normal approximation from exact moments; a draw counts half",
+    "rough": "normal approximation, but ties move fewer than 10 values: can be off by 0.3",
+    "bound": "normal approximation from an upper bound of the tie std: too close to 0.5",
 }
 """How the probability that one system beats the other was obtained."""
 VERDICTS = {
-    "A is better": "A has the higher expectation, whatever is left to ties and queries",
-    "B is better": "B has the higher expectation, whatever is left to ties and queries",
+    "A is better": "A has the higher expectation, and neither ties nor queries leave it open",
+    "B is better": "B has the higher expectation, and neither ties nor queries leave it open",
     "undecided: ties": "the order of the systems depends on how ties are broken",
     "decision error": "the oblivious numbers order the systems against the expectations",
     "undecided: queries": "other queries could have ordered the systems differently",
 }
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 def verdict(
@@ -128,13 +130,14 @@ def chances(a: Views, b: Views) -> Chances:
         return Chances(a_wins, b_wins, "exact")
     difference = float((a.expected - b.expected).mean())
     std = math.sqrt(float(variance.sum())) / len(a.expected)
-    return normal_chances(difference, std, "normal" if known else "bound")
+    method = "bound" if not known else "rough" if len(values) < ROUGH else "normal"
+    return normal_chances(difference, std, method)
 
 
 def normal_chances(difference: float, std: float, method: str = "normal") -> Chances:
     """Chances from the mean of the difference and its tie std."""
-    normal = NormalDist(sigma=max(std, TOLERANCE)).cdf
-    return Chances(normal(difference), normal(-difference), method)
+    z = difference / max(std, TOLERANCE)
+    return Chances(math.erfc(-z / math.sqrt(2)) / 2, math.erfc(z / math.sqrt(2)) / 2, method)
 
 
 def _moving(views: Views) -> Floats:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from deadheat.comparison import statistics
+from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.statistics import METHODS, sign
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, evaluate
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.result import Result, Views, short_names
+from deadheat.result import Result
 
 COLUMNS = {
     "a": "system A",
@@ -150,15 +149,15 @@ def compare(
     if runs is not None:
         wanted = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         options |= {"measures": wanted, "queries": queries}
-        systems = _named(runs, partial(evaluate, read_qrels(results_or_qrels), **options))
+        systems = named(runs, partial(evaluate, read_qrels(results_or_qrels), **options))
     elif options:
         raise InputError(f"{', '.join(options)}: these results have been evaluated already")
     else:
-        systems = _named(results_or_qrels, _checked)
-    names = _pairs(systems, baseline)
+        systems = named(results_or_qrels, checked)
+    names = pairs_of(systems, baseline)
     warned: list[str] = []
-    _check_origins(systems, warned)
-    systems = _aligned(systems, measures, queries, warned)
+    check_origins(systems, warned)
+    systems = aligned(systems, measures, queries, warned)
     n, tests = len(_first(systems).query_ids), len(names) * len(_first(systems))
     _check_power(n, tests, alpha, resamples, warned)
     pairs = _compared(systems, names, alpha, resamples, seed)
@@ -258,67 +257,12 @@ def _values(result: Result) -> list[bytes]:
     return [values.tobytes() for each in views for values in each]
 
 
-def _checked(result: Any) -> Result:
-    if not isinstance(result, Result):
-        raise InputError(
-            f"results of evaluate are compared, not a {type(result).__name__}; to compare runs, "
-            "give judgements and runs: compare(qrels, runs, measures)"
-        )
-    return result
-
-
-def _named(given: Any, result_of: Callable[[Any], Result]) -> dict[str, Result]:
-    """Results of a dict or list, under distinct names."""
-    if isinstance(given, (str, Path, Result)):
-        given = [given]
-    values = list(given.values() if isinstance(given, Mapping) else given)
-    if len(values) < 2:
-        raise InputError(f"a comparison needs two systems or more, not {len(values)}")
-    results = list(map(result_of, values))
-    names = list(map(str, given)) if isinstance(given, Mapping) else short_names(results)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(
-            f"{len(twice)} systems are called {twice[0]!r}: compare each once, or name them with "
-            "a dict {name: …}"
-        )
-    return dict(zip(names, results, strict=True))
-
-
-def _pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[str, str]]:
-    """Names of A and B: all pairs, or every other system as A and the baseline as B."""
-    if baseline is None:
-        return list(combinations(systems, 2))
-    full = [name for name, result in systems.items() if result.name == baseline]
-    meant = [baseline] if baseline in systems else full
-    if len(meant) != 1:
-        raise InputError(
-            f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
-        )
-    return [(name, meant[0]) for name in systems if name != meant[0]]
-
-
 def _check_options(alpha: float, resamples: int, seed: int) -> None:
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
-
-
-def _check_origins(systems: dict[str, Result], warned: list[str]) -> None:
-    """Refuse systems with different judgements; warn where their ties mean different things."""
-    name, first = next(iter(systems.items()))
-    for other, result in systems.items():
-        here, there = (str(r.provenance.get("qrels", "")) for r in (first, result))
-        if here and there and Path(here).resolve() != Path(there).resolve():
-            raise InputError(
-                f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
-                "can be compared on the same judgements only"
-            )
-        for option in ("tie_break", "tie_tolerance"):
-            mine, theirs = first.provenance.get(option), result.provenance.get(option)
-            if mine != theirs:
-                warned.append(f"{name} and {other} differ in {option}: {mine!r} and {theirs!r}")
 
 
 def _check_power(n: int, tests: int, alpha: float, resamples: int, warned: list[str]) -> None:
@@ -331,42 +275,3 @@ def _check_power(n: int, tests: int, alpha: float, resamples: int, warned: list[
             f"with {n:,} queries, {resamples:,} resamples and {tests:,} comparisons no corrected "
             f"p-value can be below {min(least, 1):.2g}: none can reach {alpha:g}"
         )
-
-
-def _aligned(
-    systems: dict[str, Result], measures: Any, queries: str, warned: list[str]
-) -> dict[str, Result]:
-    """Results with the same measures and the same queries in the same order."""
-    known = dict.fromkeys(m for result in systems.values() for m in result.views)
-    wanted = list(known) if measures is None else parse_measures(measures)
-    common = [m for m in wanted if all(m in result.views for result in systems.values())]
-    if not common:
-        raise InputError("the systems have no measure in common: evaluate them in the same ones")
-    if len(common) < len(wanted):
-        dropped = ", ".join(repr(m) for m in wanted if m not in common)
-        warned.append(f"not every system was evaluated in {dropped}: left out")
-
-    ids = {name: set(result.query_ids) for name, result in systems.items()}
-    shared, every = set.intersection(*ids.values()), set.union(*ids.values())
-    if shared != every:
-        name = next(name for name in ids if ids[name] != every)
-        if queries != "intersection" or not shared:
-            raise InputError(
-                f"{name} was not evaluated on query {min(every - ids[name])!r}: systems can be "
-                f"compared on the same queries only; the {len(shared):,} queries that all share "
-                "are compared with queries='intersection' (--queries intersection)"
-            )
-        warned.append(f"compared on the {len(shared):,} of {len(every):,} queries that all share")
-    chosen = [q for q in _first(systems).query_ids if q in shared]
-    return {name: _restricted(result, common, chosen) for name, result in systems.items()}
-
-
-def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
-    place = {query: i for i, query in enumerate(result.query_ids)}
-    rows = np.array([place[query] for query in query_ids])
-    views = {}
-    for measure in measures:
-        whole = vars(result.views[measure])
-        part: dict[str, Any] = {k: None if v is None else v[rows] for k, v in whole.items()}
-        views[measure] = Views(**part)
-    return replace(result, query_ids=query_ids, views=views)

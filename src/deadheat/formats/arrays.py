@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import text_id
-from deadheat.ties.scores import exact_floats
+from deadheat.ties.groups import LARGEST_GRADE
+from deadheat.ties.scores import exact_floats, real_numbers
 
 
 def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
@@ -41,6 +42,8 @@ def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
     """Names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(map(str, range(n)))
+    if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
+        raise InputError(f"query_ids must name each of the {n} queries, not be {query_ids!r}")
     names = [text_id(q) for q in query_ids]
     if len(names) != n:
         raise InputError(f"{len(names)} query_ids were given for {n} queries")
@@ -53,10 +56,13 @@ def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDA
     """Per query: relevant documents that are not among its candidates."""
     if n_relevant is None:
         return np.zeros(len(listed), np.int64)
-    wanted = np.asarray(n_relevant)
+    try:
+        wanted = np.asarray(n_relevant)
+    except (TypeError, ValueError):  # lists of different lengths
+        wanted = np.empty(0)
     if wanted.shape not in ((), listed.shape) or wanted.dtype.kind not in "iu":
         raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
-    unlisted: NDArray[np.int64] = wanted - listed
+    unlisted: NDArray[np.int64] = wanted.astype(np.int64) - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])
         raise InputError(
@@ -73,15 +79,24 @@ def _is_ragged(value: Any) -> bool:
 def _flatten_ragged(
     scores: Any, relevance: Any
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    for name, rows_ in (("scores", scores), ("relevance", relevance)):
+        if not hasattr(rows_, "__len__") or not hasattr(rows_, "__getitem__"):
+            raise InputError(
+                f"{name} must have a row for each query, not be a {type(rows_).__name__}"
+            )
     if len(scores) != len(relevance):
         raise InputError(f"scores have {len(scores)} queries, relevance has {len(relevance)}")
     rows = []
     for q, (row, labels) in enumerate(zip(scores, relevance, strict=True)):
-        pair = exact_floats(row), _grades(labels)
+        try:
+            pair = exact_floats(row), _grades(labels)
+        except InputError as error:
+            raise InputError(f"query {q}: {error}") from None
         if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
             raise InputError(
                 f"query {q}: scores {list(pair[0].shape)} and relevance {list(pair[1].shape)} "
                 "must be two rows of the same length"
+                + ("; wrap a single query in a list" if pair[0].ndim == 0 else "")
             )
         rows.append(pair)
     offsets = np.concatenate(([0], np.cumsum([len(row) for row, _ in rows])))
@@ -94,11 +109,13 @@ def _grades(relevance: Any) -> NDArray[Any]:
     if hasattr(relevance, "detach"):
         relevance = exact_floats(relevance)
     try:
-        grades = np.asarray(relevance)
+        grades = real_numbers(relevance)
         if grades.dtype.kind not in "biuf":
             grades = grades.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"relevance must be numbers ({str(error).strip()})") from None
-    if grades.dtype.kind == "f" and np.isnan(grades).any():
-        raise InputError("a relevance label is NaN")
+    if grades.dtype.kind == "f" and not float(np.max(np.abs(grades), initial=0)) <= LARGEST_GRADE:
+        wide = np.abs(grades.astype(np.float64))
+        place = np.argwhere(~(wide <= LARGEST_GRADE))[0].tolist()
+        raise InputError(f"the relevance label at {place} is {grades[tuple(place)]}: no grade")
     return grades

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
+from deadheat.ties.groups import LARGEST_GRADE
 from deadheat.ties.scores import exact_floats
 
 
@@ -20,10 +21,13 @@ def judgements_from_columns(
     grade = np.asarray(grade, np.float64)
     if not len(query):
         raise InputError(f"{source}: there are no judgements in it")
-    if np.isnan(grade).any():
-        row = int(np.flatnonzero(np.isnan(grade))[0])
+    wrong = ~(np.abs(grade) <= LARGEST_GRADE)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        value = "NaN" if np.isnan(grade[row]) else f"{grade[row]:g}"
         raise InputError(
-            f"{source}: the grade of document {doc[row]!r} of query {query[row]!r} is NaN"
+            f"{source}: the grade of document {doc[row]!r} of query {query[row]!r} is {value}, "
+            "which is no grade; mend it or leave it out"
         )
     frame = pl.DataFrame({"query": query, "doc": doc, "grade": grade})
     if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():

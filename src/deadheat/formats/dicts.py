@@ -7,12 +7,11 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns
-from deadheat.formats.shapes import DictDocuments, Judgements, Run, text_id
+from deadheat.formats.shapes import DictDocuments, Judgements, Run, id_column, text_id
 from deadheat.ties.scores import exact_floats
 
 
@@ -20,16 +19,14 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
     """Read ``{query: {document: grade}}``."""
     lists = _lists(source, qrels, "grade")
     lengths = [len(docs) for docs in lists.values()]
-    query = pl.Series(list(lists), dtype=pl.String).gather(
-        np.repeat(np.arange(len(lists)), lengths)
-    )
-    doc = pl.Series([text_id(doc) for docs in lists.values() for doc in docs], dtype=pl.String)
+    query = id_column(list(lists)).gather(np.repeat(np.arange(len(lists)), lengths))
+    doc = id_column([text_id(doc) for docs in lists.values() for doc in docs])
     return judgements_from_columns(source, query, doc, _numbers(source, lists, "grade"))
 
 
 def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
     """Read ``{query: {document: score}}``."""
-    lists = _lists(source, run, "score")
+    lists = {query: docs for query, docs in _lists(source, run, "score").items() if docs}
     scores = _numbers(source, lists, "score")
     if not len(scores):
         raise InputError(f"{source}: there are no scored documents in it")
@@ -40,7 +37,7 @@ def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
         # Beyond 2**53 float64 makes ties of integers that differ.
         raw = list(chain.from_iterable(docs.values() for docs in lists.values()))
         if all(isinstance(x, (int, np.integer)) for x in raw):
-            scores = exact_floats(np.unique(np.array(raw, object), return_inverse=True)[1])
+            scores = exact_floats(raw)
     return Run(source, list(lists), offsets, scores, documents)
 
 
@@ -65,12 +62,12 @@ def _numbers(source: str, lists: dict[str, dict[Any, Any]], number: str) -> NDAr
     values = chain.from_iterable(map(dict.values, lists.values()))
     try:
         return np.fromiter(values, np.float64, count)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         for query, docs in lists.items():
             for doc, value in docs.items():
                 try:
                     float(value)
-                except (TypeError, ValueError):
+                except (TypeError, ValueError, OverflowError):
                     raise InputError(
                         f"{source}: the {number} of document {doc!r} of query {query!r} is not "
                         f"a number: {value!r}"

@@ -62,9 +62,13 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
 def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
     """Name for messages, decompressed bytes, and format."""
     if os.fspath(path) == "-":
-        source, data = "standard input", sys.stdin.buffer.read()
+        source = "standard input"
+        if sys.stdin is None:
+            raise InputError(f"{source}: it is closed")
+        data = sys.stdin.buffer.read()
     else:
-        source = os.fspath(path)
+        # A name that is not UTF-8 is shown as far as it is.
+        source = os.fsencode(path).decode(errors="backslashreplace")
         try:
             data = Path(path).read_bytes()
         except FileNotFoundError:
@@ -73,7 +77,9 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
             raise InputError(f"{source}: this is a folder, not a file") from None
         except OSError as error:
             raise InputError(f"{source}: cannot be read ({error.strerror})") from None
-    data = _decompress(source, data)
+        except ValueError as error:
+            raise InputError(f"{source!r}: this is no name of a file ({error})") from None
+    data = _decompress(source, data).removeprefix(b"\xef\xbb\xbf")  # a byte order mark
     if not data or data.isspace():
         raise InputError(f"{source}: the file is empty")
     return source, data, _kind(source, data)
@@ -102,10 +108,17 @@ def _zstd(data: bytes) -> bytes:
             raise ValueError(error) from None
     import zstandard
 
+    parts = []
     try:
-        return bytes(zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read())
+        while data:  # frame by frame
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            parts.append(frame.decompress(data))
+            if not frame.eof:
+                raise ValueError("the file ends in the middle of it")
+            data = frame.unused_data
     except zstandard.ZstdError as error:
         raise ValueError(error) from None
+    return b"".join(parts)
 
 
 def _kind(source: str, data: bytes) -> str:
@@ -134,7 +147,7 @@ def _is_json_line(line: bytes) -> bool:
         row = json.loads(line)
     except ValueError:
         return False
-    return isinstance(row, dict) and not any(isinstance(value, dict) for value in row.values())
+    return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
 
 
 def _json(source: str, data: bytes) -> dict[str, Any]:
@@ -148,9 +161,11 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
 
     try:
         value = json.loads(data, object_pairs_hook=no_duplicates)
+    except InputError:
+        raise
     except UnicodeDecodeError:
         raise InputError(f"{source}: not UTF-8 text; convert the file to UTF-8") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{source}: expected a JSON object {{query: {{document: number}}}}")
@@ -166,5 +181,36 @@ def _table(source: str, data: bytes, kind: str) -> pl.DataFrame:
         # Ids stay text: 007 is not 7.
         return pl.read_csv(data, separator="\t" if kind == "tsv" else ",", infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{source}: cannot be read as {kind.upper()}: {reason}") from None
+        where, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
+        raise InputError(f"{source}{where}: cannot be read as {kind.upper()}: {reason}") from None
+
+
+def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
+    """Place and nature of the first fault in a table that polars refused."""
+    if kind == "parquet":
+        return None
+    width = None
+    for i, line in enumerate(data.split(b"\n"), start=1):
+        where = f", line {i}"
+        try:
+            text = line.decode().rstrip("\r")
+        except UnicodeDecodeError:
+            return where, "not UTF-8 text; convert the file to UTF-8"
+        if not text.strip():
+            continue
+        shown = repr(text if len(text) <= 100 else text[:97] + "…")
+        if kind == "jsonl":
+            try:
+                row = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                return where, f"not valid JSON ({error}): {shown}"
+            if not isinstance(row, dict):
+                return where, f"not a JSON object: {shown}"
+        elif '"' in text:  # a quoted field may go on in the next line
+            return None
+        else:
+            found = text.count("\t" if kind == "tsv" else ",") + 1
+            width = width or found
+            if found != width:
+                return where, f"expected {width} fields, found {found}: {shown}"
+    return None

@@ -17,6 +17,14 @@ from deadheat.formats.keys import places_of
 Ints = NDArray[np.int64]
 
 
+def id_column(ids: Sequence[str]) -> pl.Series:
+    """Ids as a column of text."""
+    try:
+        return pl.Series(ids, dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise InputError(f"the id {error.object!r} cannot be written as UTF-8 text") from None
+
+
 @dataclass(frozen=True)
 class Judgements:
     """Judged documents of all queries, the queries in the order of the source."""
@@ -122,7 +130,7 @@ class DictDocuments:
         keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
         place = rows - self.offsets[query]
         ids = [text_id(keys[q][i]) for q, i in zip(query.tolist(), place.tolist(), strict=True)]
-        return pl.Series(ids, dtype=pl.String)
+        return id_column(ids)
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
@@ -150,9 +158,10 @@ class DictDocuments:
 
 def text_id(value: Any) -> str:
     """Give an id as text: numbers as they print, bytes as UTF-8."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise InputError(f"the id {value!r} is not UTF-8 text") from None
-    return str(value)
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        if not text.isascii():
+            text.encode()
+    except UnicodeError:
+        raise InputError(f"the id {value!r} cannot be written as UTF-8 text") from None
+    return text

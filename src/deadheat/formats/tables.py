@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.shapes import Judgements, Run, text_id
+from deadheat.ties.scores import exact_floats
 
 QUERY = ("query_id", "query", "qid", "q_id", "topic", "topic_id")
 DOC = ("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid", "passage_id")
@@ -22,14 +23,15 @@ RANK = ("rank",)
 
 def is_table(value: Any) -> bool:
     """Whether the value is a table of polars, pandas, pyarrow or something alike."""
-    return isinstance(value, pl.DataFrame) or (
-        hasattr(value, "__arrow_c_stream__") or hasattr(value, "to_numpy")
-    )
+    if isinstance(value, (pl.DataFrame, pl.LazyFrame)) or _is_pandas(value):
+        return True
+    # A single column (a Series) speaks Arrow, too, but is no table.
+    return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
 def judgements_from_table(source: str, table: Any) -> Judgements:
     """Read a table with a column each for query, document and grade."""
-    frame = _frame(table)
+    frame = _frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a rank gives a run away.
     if _column(frame, GRADE) is None and _column(frame, RANK) is not None:
         raise InputError(
@@ -43,7 +45,7 @@ def judgements_from_table(source: str, table: Any) -> Judgements:
 
 def run_from_table(source: str, table: Any) -> Run:
     """Read a table with a column each for query, document and score, perhaps rank."""
-    frame = _frame(table)
+    frame = _frame(source, table)
     if _column(frame, SCORE) is None and _column(frame, GRADE) is not None:
         raise InputError(
             f"{source}: these look like judgements, not scored documents (columns "
@@ -58,15 +60,17 @@ def run_from_table(source: str, table: Any) -> Run:
 
 def judgements_from_tuples(source: str, rows: Iterable[Any]) -> Judgements:
     """Read (query, document, grade) tuples, or objects with these attributes."""
-    return judgements_from_table(source, _from_tuples(source, rows, "relevance"))
+    return judgements_from_columns(source, *_from_tuples(source, rows, "relevance"))
 
 
 def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
     """Read (query, document, score) tuples, or objects with these attributes."""
-    return run_from_table(source, _from_tuples(source, rows, "score"))
+    return run_from_columns(source, *_from_tuples(source, rows, "score"))
 
 
-def _from_tuples(source: str, rows: Iterable[Any], number: str) -> pl.DataFrame:
+def _from_tuples(
+    source: str, rows: Iterable[Any], number: str
+) -> tuple[pl.Series, pl.Series, NDArray[Any]]:
     names = ("query_id", "doc_id", number)
     columns: tuple[list[Any], ...] = ([], [], [])
     other = "score" if number == "relevance" else "relevance"
@@ -76,34 +80,54 @@ def _from_tuples(source: str, rows: Iterable[Any], number: str) -> pl.DataFrame:
                 f"{source}: entry {i} has a {other} but no {number}; are judgements and run "
                 "swapped?"
             )
+        if isinstance(row, (str, bytes, Mapping)):
+            raise InputError(
+                f"{source}: entry {i} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
+                "its path, other rows as tuples or as a table"
+            )
         try:
-            values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row[:3]
+            values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row
             query, doc, value = values
-            columns[2].append(float(value))
-        except (AttributeError, TypeError, ValueError, KeyError):
+            # An integer may be longer than a float can hold.
+            columns[2].append(value if isinstance(value, (int, np.integer)) else float(value))
+        except (AttributeError, TypeError, ValueError, OverflowError):
             raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
         columns[0].append(text_id(query))
         columns[1].append(text_id(doc))
-    data = dict(zip(names, columns, strict=True))
-    return pl.DataFrame(data, {names[0]: pl.String, names[1]: pl.String, number: pl.Float64})
+    query_ids, doc_ids = (pl.Series(ids, dtype=pl.String) for ids in columns[:2])
+    return query_ids, doc_ids, exact_floats(columns[2])
 
 
-def _frame(table: Any) -> pl.DataFrame:
+def _is_pandas(value: Any) -> bool:
+    return hasattr(value, "columns") and hasattr(value, "iloc")
+
+
+def _frame(source: str, table: Any) -> pl.DataFrame:
     if isinstance(table, pl.DataFrame):
         return table
-    if isinstance(table, pl.LazyFrame):
-        return table.collect()
-    if hasattr(table, "column_names"):  # pyarrow
-        return pl.DataFrame(pl.from_arrow(table))
-    # pandas, column by column: needs no pyarrow, and NumPy types stay as they are.
-    return pl.DataFrame(
-        {str(name): pl.Series(str(name), _pandas_column(table[name])) for name in table.columns}
-    )
+    try:
+        if isinstance(table, pl.LazyFrame):
+            return table.collect()
+        if not _is_pandas(table):  # pyarrow and others that speak Arrow
+            return pl.DataFrame(table)
+        # pandas, column by column: needs no pyarrow, and NumPy types stay as they are.
+        names = [str(name) for name in table.columns]
+        return pl.DataFrame([_pandas_column(n, table.iloc[:, i]) for i, n in enumerate(names)])
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{source}: the table cannot be read ({error})") from None
 
 
-def _pandas_column(column: Any) -> Any:
+def _pandas_column(name: str, column: Any) -> pl.Series:
     values = column.to_numpy()
-    return values.tolist() if values.dtype.kind == "O" else values
+    if values.dtype.kind == "f" and column.dtype == values.dtype:  # NaN is a value of its own
+        return pl.Series(name, values)
+    missing = column.isna().to_numpy()
+    if values.dtype.kind == "O" or missing.any():
+        values = [None if m else v for v, m in zip(column.tolist(), missing, strict=True)]
+    try:
+        return pl.Series(name, values)
+    except (TypeError, ValueError, OverflowError):  # values of several types
+        return pl.Series(name, values, dtype=pl.Object)
 
 
 def _column(frame: pl.DataFrame, names: tuple[str, ...]) -> str | None:
@@ -129,35 +153,48 @@ def _ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
         raise InputError(f"{source}: the {name} of row {row + 1} is empty")
     if column.dtype in (pl.Binary, pl.Object):
         column = pl.Series(name, [text_id(value) for value in column.to_list()], pl.String)
+    if column.dtype.is_nested():
+        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
     text: pl.Series = column.cast(pl.String)
     return text
 
 
 def _numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
     column = frame[name]
+    if column.dtype == pl.Object:  # numbers of several types, perhaps as text
+        column = pl.Series(name, [_as_text(value) for value in column.to_list()], pl.String)
     if column.dtype == pl.String:
         numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-        wrong = numbers.is_null()
+    elif column.dtype.is_numeric():
+        numbers = column
+    elif column.dtype in (pl.Boolean, pl.Null):
+        numbers = column.cast(pl.Float64)
     else:
-        try:
-            numbers = column if column.dtype.is_numeric() else column.cast(pl.Float64)
-        except pl.exceptions.PolarsError:
-            raise InputError(
-                f"{source}: the column {name!r} holds {column.dtype}, not numbers"
-            ) from None
-        wrong = numbers.is_null()
+        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers")
+    wrong = numbers.is_null()
     if wrong.any():
         row = int(wrong.arg_max() or 0)
         raise InputError(
             f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
             f"{column[row]!r}"
         )
+    if numbers.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
+        return exact_floats(numbers.to_list())
     return np.asarray(numbers.to_numpy())
+
+
+def _as_text(value: Any) -> str | None:
+    try:
+        return value if value is None else repr(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return repr(value)
 
 
 def _ranks(column: pl.Series) -> NDArray[np.int64] | None:
     """Ranks as whole numbers; None where they are none, which only the rule 'rank' minds."""
     try:
-        return column.cast(pl.Int64).to_numpy() if not column.null_count() else None
+        ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:
         return None
+    whole = not ranks.null_count() and (not column.dtype.is_float() or (ranks == column).all())
+    return ranks.to_numpy() if whole else None

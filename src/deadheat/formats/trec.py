@@ -37,6 +37,8 @@ def _read_regular(
         return None
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None
+    if data.startswith(b"\xef\xbb\xbf"):  # polars would drop it
+        return None
     schema = {name: pl.Float64 if name == number else pl.String for name in fields}
     lines = pl.scan_csv(
         data,

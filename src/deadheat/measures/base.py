@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import LARGEST_GRADE, Floats, Ints, TieGroups
 
 Self = TypeVar("Self", bound="Measure")
 
@@ -35,10 +35,11 @@ class Measure:
         k = self.cutoff
         if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
             raise InputError(f"the cutoff of {self.name} must be a whole number from 1, not {k!r}")
+        if k is not None and k >= 2**63:
+            raise InputError(f"the cutoff of {self.name} is beyond any list: {k}; leave it out")
 
     def __matmul__(self: Self, cutoff: int) -> Self:
         """Set the cutoff: ``nDCG @ 10``."""
-        cutoff = int(cutoff) if isinstance(cutoff, np.integer) else cutoff
         return self.__call__(cutoff=cutoff)
 
     def __call__(self: Self, **parameters: Any) -> Self:
@@ -49,7 +50,8 @@ class Measure:
                 raise InputError(
                     f"{self.name} has no parameter {name!r}: it has {', '.join(known)}"
                 )
-        return replace(self, **parameters)
+        plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
+        return replace(self, **plain)
 
     def __repr__(self) -> str:
         changed = [
@@ -87,7 +89,7 @@ class Measure:
 
 def check_rel(measure: Measure, rel: Any) -> None:
     """Refuse a relevance threshold that would make unjudged documents relevant."""
-    if rel is not None and not (isinstance(rel, (int, float)) and rel > 0):
+    if rel is not None and not (isinstance(rel, (int, float)) and 0 < rel <= LARGEST_GRADE):
         raise InputError(f"rel of {measure.name} must be a number above 0, not {rel!r}")
 
 
@@ -99,6 +101,16 @@ def check_choice(measure: Measure, parameter: str, choices: tuple[str, ...]) -> 
             f"{parameter} of {measure.name} must be {' or '.join(map(repr, choices))}, "
             f"not {value!r}"
         )
+
+
+def two_to_the(measure: Measure, grade: Floats) -> Floats:
+    """2^grade, for grades of which it can be computed."""
+    if grade.max(initial=0) > 500:
+        raise InputError(
+            f"{measure} takes 2 to the power of a grade, and the judgements hold the grade "
+            f"{grade.max():g}: is that a grade?"
+        )
+    return np.exp2(grade)
 
 
 def first_groups(groups: TieGroups, rel: float | None) -> Ints:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.measures.base import Measure
+from deadheat.measures.base import Measure, two_to_the
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -28,8 +28,8 @@ class _ERR(Measure):
     def __post_init__(self) -> None:
         super().__post_init__()
         top = self.max_grade
-        if top is not None and not (isinstance(top, (int, float)) and top > 0):
-            raise InputError(f"max_grade of ERR must be a number above 0, not {top!r}")
+        if top is not None and not (isinstance(top, (int, float)) and 0 < top <= 500):
+            raise InputError(f"max_grade of ERR must be a number above 0, up to 500, not {top!r}")
 
     def stopping(self, groups: TieGroups) -> Floats:
         """Per document: the probability that the reader stops there."""
@@ -38,7 +38,8 @@ class _ERR(Measure):
             raise InputError(
                 f"max_grade of ERR is {top}, but the judgements hold the grade {groups.max_grade}"
             )
-        return (np.exp2(np.maximum(groups.grade, 0)) - 1) / 2**top
+        scale = two_to_the(self, np.array([top], np.float64))
+        return (two_to_the(self, np.maximum(groups.grade, 0)) - 1) / scale
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents.

@@ -12,7 +12,7 @@ from deadheat.errors import InputError
 from deadheat.measures import MEASURES, RBP
 from deadheat.measures.base import Measure
 
-_SHAPE = re.compile(r"([A-Za-z][\w.\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
+_SHAPE = re.compile(r"([A-Za-z][\w.,\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS = {"dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})}
@@ -47,8 +47,12 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     """
     if isinstance(measures, (str, Measure)):
         measures = [measures]
+    if not isinstance(measures, Iterable):
+        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
     found: dict[Measure, None] = {}
     for measure in measures:
+        if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
+            raise InputError(f"{measure} of ir_measures is not what others call accuracy: Success")
         each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
         found.update(dict.fromkeys(each))
     if not found:
@@ -64,7 +68,7 @@ def _expand(text: str) -> Iterable[Measure]:
     measure = _NAMES.get(_plain(name))
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
         if trec[1] == "rbp":  # ranx: rbp.95
-            measure = RBP(p=float("0." + trec[2]))
+            measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]))
         else:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
     if measure is None:
@@ -79,7 +83,9 @@ def _cutoff(text: str, k: str) -> int:
     try:
         return int(k)
     except ValueError:
-        raise InputError(f"the cutoff of {text!r} must be a whole number, not {k!r}") from None
+        raise InputError(
+            f"the cutoff of {text!r} must be a whole number, not {k!r}; name one measure at a time"
+        ) from None
 
 
 def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
@@ -89,14 +95,14 @@ def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
         call = ast.parse(f"f({arguments})", mode="eval").body
         assert isinstance(call, ast.Call) and not call.args
         found = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (AssertionError, SyntaxError, ValueError):
+    except (AssertionError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
             f"cannot read the parameters of {text!r}: write them like (rel=2, gain='exp')"
         ) from None
     for foreign, (own, values) in _FOREIGN_PARAMETERS.items():
         if foreign in found:
             value = found.pop(foreign)
-            found[own] = values.get(value, value)
+            found[own] = values.get(value, value) if isinstance(value, str) else value
     return found
 
 

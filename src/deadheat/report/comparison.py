@@ -80,7 +80,8 @@ def _probability(row: dict[str, Any]) -> str:
     method = row["probability_method"]
     if method == "certain":
         return f"{row['a_wins']:.0f}"
-    return ("" if method == "exact" else "≈") + _share(row["a_wins"])
+    share = _share(row["a_wins"])
+    return share if method == "exact" or share[0] in "<>" else f"≈{share}"
 
 
 def _share(p: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -43,8 +44,10 @@ class Grid:
 
     def rich(self) -> Table:
         """Build the table for a terminal."""
-        caption = Text("\n".join(self.notes), justify="left")
-        table = Table(title=Text(self.title), caption=caption, title_justify="left")
+        # As Text: a name in square brackets is no markup.
+        title = Text(self.title, "table.title", justify="left")
+        caption = Text("\n".join(self.notes), "table.caption", justify="left")
+        table = Table(title=title, caption=caption)
         for name in self.header:
             words = name in WORDS
             table.add_column(name, justify="left" if words else "right", no_wrap=not words)
@@ -60,17 +63,24 @@ class Grid:
 
     def _plain(self) -> str:
         table = self.rich()
-        console = Console(file=io.StringIO(), width=1000, color_system=None, legacy_windows=False)
-        width = console.measure(table).maximum
-        console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-        console.print(table)
-        output = console.file
-        assert isinstance(output, io.StringIO)
+        output = io.StringIO()
+
+        def console(width: int) -> Console:
+            return Console(
+                file=output,
+                width=width,
+                color_system=None,
+                legacy_windows=False,
+                force_jupyter=False,  # rich would show it in the notebook and return nothing
+            )
+
+        console(console(1000).measure(table).maximum).print(table)
         return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
     def _markdown(self) -> str:
         def line(cells: Sequence[str]) -> str:
-            return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+            escaped = (re.sub(r"([\\|<*`])", r"\\\1", " ".join(cell.split())) for cell in cells)
+            return "| " + " | ".join(escaped) + " |"
 
         rule = ["---" if name in WORDS else "---:" for name in self.header]
         return "\n".join([line(self.header), line(rule), *map(line, self.rows)])

@@ -63,7 +63,7 @@ class TieCounter:
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> None:
         query = np.asarray(query, np.int64)
-        score = exact_floats(score)
+        score = exact_floats(score, by_place=False)
         grade = np.asarray(grade, np.float64)
         place = np.zeros(len(query), np.int64) if position is None else np.asarray(position)
         if not len(query) == len(score) == len(grade) == len(place):
@@ -112,7 +112,7 @@ class TieCounter:
         bounds
             ``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``.
         """
-        scores = exact_floats(scores)
+        scores = exact_floats(scores, by_place=False)
         if scores.size and np.isnan(np.min(scores)):
             raise InputError("a score is NaN: a NaN has no place in a ranking")
         if bounds is None:

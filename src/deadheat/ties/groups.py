@@ -14,6 +14,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
+LARGEST_GRADE = 1e100
+"""A grade beyond this is refused as an error: sums of squares of grades would overflow."""
+
 
 @dataclass(frozen=True)
 class TieGroups:
@@ -48,7 +51,7 @@ class TieGroups:
     """Per query: candidates above the group that ends the list, where it was looked at."""
     end_size: Ints | None = None
     """Per query: candidates in the group that ends the list."""
-    _memo: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n_queries(self) -> int:

@@ -30,7 +30,7 @@ Keys = Callable[[Ints], pl.Series]
 
 def check_rule(rule: str) -> None:
     """Refuse a rule that does not exist."""
-    if rule not in TIE_RULES:
+    if rule not in tuple(TIE_RULES):
         raise InputError(f"unknown tie rule {rule!r}: use one of {', '.join(TIE_RULES)}")
 
 

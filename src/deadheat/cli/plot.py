@@ -1,0 +1,278 @@
+"""`deadheat plot`: run files in, a figure for a paper out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from deadheat.cli.common import check_output, explain, show_warnings
+from deadheat.errors import DeadheatWarning, InputError
+from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES, evaluate
+from deadheat.formats import read_qrels
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measure, parse_measures
+from deadheat.report import figures
+from deadheat.report.figures.inputs import short_names
+from deadheat.result import Result
+from deadheat.ties import TIE_RULES
+
+
+@click.group("plot")
+def command() -> None:
+    """Draw a figure for a paper: PNG, SVG or PDF.
+
+    The caption, which names the tie rule and the number of queries, is printed and stored in
+    the file's metadata.
+    """
+
+
+def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+_QRELS = click.argument("qrels")
+_RUNS = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+_LABEL = click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    help="Name of a run in the figure; once for each RUN. [default: the file names]",
+)
+_PERCENT = click.option("--percent", is_flag=True, help="Write 73.53 for 0.7353.")
+_TIE_BREAK = click.option(
+    "--tie-break",
+    type=click.Choice(list(TIE_RULES)),
+    default="input",
+    show_default=True,
+    help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
+)
+_EVALUATION = _options(
+    _TIE_BREAK,
+    click.option(
+        "--tie-tolerance",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        help="Treat scores at most this far apart, and chains of such scores, as tied.",
+    ),
+    click.option(
+        "--queries",
+        type=click.Choice(list(QUERY_POLICIES)),
+        default="judged",
+        show_default=True,
+        help="Which queries count. " + explain(QUERY_POLICIES),
+    ),
+    click.option(
+        "--nan",
+        type=click.Choice(NAN_POLICIES),
+        default="raise",
+        show_default=True,
+        help="Refuse NaN scores, or rank them last.",
+    ),
+)
+_OUTPUT = _options(
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False),
+        required=True,
+        help="The file to write; its ending, .png, .svg or .pdf, names the format.",
+    ),
+    click.option("--force", is_flag=True, help="Overwrite the output file if it exists."),
+    click.option(
+        "--width",
+        type=click.Choice(list(figures.WIDTHS)),
+        default="column",
+        show_default=True,
+        help="One column, or the full width, of a two-column paper.",
+    ),
+)
+
+
+@command.command("curves")
+@_QRELS
+@_RUNS
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    default=("nDCG",),
+    show_default=True,
+    help="A measure; each gets a panel. May be repeated.",
+)
+@click.option(
+    "-k",
+    "--cutoffs",
+    default="1..10",
+    show_default=True,
+    help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
+)
+@_LABEL
+@_PERCENT
+@_EVALUATION
+@_OUTPUT
+def _curves(
+    qrels: str,
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    cutoffs: str,
+    labels: tuple[str, ...],
+    percent: bool,
+    output: str,
+    force: bool,
+    width: str,
+    **options: Any,
+) -> None:
+    """Draw measures of one or more RUNs against the cutoff k."""
+    _check(output, force, qrels, *runs)
+    names = _labels(runs, labels)
+    ks = _cutoffs(cutoffs)
+    wanted = [
+        each
+        for measure in parse_measures(measures)
+        for each in ([measure @ k for k in ks] if measure.cutoff is None else [measure])
+    ]
+    results = _evaluate(qrels, runs, names, wanted, options)
+    _save(figures.curves(results, percent=percent, width=width), output)
+
+
+@command.command("compare")
+@_QRELS
+@_RUNS
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
+@_LABEL
+@_PERCENT
+@_EVALUATION
+@_OUTPUT
+def _compare(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: str,
+    labels: tuple[str, ...],
+    percent: bool,
+    output: str,
+    force: bool,
+    width: str,
+    **options: Any,
+) -> None:
+    """Draw two or more RUNs as intervals [worst, best] and join those that overlap."""
+    _check(output, force, qrels, *runs)
+    names = _labels(runs, labels)
+    wanted = parse_measure(measure)
+    results = _evaluate(qrels, runs, names, [wanted], options)
+    _save(figures.comparison(results, wanted, percent=percent, width=width), output)
+
+
+@command.command("list")
+@_QRELS
+@click.argument("run")
+@click.option("--query", required=True, help="The id of the query.")
+@click.option("-m", "--measure", default="Recall@10", show_default=True, help="The measure.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=5),
+    default=24,
+    show_default=True,
+    help="Shorten a longer list to about this many rows.",
+)
+@_TIE_BREAK
+@_OUTPUT
+def _list(
+    qrels: str,
+    run: str,
+    query: str,
+    measure: str,
+    rows: int,
+    tie_break: str,
+    output: str,
+    force: bool,
+    width: str,
+) -> None:
+    """Draw the ranked list of one query of RUN with its tie groups."""
+    _check(output, force, qrels, run)
+    options: dict[str, Any] = {"tie_break": tie_break, "rows": rows, "width": width}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeadheatWarning)
+        plot = figures.ranked_list(qrels, run, query, measure, **options)
+    for warning in caught:
+        click.echo(f"warning: {run}: {warning.message}", err=True)
+    _save(plot, output)
+
+
+@command.command("sizes")
+@_RUNS
+@_LABEL
+@_OUTPUT
+def _sizes(
+    runs: tuple[str, ...], labels: tuple[str, ...], output: str, force: bool, width: str
+) -> None:
+    """Draw how large the tie groups of one or more RUNs are."""
+    _check(output, force, *runs)
+    labelled = dict(zip(_labels(runs, labels), runs, strict=True))
+    _save(figures.tie_sizes(labelled, width=width), output)
+
+
+def _check(output: str, force: bool, *sources: str) -> None:
+    """Refuse what cannot be read or written before any work is done."""
+    figures.check_ending(output)
+    check_output(output, force=force)
+    if sources.count("-") > 1:
+        raise InputError("standard input (-) can be read only once")
+
+
+def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
+    if not labels:
+        return short_names(runs)
+    if len(labels) != len(runs) or len(set(labels)) < len(labels):
+        raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
+    return list(labels)
+
+
+def _cutoffs(text: str) -> list[int]:
+    """Read numbers and ranges.
+
+    >>> _cutoffs("1..3,10")
+    [1, 2, 3, 10]
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        try:
+            each = range(int(first), int(last if dots else first) + 1)
+        except ValueError:
+            each = range(0)
+        if not each or each[0] < 1 or each[-1] > 10_000:
+            raise InputError(
+                f"cannot read the cutoffs {text!r}: write numbers and ranges from 1 to 10000, "
+                "such as 1..10,20"
+            )
+        found += each
+    return sorted(set(found))
+
+
+def _evaluate(
+    qrels: str,
+    runs: tuple[str, ...],
+    names: list[str],
+    measures: list[Measure],
+    options: dict[str, Any],
+) -> dict[str, Result]:
+    judgements = read_qrels(qrels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)
+        results = [evaluate(judgements, run, measures, **options) for run in runs]
+    show_warnings(results)
+    return dict(zip(names, results, strict=True))
+
+
+def _save(plot: figures.Plot, output: str) -> None:
+    plot.save(output, force=True)
+    click.echo(plot.caption)

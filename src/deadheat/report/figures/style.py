@@ -1,0 +1,143 @@
+"""How every figure looks, and how it becomes a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deadheat.datasets.packages import require
+from deadheat.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTHS = {"column": 3.3, "full": 6.9}
+"""Inches: one column, and the whole width, of a two-column paper."""
+ENDINGS = ("png", "svg", "pdf")
+
+# Okabe and Ito's colours, which colour-blind people can tell apart; dashes and markers say the
+# same without colour.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))) * 2
+MARKERS = "os^Dvphd"
+INK = "#333333"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure and the words that belong under it."""
+
+    figure: Figure
+    caption: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "caption", printable(self.caption))
+
+    def render(self, ending: str = "png") -> bytes:
+        """Give the figure as PNG, SVG or PDF, the caption in its metadata."""
+        metadata: dict[str, dict[str, Any]] = {
+            "png": {"Software": "deadheat", "Description": self.caption},
+            "svg": {"Creator": ["deadheat"], "Date": None, "Description": self.caption},
+            "pdf": {"Creator": "deadheat", "CreationDate": None, "Subject": self.caption},
+        }
+        buffer = io.BytesIO()
+        with styled():
+            self.figure.savefig(buffer, format=ending, dpi=300, metadata=metadata[ending])
+        return buffer.getvalue()
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the figure in the format its ending names, completely or not at all.
+
+        Parameters
+        ----------
+        path
+            A file that ends in ``.png``, ``.svg`` or ``.pdf``.
+        force
+            Overwrite the file if it exists.
+        """
+        target = Path(path)
+        ending = check_ending(target)
+        if target.exists() and not force:
+            raise InputError(f"{path}: exists already; use force=True (--force) to overwrite it")
+        content = self.render(ending)
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=target.resolve().parent) as folder:
+                draft = Path(folder, target.name)
+                draft.write_bytes(content)
+                draft.replace(target)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        return target
+
+    def _repr_png_(self) -> bytes:
+        return self.render("png")
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """Return the format that the ending of a path names.
+
+    >>> check_ending("ties.PDF")
+    'pdf'
+    """
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in ENDINGS:
+        raise InputError(f"{path}: the ending names the format; use .{', .'.join(ENDINGS)}")
+    return ending
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in our style, whatever the user's own settings are."""
+    require("matplotlib", "plots", "a figure")
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):
+        yield
+
+
+def new_figure(width: str | float, height: float, layout: Any = "constrained") -> Figure:
+    """Make a figure that no window and no global state knows of."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(inches(width), height), layout=layout)
+
+
+def inches(width: str | float) -> float:
+    """Return a width in inches, given in inches or as one of `WIDTHS`."""
+    known = WIDTHS.get(width) if isinstance(width, str) else float(width)
+    if known is None or not 2 <= known <= 20:
+        raise InputError(f"width must be {', '.join(WIDTHS)} or 2 to 20 inches, not {width!r}")
+    return known
+
+
+def legend(
+    figure: Figure, handles: Sequence[Any], words: Sequence[str], where: str = "upper"
+) -> None:
+    """Put a legend above or below the panels, in as many columns as fit."""
+    widest = 0.4 + 0.052 * max(map(len, words))
+    columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
+    loc: Any = f"outside {where} center"
+    figure.legend(handles, words, loc=loc, ncols=columns)
+
+
+def printable(text: str) -> str:
+    """Replace what has no shape, and what XML cannot hold."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def shorten(names: Sequence[str], length: int) -> list[str]:
+    """Make names printable and short, but no shorter than leaves them distinct.
+
+    >>> shorten(["bge-reranker-v2-m3", "gte"], 12)
+    ['bge-re…v2-m3', 'gte']
+    """
+    clean = list(map(printable, names))
+    tail = (length - 1) // 2
+    short = [n if len(n) <= length else f"{n[: length - 1 - tail]}…{n[-tail:]}" for n in clean]
+    return short if len(set(short)) == len(set(clean)) else shorten(clean, length + 4)

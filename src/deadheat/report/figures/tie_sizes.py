@@ -1,0 +1,94 @@
+"""How large the tie groups of a run are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from deadheat.errors import InputError
+from deadheat.formats import Run, read_run
+from deadheat.report.figures import style
+from deadheat.report.figures.style import COLOURS, DASHES, Plot
+from deadheat.ties.groups import Ints
+
+_LINEAR = 16
+"""Up to this size the axis of sizes is linear, and every size is a bin of its own."""
+
+
+def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot:
+    """Draw how many tie groups there are of each size, and how many documents they hold.
+
+    Left: tie groups by size, large ones in bins 1, 2, 3–4, 5–8 … Right: documents in groups of
+    size s or more; what the curve loses between 1 and 2 are the documents that stand alone.
+
+    Parameters
+    ----------
+    runs
+        Runs by label: paths, dicts, tables or what else `deadheat.evaluate` takes.
+    width
+        As for `curves`.
+    """
+    if not 1 <= len(runs) <= len(COLOURS):
+        raise InputError(f"a figure of tie groups holds 1 to {len(COLOURS)} runs, not {len(runs)}")
+    read = {label: read_run(run) for label, run in runs.items()}
+    sizes = {label: group_sizes(run) for label, run in read.items()}
+    largest = max(int(each.max()) for each in sizes.values())
+    if largest <= _LINEAR:
+        edges = np.arange(largest + 1) + 0.5
+    else:
+        edges = np.append(0.5, 2 ** np.arange(np.ceil(np.log2(largest)) + 1) + 0.5)
+    with style.styled():
+        figure = style.new_figure(width, 1.85 + 0.05 * len(runs))
+        panels = figure.subplots(1, 2)
+        heights: tuple[list[Any], list[Any]] = ([], [])
+        for i, each in enumerate(sizes.values()):
+            look: dict[str, Any] = {"color": COLOURS[i], "linestyle": DASHES[i], "linewidth": 1.1}
+            heights[0].append(np.histogram(each, edges)[0])
+            panels[0].stairs(heights[0][i], edges, fill=len(sizes) == 1, **look)
+            at, groups = np.unique(each, return_counts=True)
+            heights[1].append(np.cumsum((at * groups)[::-1])[::-1])
+            panels[1].stairs(heights[1][i], np.append(0.5, at + 0.5), baseline=None, **look)
+        for axes, values, title in zip(
+            panels, heights, ("tie groups of size s", "documents, size ≥ s"), strict=True
+        ):
+            positive = np.concatenate(values)[np.concatenate(values) > 0]
+            logarithmic = positive.max() > 50 * positive.min()
+            axes.set(title=title, xlabel="size s", yscale="log" if logarithmic else "linear")
+            axes.set_xscale("linear" if largest <= _LINEAR else "log")
+            axes.set_ylim(bottom=positive.min() / 2 if logarithmic else 0)
+            axes.set_xlim(left=0.5)
+            axes.minorticks_off()
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter("{x:,.0f}")
+                if axis.get_scale() == "linear":
+                    axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+            axes.grid(axis="y")
+        style.legend(figure, panels[int(len(sizes) > 1)].patches, style.shorten(list(sizes), 34))
+    described = "; ".join(
+        f"{label}: {each.sum():,} documents of {len(read[label].query_ids):,} queries, "
+        f"{each[each > 1].sum() / each.sum():.1%} of them tied, largest group {each.max():,}"
+        for label, each in sizes.items()
+    )
+    caption = (
+        "Sizes s of tie groups: documents of one query with exactly equal scores. Left: number "
+        "of groups"
+        + ("" if largest <= _LINEAR else " (bins 1, 2, 3–4, 5–8 and so on)")
+        + f"; right: number of documents in groups of at least s. {described}."
+    )
+    return Plot(figure, caption)
+
+
+def group_sizes(run: Run) -> Ints:
+    """Sizes of all tie groups of a run, documents that stand alone as groups of 1.
+
+    >>> sorted(group_sizes(read_run({"q": {"a": 2.0, "b": 1.0, "c": 1.0}})).tolist())
+    [1, 2]
+    """
+    if not len(run.scores) or np.isnan(run.scores).any():
+        raise InputError(f"{run.source}: there is no score, or one that is NaN, in it")
+    query = np.repeat(np.arange(len(run.query_ids)), np.diff(run.offsets))
+    counted = pl.DataFrame({"query": query, "score": run.scores}).group_by("query", "score").len()
+    return counted["len"].to_numpy().astype(np.int64)

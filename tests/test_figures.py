@@ -1,0 +1,507 @@
+"""Figures: the files, the numbers drawn in them, and whether their text can be read."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import deadheat as dh
+from deadheat.cli import main
+from deadheat.errors import InputError, MissingPackageError
+from deadheat.report import figures
+from deadheat.report.figures.comparison import _joined, _lanes
+from deadheat.report.figures.ranked_list import _shown
+
+pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'deadheat[plots]'")
+Image = pytest.importorskip("PIL.Image", reason="matplotlib brings Pillow")
+
+QRELS = {"q": {"d1": 1, "d2": 1, "d3": 1}}
+RUN = {"q": {"d1": 0.9, "d2": 0.5, "d3": 0.5, "d4": 0.5}}
+CURVE = [m @ k for m in (dh.nDCG, dh.MRR, dh.MAP, dh.Recall) for k in (1, 2, 3, 5, 8)]
+
+
+def result(seed: int = 0, measures=CURVE, step: float = 0.5, queries: int = 12, **provenance):
+    """A result of scores on a coarse grid, so with many ties."""
+    rng = np.random.default_rng(seed)
+    relevance = np.zeros((queries, 20))
+    relevance[:, :4] = 1
+    scores = rng.normal(size=relevance.shape) + relevance * (1 + 0.05 * seed)
+    found = dh.evaluate_arrays(np.round(scores / step) * step, relevance, measures)
+    return replace(found, provenance=found.provenance | provenance)
+
+
+def texts(plot: figures.Plot):
+    """Every visible text of a drawn figure and the box around it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    canvas = FigureCanvasAgg(plot.figure)
+    plot.figure.set_dpi(300)
+    with figures.style.styled():
+        canvas.draw()
+    renderer = canvas.get_renderer()
+    found = [t for t in plot.figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    # Ticks outside the limits of an axis exist, but are not drawn.
+    hidden = {
+        id(tick.label1)
+        for axes in plot.figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        if not axes.axison or tick not in axis._update_ticks()
+    }
+    return [(t.get_text(), t.get_window_extent(renderer)) for t in found if id(t) not in hidden]
+
+
+def assert_readable(plot: figures.Plot) -> None:
+    """No text overlaps another or leaves the figure."""
+    boxes = texts(plot)
+    assert boxes
+    page = plot.figure.bbox
+    for text, box in boxes:
+        assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, f"{text!r} leaves the figure"
+        assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, f"{text!r} leaves the figure"
+    for (a, box), (b, other) in combinations(boxes, 2):
+        width = min(box.x1, other.x1) - max(box.x0, other.x0)
+        height = min(box.y1, other.y1) - max(box.y0, other.y0)
+        assert width <= 0.5 or height <= 0.5, f"{a!r} and {b!r} overlap"
+
+
+# Files
+
+
+@pytest.mark.parametrize("ending", figures.ENDINGS)
+def test_a_figure_is_written_in_the_format_of_its_ending_and_always_the_same(tmp_path, ending):
+    path = tmp_path / f"figure.{ending}"
+    plots = [figures.ranked_list(QRELS, RUN, "q", "Recall@3") for _ in range(2)]
+    assert plots[0].save(path) == path
+    content = path.read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+    assert content == plots[1].render(ending)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    if ending == "png":
+        image = Image.open(io.BytesIO(content))
+        assert image.width == 990  # 3.3 inches at 300 dots
+        assert image.info["Description"] == plots[0].caption
+    if ending == "svg":
+        words = "".join(ElementTree.fromstring(content).itertext())
+        assert plots[0].caption in words
+    if ending == "pdf":
+        assert b"/CIDFontType2" in content and b"/Type3" not in content  # fonts as fonts
+
+
+def test_a_file_is_overwritten_only_by_force(tmp_path):
+    path = tmp_path / "figure.svg"
+    path.write_text("mine")
+    plot = figures.comparison({"a": result(0), "b": result(1)}, "nDCG@5")
+    with pytest.raises(InputError, match="exists already"):
+        plot.save(path)
+    assert path.read_text() == "mine"
+    plot.save(path, force=True)
+    assert path.read_bytes().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("name", ["figure.gif", "figure", "pdf"])
+def test_an_unknown_ending_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=r"use \.png, \.svg, \.pdf"):
+        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / "none" / "figure.png")
+
+
+def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fail(self, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(InputError, match="No space left"):
+        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_users_settings_change_nothing_and_are_not_changed(tmp_path):
+    import matplotlib
+
+    plain = figures.ranked_list(QRELS, RUN, "q").render()
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 10}):
+        assert figures.ranked_list(QRELS, RUN, "q").render() == plain
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingPackageError, match=r"deadheat\[plots\]"):
+        figures.ranked_list(QRELS, RUN, "q")
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, deadheat.cli.plot; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Curves
+
+
+def test_curves_draw_the_numbers_of_the_results():
+    results = {"BF16": result(0), "FP32": result(1, step=0.001)}
+    plot = figures.curves(results, percent=True)
+    assert [axes.get_title() for axes in plot.figure.axes] == [
+        f"{name}@k (%)" for name in ("nDCG", "MRR", "MAP", "Recall")
+    ]
+    for axes, measure in zip(plot.figure.axes, (dh.nDCG, dh.MRR, dh.MAP, dh.Recall), strict=True):
+        for i, each in enumerate(results.values()):
+            summaries = [each[measure @ k] for k in (1, 2, 3, 5, 8)]
+            colour = figures.style.COLOURS[i]
+            lines = [line for line in axes.lines if line.get_color() == colour]
+            (oblivious,) = (line for line in lines if line.get_marker() == "x")
+            (expected,) = (line for line in lines if line.get_marker() == "os"[i])
+            for line, view in ((oblivious, "oblivious"), (expected, "expected")):
+                assert list(line.get_xdata()) == [1, 2, 3, 5, 8]
+                drawn = [100 * getattr(summary, view) for summary in summaries]
+                np.testing.assert_allclose(line.get_ydata(), drawn)
+            band = axes.collections[i].get_paths()[0].vertices
+            for k, summary in zip((1, 2, 3, 5, 8), summaries, strict=True):
+                at = band[band[:, 0] == k, 1]
+                np.testing.assert_allclose(
+                    [at.min(), at.max()], [100 * summary.worst, 100 * summary.best]
+                )
+    assert_readable(plot)
+
+
+@pytest.mark.parametrize("width", ["column", "full", 4.5])
+@pytest.mark.parametrize("families", [1, 2, 3, 4])
+def test_curves_are_readable_at_every_width(width, families):
+    measures = [m for m in CURVE if m.name in ("nDCG", "MRR", "MAP", "Recall")[:families]]
+    labels = ["BF16", "BF16 + HPS", "BF16 + FP32 head"]
+    plot = figures.curves(
+        {label: result(i, measures) for i, label in enumerate(labels)}, width=width
+    )
+    assert len(plot.figure.axes) == families
+    assert_readable(plot)
+
+
+def test_curves_over_many_cutoffs_are_marked_sparsely_on_a_logarithmic_axis():
+    plot = figures.curves(result(0, [dh.nDCG @ k for k in range(1, 101)]))
+    (axes,) = plot.figure.axes
+    assert axes.get_xscale() == "log"
+    assert len(axes.lines[-1].get_xdata()) == 100
+    assert len(axes.lines[-1].get_markevery()) <= 12
+    assert_readable(plot)
+
+
+def test_eight_curves_differ_without_colour():
+    plot = figures.curves({f"system {i}": result(i) for i in range(8)})
+    lines = [line for line in plot.figure.axes[0].lines if line.get_marker() not in ("x", "None")]
+    assert (
+        len({line.get_marker() for line in lines}) == len({line.get_color() for line in lines}) == 8
+    )
+    assert_readable(plot)
+    with pytest.raises(InputError, match="choose up to 8"):
+        figures.curves({f"system {i}": result(i) for i in range(9)})
+
+
+def test_the_caption_tells_tie_rule_queries_and_regimes():
+    results = {
+        "low": result(0, model_dtype="bf16", regime="native"),
+        "high": result(0, model_dtype="bf16", regime="hps"),
+    }
+    caption = figures.curves(results).caption
+    assert "mean of 12 queries" in caption
+    assert "ties in the order of the input" in caption
+    assert "low (model dtype bf16, regime native); high (model dtype bf16, regime hps)" in caption
+    assert "low and high coincide." in caption
+    rules = {rule: dh.evaluate(QRELS, RUN, CURVE, tie_break=rule) for rule in ("input", "id_desc")}
+    caption = figures.curves(rules).caption
+    assert "input: ties in the order of the input; id_desc: ties in the order of desc" in caption
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([], "no result"),
+        ([result(0, "nDCG@10"), result(1, "MRR@10")], "same name"),
+        ({"a": result(0, "nDCG@5,10"), "b": result(1, "MRR@5,10")}, "no measure in common"),
+        ({"a": result(0, "nDCG@5,10"), "b": result(1, "nDCG@5,7")}, "several cutoffs"),
+        (result(0, ["nDCG@10", "MRR", "MAP"]), "several cutoffs"),
+        ({"a": result(0), "b": result(1, queries=11)}, "different queries"),
+        ({"a": result(0, dataset="x"), "b": result(1, dataset="y")}, "different dataset: x, y"),
+    ],
+)
+def test_results_that_make_no_curves_are_refused(results, message):
+    with pytest.raises(InputError, match=message):
+        figures.curves(results)
+
+
+@pytest.mark.parametrize("width", ["wide", 0.5, 100])
+def test_a_width_that_is_none_is_refused(width):
+    with pytest.raises(InputError, match="width must be column, full or 2 to 20 inches"):
+        figures.curves(result(0), width=width)
+
+
+# Comparison
+
+
+@pytest.mark.parametrize("width", ["column", "full"])
+@pytest.mark.parametrize("n", [2, 5, 50])
+def test_a_comparison_draws_sorted_intervals_and_readable_names(n, width):
+    results = {f"system-{i:02d}-of-{n}-with-a-long-name": result(i, "nDCG@10") for i in range(n)}
+    plot = figures.comparison(results, width=width)
+    axes = plot.figure.axes[0]
+    ranked = sorted((r["nDCG@10"] for r in results.values()), key=lambda s: -s.expected)
+    expected, oblivious = axes.lines
+    np.testing.assert_array_equal(expected.get_xdata(), [s.expected for s in ranked])
+    np.testing.assert_array_equal(oblivious.get_xdata(), [s.oblivious for s in ranked])
+    for row, (segment, summary) in enumerate(
+        zip(axes.collections[0].get_segments(), ranked, strict=True)
+    ):
+        np.testing.assert_array_equal(segment, [[summary.worst, row], [summary.best, row]])
+    assert_readable(plot)
+    joined = plot.figure.axes[1].lines
+    for line in joined:
+        members = [ranked[int(row)] for row in line.get_ydata()]
+        for a, b in combinations(members, 2):
+            assert a.worst <= b.best and b.worst <= a.best
+
+
+def test_overlapping_pairs_are_joined_and_no_others():
+    base = result(0, "nDCG@10")["nDCG@10"]
+    ends = [(0.7, 0.8), (0.6, 0.65), (0.3, 0.75), (0.2, 0.25), (0.25, 0.28), (0.1, 0.1)]
+    systems = [replace(base, worst=worst, best=best) for worst, best in ends]
+    joined = _joined(systems)
+    assert joined == [[0, 2], [1, 2], [3, 4]]
+    assert _lanes(joined) == [[[0, 2], [3, 4]], [[1, 2]]]
+
+
+def test_systems_that_never_overlap_are_said_to_hold_their_order():
+    relevance = [[1, 0], [1, 0]]
+    results = {
+        "good": dh.evaluate_arrays([[2, 1], [2, 1]], relevance, "MRR"),
+        "bad": dh.evaluate_arrays([[1, 2], [1, 2]], relevance, "MRR"),
+    }
+    plot = figures.comparison(results)
+    assert not plot.figure.axes[1].lines
+    assert "the order of the systems holds whatever the tie-break" in plot.caption
+    assert "intervals overlap" not in [text for text, _ in texts(plot)]
+
+
+def test_a_comparison_needs_two_systems_and_one_measure():
+    with pytest.raises(InputError, match="2 to 200 systems"):
+        figures.comparison(result(0, "nDCG@10"))
+    with pytest.raises(InputError, match=r"\(nDCG@5, nDCG@10\), not None"):
+        figures.comparison({"a": result(0, "nDCG@5,10"), "b": result(1, "nDCG@5,10")})
+    with pytest.raises(InputError, match="not MAP"):
+        figures.comparison({"a": result(0, "nDCG@5,10"), "b": result(1, "nDCG@5,10")}, "MAP")
+
+
+def test_names_are_shown_as_they_are():
+    names = [
+        "_a",
+        "cost $5 and $6",
+        "<script>",
+        "x" * 60 + "1" + "y" * 20,
+        "x" * 60 + "2" + "y" * 20,
+    ]
+    results = {name: result(i, "nDCG@10") for i, name in enumerate([*names, "line\nbreak\x01"])}
+    plot = figures.comparison(results, width="full")
+    shown = [text for text, _ in texts(plot)]
+    assert {*names[:3], "line\ufffdbreak\ufffd"} <= set(shown)
+    assert len([text for text in shown if text.startswith("xxx")]) == 2
+    ElementTree.fromstring(plot.render("svg"))
+
+
+# Ranked lists
+
+
+def test_the_papers_example_is_drawn():
+    plot = figures.ranked_list(QRELS, RUN, "q", "Recall@3")
+    shown = [text for text, _ in texts(plot)]
+    assert {"d1", "d2", "d3", "d4", "2–4", "3 tied, 2 relevant", "k = 3"} <= set(shown)
+    assert {"0.7778", "0.6667", "1.0000"} <= set(shown)
+    axes, scale = plot.figure.axes
+    assert len([line for line in axes.lines if line.get_marker() == "*"]) == 3
+    assert [line.get_xdata()[0] for line in scale.lines] == [pytest.approx(7 / 9), 1.0]
+    np.testing.assert_allclose(scale.collections[0].get_segments()[0][:, 0], [2 / 3, 1])
+    cutoff = next(line for line in axes.lines if len(line.get_xdata()) == 2)
+    rows = sorted(patch.get_y() for patch in axes.patches if hasattr(patch, "get_y"))
+    assert cutoff.get_ydata()[0] == pytest.approx(3 * (rows[-1] - rows[-2]), abs=0.02)
+    assert "expected 0.7778, between 0.6667 and 1.0000" in plot.caption
+    assert_readable(plot)
+
+
+@pytest.mark.parametrize("width", ["column", "full"])
+@pytest.mark.parametrize("n", [5, 25, 100, 1000])
+@pytest.mark.parametrize("cutoff", [10, 50])
+def test_lists_of_any_length_are_readable(n, cutoff, width):
+    rng = np.random.default_rng(n)
+    scores = np.round(rng.beta(5, 1, n), 2)
+    run = {"q": {f"document-{i:06d}": score for i, score in enumerate(scores)}}
+    qrels = {"q": {f"document-{i:06d}": int(rng.integers(1, 3)) for i in range(0, n, 4)}}
+    plot = figures.ranked_list(qrels, run, "q", dh.nDCG @ cutoff, width=width)
+    assert plot.figure.get_figheight() < 6.5
+    assert_readable(plot)
+
+
+@pytest.mark.parametrize(("n", "cutoff"), [(5, 3), (25, 10), (100, 50), (1000, None), (30, 99)])
+def test_every_document_has_its_row_or_is_counted(n, cutoff):
+    rows = _shown(n, cutoff, 24)
+    assert [i for row in rows for i in row] == list(range(n))
+    assert len(rows) <= 28
+    if cutoff is not None and cutoff < n:
+        assert {range(cutoff - 1, cutoff), range(cutoff, cutoff + 1)} <= set(rows)
+
+
+@pytest.mark.parametrize("rule", list(dh.TIE_RULES))
+def test_tied_documents_stand_in_the_order_of_the_rule(rule, tmp_path):
+    path = tmp_path / "run.txt"
+    rows = [("b", 3, 0.5), ("c", 2, 0.5), ("a", 4, 0.5), ("z", 1, 0.9)]
+    path.write_text("".join(f"q Q0 {d} {rank} {score} tag\n" for d, rank, score in rows))
+    plot = figures.ranked_list({"q": {"a": 1}}, path, "q", "MRR", tie_break=rule)
+    places = {text: box.y0 for text, box in texts(plot) if text in "abcz"}
+    drawn = "".join(sorted(places, key=lambda text: -places[text]))
+    order = {"input": "zbca", "id_asc": "zabc", "rank": "zcba"}.get(rule, "zcba")
+    assert drawn == order
+    assert f"oblivious {1 / (1 + order.index('a')):.4f}" in plot.caption
+
+
+def test_scores_have_the_digits_that_tell_them_apart():
+    scores = {"a": 0.99948066, "b": 0.99948067, "c": 0.5}
+    plot = figures.ranked_list({"q": {"a": 1}}, {"q": scores}, "q", "MRR")
+    assert {"0.99948066", "0.99948067"} <= {text for text, _ in texts(plot)}
+
+
+def test_an_unknown_query_is_refused():
+    with pytest.raises(InputError, match="qrels: query 'x' is not judged"):
+        figures.ranked_list(QRELS, RUN, "x")
+    with pytest.raises(InputError, match="run: query 'x' is not in it"):
+        figures.ranked_list(QRELS | {"x": {"d": 1}}, RUN, "x")
+    with pytest.raises(InputError, match="names 2 measures"):
+        figures.ranked_list(QRELS, RUN, "q", "nDCG@5,10")
+
+
+# Tie sizes
+
+
+def test_tie_sizes_count_groups_and_documents():
+    run = {"q1": dict(zip("abcdef", [3, 3, 3, 2, 1, 1], strict=True)), "q2": {"a": 3, "b": 2}}
+    plot = figures.tie_sizes({"mine": run})
+    groups, documents = (axes.patches[0].get_data() for axes in plot.figure.axes)
+    assert groups.values.tolist() == [3, 1, 1] and groups.edges.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert documents.values.tolist() == [8, 5, 3]
+    assert "8 documents of 2 queries, 62.5% of them tied, largest group 3" in plot.caption
+    assert_readable(plot)
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1, 2, 3], [0.0, -0.0]])
+def test_few_documents_are_counted_in_whole_numbers(scores):
+    run = {"q": dict(zip("abc", scores, strict=False))}
+    plot = figures.tie_sizes({"few": run})
+    assert plot.caption.endswith(f"largest group {2 if len(scores) == 2 else 1}.")
+    labels = [text for text, _ in texts(plot) if text.isdigit()]
+    assert all(labels.count(label) <= 4 for label in labels)  # once on each of four axes
+    for axes in plot.figure.axes:
+        assert all(tick == int(tick) for tick in (*axes.get_xticks(), *axes.get_yticks()))
+    assert_readable(plot)
+
+
+def test_large_groups_are_binned_on_logarithmic_axes():
+    scores = np.repeat(np.arange(60.0), [1] * 55 + [2, 3, 4, 5, 300])
+    runs = {name: {"q": {str(i): s for i, s in enumerate(scores)}} for name in ("one", "two")}
+    plot = figures.tie_sizes(runs)
+    left, right = plot.figure.axes
+    assert left.get_xscale() == right.get_xscale() == left.get_yscale() == "log"
+    groups = left.patches[0].get_data()
+    assert groups.edges[:5].tolist() == [0.5, 1.5, 2.5, 4.5, 8.5]
+    assert groups.values[:4].tolist() == [55, 1, 2, 1] and groups.values.sum() == 60
+    assert_readable(plot)
+
+
+def test_tie_sizes_need_runs_with_numbers():
+    with pytest.raises(InputError, match="NaN"):
+        figures.tie_sizes({"bad": {"q": {"a": float("nan")}}})
+    with pytest.raises(InputError, match="1 to 8 runs, not 0"):
+        figures.tie_sizes({})
+
+
+# The command line
+
+
+@pytest.fixture
+def files(tmp_path):
+    qrels, good, flat = (tmp_path / name for name in ("qrels.txt", "good.run", "flat.run"))
+    docs = [(f"q{q}", f"d{i}", 9 - i) for q in range(3) for i in range(10)]
+    qrels.write_text("".join(f"{q} 0 {d} {int(s % 4 == 1)}\n" for q, d, s in docs))
+    good.write_text("".join(f"{q} Q0 {d} 1 {s} t\n" for q, d, s in docs))
+    flat.write_text("".join(f"{q} Q0 {d} 1 {s // 5} t\n" for q, d, s in docs))
+    return tmp_path, [str(qrels), str(good), str(flat)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "runs", "options", "words"),
+    [
+        ("curves", 2, ["-m", "nDCG", "-m", "MRR", "-k", "1..5,8"], "mean of 3 queries: good.run"),
+        ("curves", 1, ["-m", "nDCG@1,5", "--label", "mine"], "3 queries: mine."),
+        ("compare", 2, ["-m", "MAP", "--percent", "--tie-break", "id_desc"], "descending doc"),
+        ("list", 1, ["--query", "q1", "-m", "MRR@3"], "10 documents, 3 of them relevant"),
+        ("sizes", 2, ["--width", "full"], "largest group 5"),
+    ],
+)
+def test_the_command_writes_a_figure_and_its_caption(files, kind, runs, options, words):
+    folder, (qrels, *paths) = files
+    output = folder / "figure.png"
+    arguments = ["plot", kind, *([] if kind == "sizes" else [qrels]), *paths[:runs], *options]
+    done = CliRunner().invoke(main, [*arguments, "-o", str(output)])
+    assert done.exit_code == 0, done.output
+    assert words in done.stdout
+    written = output.read_bytes()
+    again = CliRunner().invoke(main, [*arguments, "-o", str(output)])
+    assert again.exit_code == 2 and "exists already; use --force" in again.stderr
+    forced = CliRunner().invoke(main, [*arguments, "-o", str(output), "--force"])
+    assert forced.exit_code == 0 and output.read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["curves", "Q", "R", "-k", "5"], "several cutoffs"),
+        (["curves", "Q", "R", "-k", "5..1"], "cannot read the cutoffs '5..1'"),
+        (["curves", "Q", "R", "-k", "a,b"], "cannot read the cutoffs"),
+        (["curves", "Q", "R", "R"], "same name"),
+        (["curves", "Q", "R", "--label", "a", "--label", "b"], "a --label of its own"),
+        (["compare", "Q", "R"], "2 to 200 systems"),
+        (["list", "Q", "R", "--query", "none"], "query 'none' is not judged"),
+        (["list", "-", "-", "--query", "q1"], "only once"),
+        (["sizes", "none.run"], "none.run"),
+    ],
+)
+def test_bad_input_is_one_message_and_no_file(files, arguments, message):
+    folder, (qrels, run, _) = files
+    words = [{"Q": qrels, "R": run}.get(word, word) for word in arguments]
+    done = CliRunner().invoke(main, ["plot", *words, "-o", str(folder / "figure.pdf")])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ") and message in done.stderr
+    assert not (folder / "figure.pdf").exists()
+
+
+# The documentation
+
+
+def test_the_figures_of_the_documentation_can_be_made(shared, tmp_path):
+    script = Path(__file__).parents[1] / "docs" / "make_figures.py"
+    command = [sys.executable, str(script), str(shared / "recorded"), "--output", str(tmp_path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert {p.stem for p in tmp_path.iterdir()} == {"ranked-list", "curves", "comparison"}
+    assert "BF16 and BF16 + HPS coincide." in done.stdout
+    committed = {path.name for path in (script.parent / "images").iterdir()}
+    assert {path.name for path in tmp_path.iterdir()} <= committed

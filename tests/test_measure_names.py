@@ -1,0 +1,290 @@
+"""Names of measures: every tool's, the algebra, and what is refused."""
+
+from __future__ import annotations
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deadheat as dh
+from deadheat.measures import MEASURES
+
+ALIASES = [
+    # the paper's own
+    ("nDCG@10", dh.nDCG @ 10),
+    ("MRR@10", dh.MRR @ 10),
+    ("MAP@3", dh.MAP @ 3),
+    ("Recall@10", dh.Recall @ 10),
+    ("Precision@10", dh.Precision @ 10),
+    ("F1@10", dh.F1 @ 10),
+    ("Hits@10", dh.Hits @ 10),
+    ("Success@10", dh.Success @ 10),
+    ("R-Precision", dh.RPrecision),
+    ("RBP", dh.RBP),
+    ("ERR@20", dh.ERR @ 20),
+    ("Judged@10", dh.Judged @ 10),
+    ("DCG", dh.DCG),
+    # trec_eval
+    ("ndcg", dh.nDCG),
+    ("ndcg_cut_10", dh.nDCG @ 10),
+    ("ndcg_cut.10", dh.nDCG @ 10),
+    ("recip_rank", dh.MRR),
+    ("map", dh.MAP),
+    ("map_cut_3", dh.MAP @ 3),
+    ("P_10", dh.Precision @ 10),
+    ("recall_1000", dh.Recall @ 1000),
+    ("success_5", dh.Success @ 5),
+    ("Rprec", dh.RPrecision),
+    ("set_P", dh.Precision),
+    ("set_recall", dh.Recall),
+    ("set_F", dh.F1),
+    ("num_rel_ret", dh.Hits),
+    # ir_measures
+    ("RR@10", dh.MRR @ 10),
+    ("RR(rel=2)@10", dh.MRR(rel=2) @ 10),
+    ("AP@3", dh.MAP @ 3),
+    ("AP(rel=2)@100", dh.MAP(rel=2) @ 100),
+    ("P@5", dh.Precision @ 5),
+    ("R@1000", dh.Recall @ 1000),
+    ("NDCG@10", dh.nDCG @ 10),
+    ("nDCG(dcg='exp-log2')@10", dh.nDCG(gain="exp") @ 10),
+    ("nDCG(dcg='log2')", dh.nDCG),
+    ("RBP(p=0.5)", dh.RBP(p=0.5)),
+    # MTEB
+    ("ndcg_at_10", dh.nDCG @ 10),
+    ("mrr_at_10", dh.MRR @ 10),
+    ("map_at_1000", dh.MAP @ 1000),
+    ("recall_at_3", dh.Recall @ 3),
+    ("precision_at_1", dh.Precision @ 1),
+    ("hit_rate_at_5", dh.Success @ 5),
+    # ranx, trm, sentence-transformers
+    ("ndcg@10", dh.nDCG @ 10),
+    ("mrr@10", dh.MRR @ 10),
+    ("hits@10", dh.Hits @ 10),
+    ("hit_rate@10", dh.Success @ 10),
+    ("r-precision", dh.RPrecision),
+    ("r_precision", dh.RPrecision),
+    ("rbp.95", dh.RBP(p=0.95)),
+    ("f1", dh.F1),
+    ("accuracy@1", dh.Success @ 1),
+    ("accuracy_at_1", dh.Success @ 1),
+    # loosely typed
+    ("  nDCG @ 10 ", dh.nDCG @ 10),
+    ("MAP( rel=2 , divisor='min' ) @ 3", dh.MAP(rel=2, divisor="min") @ 3),
+    ("nDCG(cutoff=7)", dh.nDCG @ 7),
+]
+
+
+@pytest.mark.parametrize(("name", "measure"), ALIASES, ids=[name for name, _ in ALIASES])
+def test_every_tools_name_is_understood(name, measure):
+    assert dh.parse_measure(name) == measure
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_every_declared_alias_parses_in_any_case(measure):
+    for alias in (measure.name, *measure.aliases):
+        for text in (alias, alias.upper(), alias.lower(), alias.replace("_", "-")):
+            assert dh.parse_measure(text) == measure
+            assert dh.parse_measure(f"{text}@7") == measure @ 7
+
+
+positive = st.one_of(
+    st.integers(1, 10**6), st.floats(1e-300, 1e100), st.just(True), st.just(np.float64(0.1))
+)
+VALUES = {
+    "cutoff": st.one_of(st.none(), st.integers(1, 2**63 - 1), st.just(np.int32(5))),
+    "rel": st.one_of(st.none(), positive),
+    "gain": st.sampled_from(["linear", "exp"]),
+    "divisor": st.sampled_from(["N", "min"]),
+    "p": st.floats(0, 1, exclude_min=True, exclude_max=True),
+    "max_grade": st.one_of(st.none(), st.floats(1e-9, 500), st.integers(1, 500)),
+}
+
+
+@st.composite
+def any_measure(draw):
+    measure = draw(st.sampled_from(MEASURES))
+    names = [name for name in VALUES if hasattr(measure, name)]
+    # divisor is a method of measures that have no such parameter
+    names = [n for n in names if n != "divisor" or measure.name == "MAP"]
+    return measure(**{name: draw(VALUES[name]) for name in names})
+
+
+@given(any_measure())
+def test_repr_parses_back(measure):
+    again = dh.parse_measure(repr(measure))
+    assert again == measure
+    assert hash(again) == hash(measure)
+    assert repr(again) == repr(measure)
+    assert dh.parse_measures([measure, repr(measure), again]) == [measure]
+
+
+def test_algebra():
+    assert dh.nDCG @ 10 == dh.nDCG(cutoff=10) == dh.nDCG(gain="linear") @ 10
+    assert dh.nDCG @ 10 != dh.nDCG @ 5
+    assert dh.nDCG @ 10 != dh.DCG @ 10
+    assert dh.nDCG @ 10 @ 5 == dh.nDCG @ 5
+    assert (dh.MAP @ 3)(divisor="min") == dh.MAP(divisor="min") @ 3
+    assert repr(dh.MAP(divisor="min") @ 3) == "MAP(divisor='min')@3"
+    assert len({dh.nDCG @ 10, dh.nDCG @ np.int64(10), dh.parse_measure("ndcg_cut_10")}) == 1
+    assert dh.nDCG.cutoff is None  # the value itself is never changed
+    with pytest.raises(AttributeError):
+        dh.nDCG.cutoff = 3
+
+
+def test_numpy_scalars_are_plain_numbers():
+    assert repr(dh.RBP(p=np.float64(0.5))) == "RBP(p=0.5)"
+    assert repr(dh.MAP(rel=np.int64(2)) @ np.int64(3)) == "MAP(rel=2)@3"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("ndgc@10", "nDCG"),
+        ("NDCGG", "nDCG"),
+        ("recal@5", "Recall"),
+        ("precison_at_5", "Precision"),
+        ("mrrr", "MRR"),
+        ("succes@1", "Success"),
+        ("judge@10", "Judged"),
+        ("recip_rnk", "MRR"),
+    ],
+)
+def test_unknown_names_suggest_the_nearest(name, nearest):
+    with pytest.raises(dh.InputError, match=f"unknown measure '{name}': did you mean {nearest}\\?"):
+        dh.parse_measure(name)
+
+
+def test_unknown_name_like_nothing_lists_what_there_is():
+    with pytest.raises(dh.InputError) as caught:
+        dh.parse_measure("zzzzqqqq")
+    assert "did you mean" not in str(caught.value)
+    for measure in MEASURES:
+        assert measure.name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nDCG@0", "whole number from 1, not 0"),
+        ("nDCG@-1", "whole number from 1, not -1"),
+        ("nDCG@2.5", "whole number, not '2.5'"),
+        ("nDCG@ten", "whole number, not 'ten'"),
+        ("nDCG@", "cannot read the measure"),
+        ("@10", "cannot read the measure"),
+        ("", "cannot read the measure"),
+        ("10", "cannot read the measure"),
+        ("nDCG@5,", "whole number, not ''"),
+        ("ndcg_cut_0", "whole number from 1, not 0"),
+        ("nDCG@99999999999999999999", "beyond any list"),
+        ("nDCG(gain='cubic')", "gain of nDCG must be 'linear' or 'exp', not 'cubic'"),
+        ("nDCG(dcg=[])", "gain of nDCG must be"),
+        ("nDCG(rel=2)", "nDCG has no parameter 'rel': it has cutoff, gain"),
+        ("MAP(rel=0)", "rel of MAP must be a number above 0, not 0"),
+        ("MAP(rel='a')", "rel of MAP must be a number"),
+        ("MAP(rel=1e999)", "rel of MAP must be a number"),
+        ("MAP(divisor='k')", "divisor of MAP must be 'N' or 'min'"),
+        ("RBP(p=1)", "p of RBP must be a number between 0 and 1"),
+        ("RBP(p=0)", "p of RBP must be a number between 0 and 1"),
+        ("rbp.0", "p of RBP"),
+        ("rbp.5,10", "unknown measure"),
+        ("nDCG,MRR", "unknown measure"),
+        ("ERR(max_grade=-1)", "max_grade of ERR"),
+        ("ERR(max_grade=1e308)", "max_grade of ERR"),
+        ("nDCG(exp)", "cannot read the parameters"),
+        ("nDCG('exp')", "cannot read the parameters"),
+        ("nDCG(gain=exp)", "cannot read the parameters"),
+        ("nDCG(gain=)", "cannot read the parameters"),
+        ("nDCG(gain={[]: 1})", "cannot read the parameters"),
+        ("nDCG(gain=__import__('os'))", "cannot read the parameters"),
+        ("nDCG(gain=" + "-" * 100_000 + "1)", "cannot read the parameters"),
+        ("nDCG(gain='\0')", "cannot read the parameters|gain of nDCG"),
+        ("nDCG(**{'gain': 'exp'})", "no parameter"),
+    ],
+)
+def test_bad_measures_are_refused(text, says):
+    with pytest.raises(dh.InputError, match=says):
+        dh.parse_measure(text)
+
+
+@pytest.mark.parametrize("cutoff", [0, -1, 2.0, "10", True, None.__class__, float("nan"), 2**63])
+def test_bad_cutoffs_are_refused(cutoff):
+    with pytest.raises(dh.InputError, match="cutoff of nDCG"):
+        dh.nDCG @ cutoff
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_measure_or_an_input_error(text):
+    for attempt in (text, f"nDCG({text})@10", f"nDCG@{text}", f"MAP(rel={text})"):
+        try:
+            assert isinstance(dh.parse_measure(attempt), dh.Measure)
+        except dh.InputError as error:
+            assert str(error)
+
+
+@pytest.mark.parametrize("measures", [None, 10, 2.5, object()])
+def test_what_names_no_measure_is_refused(measures):
+    with pytest.raises(dh.InputError, match="measures must be names"):
+        dh.parse_measures(measures)
+
+
+def test_no_measure_at_all():
+    with pytest.raises(dh.InputError, match="no measure given"):
+        dh.parse_measures([])
+
+
+def test_duplicates_are_evaluated_once():
+    names = ["nDCG@10", "ndcg_cut_10", "NDCG@10", dh.nDCG @ 10, "MRR@5,10", "RR@10"]
+    assert dh.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
+    result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, names)
+    assert [s.measure for s in result] == ["nDCG@10", "MRR@5", "MRR@10"]
+    assert len(result.per_query) == 3
+
+
+def test_a_plain_string_or_measure_is_one_measure():
+    assert dh.parse_measures("nDCG@10") == [dh.nDCG @ 10]
+    assert dh.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
+    result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "MRR")
+    assert [s.measure for s in result] == ["MRR"]
+
+
+def test_several_cutoffs_are_several_measures():
+    assert dh.parse_measures("P.5,10") == dh.parse_measures("P_5,10")
+    assert dh.parse_measures("P_5,10") == [dh.Precision @ 5, dh.Precision @ 10]
+    with pytest.raises(dh.InputError, match="names 2 measures where one is expected"):
+        dh.parse_measure("nDCG@5,10")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (ir_measures.nDCG @ 10, dh.nDCG @ 10),
+        (ir_measures.nDCG(dcg="exp-log2") @ 10, dh.nDCG(gain="exp") @ 10),
+        (ir_measures.RR @ 10, dh.MRR @ 10),
+        (ir_measures.RR, dh.MRR),
+        (ir_measures.MRR(rel=2) @ 5, dh.MRR(rel=2) @ 5),
+        (ir_measures.AP(rel=2) @ 100, dh.MAP(rel=2) @ 100),
+        (ir_measures.P @ 5, dh.Precision @ 5),
+        (ir_measures.R @ 1000, dh.Recall @ 1000),
+        (ir_measures.Rprec, dh.RPrecision),
+        (ir_measures.Success @ 1, dh.Success @ 1),
+        (ir_measures.Judged @ 10, dh.Judged @ 10),
+        (ir_measures.RBP(p=0.5), dh.RBP(p=0.5)),
+    ],
+    ids=str,
+)
+def test_measures_of_ir_measures_are_understood(theirs, ours):
+    assert dh.parse_measures([theirs]) == [ours]
+
+
+def test_parameters_of_ir_measures_that_do_not_exist_here_are_refused():
+    with pytest.raises(dh.InputError, match="no parameter 'judged_only'"):
+        dh.parse_measures([ir_measures.AP(judged_only=True)])
+
+
+def test_accuracy_of_ir_measures_is_another_measure():
+    """There it is the chance that a relevant document stands before another; here, Success."""
+    with pytest.raises(dh.InputError, match="is not what others call accuracy"):
+        dh.parse_measures([ir_measures.Accuracy @ 10])

@@ -1,0 +1,286 @@
+"""The result: its numbers, its tables, and the way to a file and back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import deadheat as dh
+from deadheat.measures import MEASURES
+from deadheat.report.tables import render
+from deadheat.result import Views
+
+QRELS = {"q1": {"d1": 1, "d3": 1}, "q2": {"d2": 2}}
+RUN = {"q1": {"d1": 0.9, "d2": 0.5, "d3": 0.5}, "q2": {"d1": 1.0, "d2": 0.0}}
+NASTY = "<script>alert('x|y')</script> a_b & 100% \\ {x} *y* `z`"
+
+
+@pytest.fixture
+def result() -> dh.Result:
+    return dh.evaluate(QRELS, RUN, ["Recall@2", "MRR", "ERR"])
+
+
+def test_summary(result):
+    recall = result["Recall@2"]
+    assert recall.measure == "Recall@2"
+    assert (recall.expected, recall.best, recall.worst) == (0.875, 1.0, 0.75)
+    assert (recall.range, recall.oblivious, recall.bias) == (0.25, 0.75, -0.125)
+    assert recall.std == pytest.approx(0.25 / 2)  # one query of two is 0.5 or 1 by a coin
+    assert recall.sampling_error == pytest.approx(np.std([0.75, 1.0], ddof=1) / math.sqrt(2))
+    assert recall.queries == 2
+    assert result["ERR"].std is None
+    one = dh.evaluate({"q1": QRELS["q1"]}, {"q1": RUN["q1"]}, "MRR")["MRR"]
+    assert one.sampling_error is None
+
+
+def test_per_query(result):
+    frame = result.per_query
+    assert isinstance(frame, pl.DataFrame)
+    names = "query_id measure expected best worst range std oblivious bias"
+    assert frame.columns == names.split()
+    assert frame["query_id"].to_list() == ["q1", "q2"] * 3
+    assert frame["measure"].to_list() == ["Recall@2"] * 2 + ["MRR"] * 2 + ["ERR"] * 2
+    assert frame.row(0) == ("q1", "Recall@2", 0.75, 1.0, 0.5, 0.5, 0.25, 0.5, -0.25)
+    assert frame.filter(measure="ERR")["std"].to_list() == [None, None]
+    assert all(frame[name].dtype == pl.Float64 for name in frame.columns[2:])
+    for summary in result:
+        mean = frame.filter(measure=summary.measure)["expected"].mean()
+        assert mean == pytest.approx(summary.expected, abs=1e-15)
+
+
+def test_getitem_by_any_alias(result):
+    for name in ("recall_2", "R@2", "recall_at_2", dh.Recall @ 2, " Recall @ 2 "):
+        assert result[name] is result["Recall@2"]
+        assert name in result
+    assert result["recip_rank"] is result["MRR"]
+    assert len(result) == 3
+    assert [summary.measure for summary in result] == ["Recall@2", "MRR", "ERR"]
+
+
+def test_getitem_of_what_was_not_evaluated(result):
+    with pytest.raises(KeyError, match=r"nDCG@10 was not evaluated; .*Recall@2, MRR, ERR"):
+        result["ndcg_cut_10"]
+    with pytest.raises(dh.InputError, match="unknown measure 'mmr': did you mean MRR"):
+        result["mmr"]
+    for name in ("nDCG@10", "mmr", "", 5, None, dh.MRR @ 10):
+        assert name not in result
+
+
+# Not \r: before Python 3.13 csv does not quote it unless it ends the lines.
+text = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=5)
+finite = st.floats(-1e100, 1e100)
+
+
+@st.composite
+def results(draw):
+    ids = draw(st.lists(text, min_size=1, max_size=4, unique=True))
+    values = st.lists(finite, min_size=len(ids), max_size=len(ids)).map(np.array)
+    variance = st.one_of(st.none(), values.map(np.abs))
+    views = {
+        measure: Views(*(draw(values) for _ in range(4)), draw(variance))
+        for measure in draw(
+            st.lists(st.sampled_from(MEASURES), min_size=1, max_size=3, unique=True)
+        )
+    }
+    texts = draw(st.lists(text, max_size=2))
+    return dh.Result(ids, views, {"run": draw(text), "x": draw(finite)}, texts, texts[:1])
+
+
+def same(a: dh.Result, b: dh.Result) -> bool:
+    def raw(result):
+        return [
+            (repr(m), name, None if v is None else v.tobytes())
+            for m, views in result.views.items()
+            for name, v in vars(views).items()
+        ]
+
+    other = ("query_ids", "provenance", "warnings", "notes")
+    return raw(a) == raw(b) and all(getattr(a, name) == getattr(b, name) for name in other)
+
+
+@given(results())
+def test_round_trip_loses_no_bit(result):
+    assert same(dh.Result.from_dict(result.to_dict()), result)
+    assert same(dh.Result.from_json(result.to_json()), result)
+    assert same(dh.Result.from_json(result.to_json().encode()), result)
+
+
+def test_round_trip_of_an_evaluation(result):
+    again = dh.Result.from_json(result.to_json())
+    assert same(again, result)
+    assert [*again] == [*result]
+    assert again.per_query.equals(result.per_query)
+    assert str(again) == str(result)
+
+
+def test_options_given_as_numpy_scalars_can_be_stored():
+    result = dh.evaluate(QRELS, RUN, "MRR", tie_tolerance=np.float32(0.25))
+    assert json.loads(result.to_json())["provenance"]["tie_tolerance"] == 0.25
+
+
+def test_to_dict_has_plain_values(result):
+    data = result.to_dict(per_query=False)
+    assert "per_query" not in data
+    assert data["measures"]["Recall@2"]["expected"] == 0.875
+    assert data["measures"]["Recall@2"]["range"] == 0.25
+    provenance = data["provenance"]
+    assert provenance["tie_break"] == "input"
+    assert provenance["deadheat"] == dh.__version__
+    assert {"run", "qrels", "counting", "numpy", "polars", "python"} <= set(provenance)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data.pop("per_query"),
+        lambda data: data.pop("notes"),
+        lambda data: data["per_query"].pop("query_id"),
+        lambda data: data["per_query"]["MRR"].pop("best"),
+        lambda data: data["per_query"]["MRR"].update(best=["x", "y"]),
+        lambda data: data["per_query"]["MRR"].update(best=[1.0]),
+        lambda data: data["per_query"].update(MRR=5),
+    ],
+)
+def test_what_is_not_a_stored_result_is_refused(result, spoil):
+    data = json.loads(result.to_json())
+    spoil(data)
+    with pytest.raises(dh.InputError, match="not a stored deadheat result"):
+        dh.Result.from_dict(data)
+
+
+@pytest.mark.parametrize("stored", ["", "{", "[]", "null", "5", '"x"', "{}"])
+def test_what_is_not_a_stored_result_as_json_is_refused(stored):
+    with pytest.raises(dh.InputError, match=r"not valid JSON|not a stored deadheat result"):
+        dh.Result.from_json(stored)
+
+
+def test_csv_has_full_precision(result):
+    table = list(csv.DictReader(io.StringIO(result.to_csv())))
+    for row, summary in zip(table, result, strict=True):
+        assert row["measure"] == summary.measure
+        for name in ("expected", "std", "worst", "best", "range", "oblivious", "bias"):
+            value = getattr(summary, name)
+            assert row[name] == ("" if value is None else repr(value))
+    each = list(csv.DictReader(io.StringIO(result.to_csv(per_query=True))))
+    assert [row["query_id"] for row in each] == ["q1", "q2"] * 3
+
+
+@given(results())
+def test_csv_reads_back_whatever_the_ids(result):
+    for per_query in (True, False):
+        lines = list(csv.reader(io.StringIO(result.to_csv(per_query=per_query), newline="")))
+        assert len({len(line) for line in lines}) == 1
+        assert {line[0] for line in lines[1:]} == {result.name}
+        if per_query:
+            assert [line[1] for line in lines[1:]] == result.query_ids * len(result.views)
+
+
+@pytest.fixture
+def nasty() -> dh.Result:
+    result = dh.evaluate({NASTY: {"d": 1}}, {NASTY: {"d": 1.0}}, "MRR")
+    result.provenance["run"] = NASTY
+    result.notes.append(NASTY)
+    return result
+
+
+def test_html_escapes(nasty):
+    for html in (nasty._repr_html_(), render([nasty, nasty], "html", per_query=True)):
+        assert "<script>" not in html
+        assert "&lt;script&gt;" in html
+        assert html.count("<table>") == html.count("</table>") == 1
+
+
+def test_markdown_escapes(nasty):
+    text = render([nasty], "markdown", per_query=True)
+    header, rule, row = text.splitlines()
+    unescaped = row.replace("\\\\", "").replace("\\|", "")
+    assert unescaped.count("|") == header.count("|") == rule.count("|")
+    assert "\\<script>" in row
+    assert "\\*y\\*" in row
+    newline = dh.evaluate({"a\nb": {"d": 1}}, {"a\nb": {"d": 1.0}}, "MRR")
+    assert len(render([newline], "markdown", per_query=True).splitlines()) == 3
+
+
+def test_latex_escapes(nasty):
+    row = render([nasty], "latex", per_query=True).splitlines()[-3]
+    assert r"a\_b \& 100\% \textbackslash{} \{x\}" in row
+    assert row.replace(r"\&", "").count("&") == 8
+    header = nasty.to_latex().splitlines()
+    assert header[0] == r"\begin{tabular}{lrrrrrrr}"
+    assert r"$\pm$ tie std" in header[2]
+    assert header[-1] == r"\end{tabular}"
+
+
+def test_tables_for_people(result):
+    markdown = result.to_markdown().splitlines()
+    assert markdown[0].split(" | ")[1:3] == ["expected", "± tie std"]
+    assert markdown[2] == (
+        "| Recall@2 | 0.8750 | 0.1250 | 0.7500 | 1.0000 | 0.2500 | 0.7500 | -0.1250 |"
+    )
+    assert "| 87.50 | 12.50 |" in result.to_markdown(percent=True)
+    assert " – " in markdown[4]  # the tie std of ERR is not computed, and the table says so
+    assert "87.50 & 12.50" in result.to_latex(percent=True)
+
+
+def test_unknown_style(result):
+    with pytest.raises(dh.InputError, match="unknown table style 'pdf': use one of table"):
+        render([result], "pdf")
+
+
+def test_print_is_plain_text(result):
+    assert "\x1b" not in str(result)
+    assert str(result).startswith("run · 2 queries")
+    assert "oblivious = ties in the order of the input" in str(result)
+
+
+def test_print_in_a_notebook_gives_the_text(result, monkeypatch):
+    plain = str(result)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(result) == plain
+
+
+def test_names_in_brackets_are_no_markup(nasty):
+    nasty.provenance["run"] = "bm25[bold][x=1].run"
+    assert str(nasty).startswith("bm25[bold][x=1].run · 1 query")
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=200)
+    terminal.print(nasty)
+    assert "bm25[bold][x=1].run" in terminal.file.getvalue()
+    assert "\x1b" in terminal.file.getvalue()
+
+
+IMPORT = """
+import sys, time
+start = time.process_time()
+import deadheat
+print(time.process_time() - start)
+print(*sorted({name.split(".")[0] for name in sys.modules}))
+"""
+
+
+def test_import_is_light():
+    best = math.inf
+    for _ in range(3):  # the machine may be busy
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORT],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        seconds, modules = done.stdout.splitlines()
+        heavy = {"torch", "matplotlib", "pandas", "pyarrow", "scipy", "transformers", "ray"}
+        assert not heavy & set(modules.split())
+        best = min(best, float(seconds))
+    assert best < 0.5
