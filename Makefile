@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench table clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -21,6 +21,11 @@ lint: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/bench.py
+
+# The precision table of the docs, on real models; needs ../shared/data.
+table: $(VENV)/dev
+	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
+	mv docs/precision-table.new docs/precision-table.md
 
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 $(VENV)/dev: $(VENV)/core

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 import click
@@ -158,6 +158,8 @@ def remarks(results: Sequence[StoredResult]) -> list[str]:
                 of = f"{facts['truncated']:,} of {facts['count']:,} inputs ({stream})"
                 length = provenance["model"]["max_length"]
                 notes.append(f"note: {cell}: {of} were cut at {length} tokens")
+        for stream, halved in provenance["halved"].items():
+            notes.append(f"note: {cell}: {len(halved)} batches ({stream}) did not fit into memory")
         left_out = provenance["dataset"]["left_out"].items()
         notes += [f"note: {each.dataset}: left out {n:,} {what}" for what, n in left_out]
     lines = [f"warning: {cell}, {', '.join(r)}: {text}" for (cell, text), r in warned.items()]
@@ -168,7 +170,7 @@ def remarks(results: Sequence[StoredResult]) -> list[str]:
 def _progress() -> Iterator[Progress | None]:
     """Show a bar with rate and remaining time, if a person is watching."""
     if not sys.stderr.isatty():
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers obeys it, too
+        _hide_other_bars()
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -192,3 +194,10 @@ def _progress() -> Iterator[Progress | None]:
             bars.update(tasks[what], completed=done, rate=rate)
 
         yield tell
+
+
+def _hide_other_bars() -> None:
+    """Keep transformers from drawing into a file."""
+    with suppress(ImportError):  # what is missing is named when a model is loaded
+        logging: Any = import_module("transformers.utils.logging")
+        logging.disable_progress_bar()

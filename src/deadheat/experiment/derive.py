@@ -101,7 +101,7 @@ def evaluate_cell(
     depth: int | None,
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results."""
-    manifest, outputs = cell.manifest, cell.outputs()
+    manifest, outputs, halved = cell.manifest, cell.outputs(), cell.halved()
     model, scoring = manifest["model"], manifest["scoring"]
     streamed = dataset.candidates is None and depth is None
     seconds: dict[str, Any] = {**cell.logged(), "scoring": {}}
@@ -120,6 +120,7 @@ def evaluate_cell(
             "regime": regime,
             "regime_meaning": describe_regime(regime),
             "ties": scored.ties,
+            "halved": halved,
             **{name: manifest[name] for name in ("scoring", "model", "dataset", "inputs")},
         }
         if scored.frame is not None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import DeadheatError, InputError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from deadheat.models import Batches, BiEncoder, Head, ModelOutput, Reranker
 
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its batches are done, and how many there are."""
 
@@ -68,10 +69,10 @@ def run_study(
     store = Store(folder, create=True)
     failures = []
     with store.lock():
-        texts = cache(partial(_open_texts, store, study))
+        texts = _remembering(partial(_open_texts, store, study))
         for model in study.models:
             for dtype in study.model_dtypes:
-                load = cache(partial(_load_model, study, model, dtype))
+                load = _remembering(partial(_load_model, study, model, dtype))
                 for dataset in study.datasets:
                     cell = Cell(model, dtype, dataset)
                     try:
@@ -85,11 +86,32 @@ def run_study(
     return failures
 
 
+def _remembering(make: Callable[..., T]) -> Callable[..., T]:
+    """Call a function once for every argument, whether it returns or says why it cannot."""
+
+    @cache
+    def outcome(*args: Any) -> tuple[T | None, DeadheatError | None]:
+        try:
+            return make(*args), None
+        except StoreError:
+            raise
+        except DeadheatError as error:
+            return None, error
+
+    def call(*args: Any) -> T:
+        value, error = outcome(*args)
+        if error is not None:
+            raise error
+        return cast(T, value)
+
+    return call
+
+
 def _open_texts(
     store: Store, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, dict[str, Any]]:
     dataset, left_out = load_texts(study, spec)
-    return dataset, store_texts(store.dataset_folder(spec), study, spec, dataset, left_out)
+    return dataset, store_texts(store, study, spec, dataset, left_out)
 
 
 def _load_model(study: Study, spec: ModelSpec, dtype: str) -> Reranker | BiEncoder:
@@ -167,6 +189,7 @@ class _CellRun:
         return (
             model["revision"] == found.revision
             and _numeric(model["versions"]) == _numeric(installed_versions())
+            and _arithmetic().items() <= manifest["scoring"].items()
             and (manifest["scoring"]["head"] or "head" not in self._regimes(model["kind"]))
             and all(_sha256(each) == manifest["inputs"][s]["sha256"] for s, each in inputs.items())
             and not any(self._parts(s, each).gaps() for s, each in inputs.items())
@@ -189,11 +212,7 @@ class _CellRun:
         manifest = {
             "asked": self._asked,
             "model": provenance,
-            "scoring": {
-                "kind": self._scoring(provenance),
-                "head": head,
-                "backend": resolve_backend(),
-            },
+            "scoring": {"kind": self._scoring(provenance), "head": head, **_arithmetic()},
             "dataset": self.dataset_provenance,
             "inputs": {
                 stream: {
@@ -273,6 +292,13 @@ class _CellRun:
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(f"{self.cell}: {stream}", done, total)
+
+
+def _arithmetic() -> dict[str, Any]:
+    """Say what computes: on a CPU, FP32 sums depend on how many threads share them."""
+    import torch
+
+    return {"backend": resolve_backend(), "threads": torch.get_num_threads()}
 
 
 def _plan(model: Any, stream: str, inputs: list[Any], head: bool) -> Batches[Any]:

@@ -26,7 +26,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,9 @@ class Store:
         """Keep other processes from writing; the lock ends with the process that holds it."""
         import fcntl
 
-        with (self.folder / ".lock").open("a+") as file:
+        with _reporting(self.folder / ".lock"):
+            opened = (self.folder / ".lock").open("a+")
+        with opened as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -104,6 +106,10 @@ class Store:
         """Return the folder of a dataset."""
         parts = (slug(spec.name), spec.subset, spec.split)
         return self.folder / "datasets" / ".".join(slug(part) for part in parts if part)
+
+    def uses(self, dataset: Path) -> bool:
+        """Tell whether some cell was begun on the dataset in this folder."""
+        return any(cell.manifest["dataset"]["folder"] == dataset.name for cell in self.cells())
 
     def cell(self, cell: Cell) -> StoredCell:
         """Return the folder of a cell, which need not exist yet."""
@@ -141,23 +147,34 @@ class StoredCell:
 
     def outputs(self) -> dict[str, torch.Tensor]:
         """Read what the model gave, in the order of the inputs: logits or embeddings."""
-        manifest, found = self.manifest, {}
-        for stream, facts in manifest["inputs"].items():
-            parts = self.parts(stream, facts["count"], manifest["model"]["batch_size"])
-            found.update(parts.read())
-        return found
+        streams = self._streams().values()
+        return {name: rows for parts in streams for name, rows in parts.read().items()}
+
+    def halved(self) -> dict[str, dict[str, int]]:
+        """Return the batches of each stream that did not fit into memory, and their size."""
+        each = {stream: parts.halved() for stream, parts in self._streams().items()}
+        return {stream: halved for stream, halved in each.items() if halved}
+
+    def _streams(self) -> dict[str, Parts]:
+        manifest = self.manifest
+        size = manifest["model"]["batch_size"]
+        return {
+            stream: self.parts(stream, facts["count"], size)
+            for stream, facts in manifest["inputs"].items()
+        }
 
     def log(self, **facts: Any) -> None:
         """Add a line on how long a part took."""
-        with (self.folder / "seconds.jsonl").open("a") as file:
-            file.write(json.dumps(facts) + "\n")
+        path = self.folder / "seconds.jsonl"
+        with _reporting(path), path.open("a") as file:
+            file.write("\n" + json.dumps(facts))
 
     def logged(self) -> dict[str, float]:
         """Add up the seconds of all parts: of the forward pass, and of the FP32 head."""
         path = self.folder / "seconds.jsonl"
         last = {}
         for line in path.read_text().splitlines() if path.is_file() else ():
-            if line.endswith("}"):  # a killed process may have left half a line
+            with suppress(ValueError):  # a killed process may have left half a line
                 facts = json.loads(line)
                 last[facts["stream"], facts["part"]] = facts
         return {name: sum(facts[name] for facts in last.values()) for name in ("forward", "head")}
@@ -296,19 +313,30 @@ def write_file(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk."""
     temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        with _reporting(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turn what the system says about a file that cannot be written into one sentence."""
+    try:
+        yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StoreError(
@@ -316,9 +344,6 @@ def write_file(path: Path, data: bytes) -> None:
             + ("free some space" if full else "mend that")
             + " and run the same command again; what was stored before stays valid"
         ) from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def _digest(data: bytes) -> str:

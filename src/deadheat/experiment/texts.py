@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,14 @@ import polars as pl
 
 from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.errors import InputError
-from deadheat.experiment.store import StoreError, check_settings, read_json, write_file, write_json
+from deadheat.experiment.store import (
+    Store,
+    StoreError,
+    check_settings,
+    read_json,
+    write_file,
+    write_json,
+)
 from deadheat.experiment.study import DatasetSpec, Study
 
 ID_ESCAPES = r"[\s%]|^#"
@@ -59,9 +67,10 @@ def load_texts(study: Study, spec: DatasetSpec) -> tuple[RetrievalDataset, dict[
 
 
 def store_texts(
-    folder: Path, study: Study, spec: DatasetSpec, dataset: RetrievalDataset, left_out: Any
+    store: Store, study: Study, spec: DatasetSpec, dataset: RetrievalDataset, left_out: Any
 ) -> dict[str, Any]:
-    """Store a dataset, or check that it is the one stored; return where it comes from."""
+    """Store a dataset, or check that it is the one in use; return where it comes from."""
+    folder = store.dataset_folder(spec)
     asked = {
         "revision": spec.revision,
         "limit": study.limit,
@@ -70,7 +79,7 @@ def store_texts(
     }
     described = {**dataset.provenance(), "left_out": left_out, "folder": folder.name}
     mark = folder / "dataset.json"
-    if mark.is_file():
+    if mark.is_file() and store.uses(folder):
         stored = read_json(mark)
         same = stored["provenance"]["content_hash"] == dataset.content_hash
         if not same or study.candidates == "full":  # whose depth cuts lists, not the dataset
@@ -78,6 +87,7 @@ def store_texts(
         hash_now = {"content_hash": dataset.content_hash}
         check_settings(folder, stored["provenance"], {**stored["provenance"], **hash_now})
         return dict(stored["provenance"])
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that did not begin, or was killed here
     grades = [
         (query, doc, float(grade))
         for query, judged in dataset.judgements.items()

@@ -67,14 +67,17 @@ def table1(
         ]
         for row in rows
     ]
-    notes = [_FP32_TIES] if any(_is_tied(result) for result in results) else []
+    meanings = {r.regime: r.result.provenance["regime_meaning"] for r in results}
+    notes = ["M_obl = ties in the order of the candidates."]
+    notes += [f"{regime} = {meanings[regime]}." for regime in regimes]
+    notes += [_FP32_TIES] if any(_is_tied(result) for result in results) else []
     if style == "latex":
         return _latex(regimes, cells)
     text = render(header, cells, style, words=4, sections=2, notes=notes)
     if style == "table" and width is not None and len(text.splitlines()[0]) > width:
-        header = [*names, "regime", *VIEWS.values()]
+        header = [*names[:-1], "regime", names[-1], *VIEWS.values()]
         cells = [line for row in cells for line in _by_regime(row, regimes, len(names))]
-        text = render(header, cells, style, words=4, sections=2, notes=notes)
+        text = render(header, cells, style, words=5, sections=2, notes=notes)
     return text
 
 
@@ -166,7 +169,7 @@ def _by_regime(row: list[str], regimes: list[str], names: int) -> Iterator[list[
     for i, regime in enumerate(regimes):
         views = row[names + i * len(VIEWS) :][: len(VIEWS)]
         if any(view != "–" for view in views):
-            yield [*row[:names], regime, *views]
+            yield [*row[: names - 1], regime, row[names - 1], *views]
 
 
 def _view(result: StoredResult | None, measure: Measure, view: str) -> float | None:
@@ -212,7 +215,7 @@ def render(
         rule = ["---" if i < words else "---:" for i in range(len(header))]
         lines = [header, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
         text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return "\n\n".join([text, *notes])
+        return "\n\n".join([text, " ".join(notes)]).rstrip()
     if style == "latex":
         return _tabular("l" * words + "r" * (len(header) - words), [_line(header)], rows)
     if style != "table":

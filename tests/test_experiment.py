@@ -1,0 +1,288 @@
+"""Experiments on tiny models: every regime against an independent computation."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+
+from experiment_folders import (  # noqa: E402
+    EMPTY,
+    MEASURES,
+    QRELS,
+    QUERIES,
+    TEXTS,
+    TOP_RANKED,
+    made,
+)
+
+import deadheat as dh  # noqa: E402
+from deadheat.cli import main  # noqa: E402
+from deadheat.experiment import Study, derive, load_results, run_study  # noqa: E402
+from deadheat.models import load_model  # noqa: E402
+
+__all__ = ["made"]
+
+JUDGEMENTS: dict[str, dict[str, int]] = {}
+for row in QRELS:
+    JUDGEMENTS.setdefault(row["query-id"], {})[row["corpus-id"]] = row["score"]
+LISTS = {row["query-id"]: [doc for doc in row["corpus-ids"] if doc != EMPTY] for row in TOP_RANKED}
+QUERY_TEXT = {row["_id"]: row["text"] for row in QUERIES}
+PAIRS = [(query, doc) for query, docs in LISTS.items() for doc in docs]
+
+
+def text_of(doc: str) -> str:
+    return TEXTS[int(doc[1:])]
+
+
+def study(made, kind, **changes):
+    options = {"model_dtypes": ["bf16"], "measures": MEASURES, "batch_size": 4, **changes}
+    return Study.of(models=[made[kind]], datasets=[made["data"]], **options)
+
+
+def run(made, kind, folder, **changes):
+    """Run one model, and give its results by model dtype and regime."""
+    assert run_study(study(made, kind, **changes), folder) == []
+    return {(each.model_dtype, each.regime): each for each in load_results(folder)}
+
+
+def sigmoid64(logits):
+    return (1 / (1 + np.exp(-logits.double().numpy()))).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "softmax", "yes-no"])
+def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind, tmp_path):
+    found = run(made, kind, tmp_path / "out", model_dtypes=["bf16", "fp32"])
+    assert list(found) == [("bf16", r) for r in ("native", "hps", "head")] + [("fp32", "native")]
+    texts = [(QUERY_TEXT[query], text_of(doc)) for query, doc in PAIRS]
+    for dtype in ("bf16", "fp32"):
+        model = load_model(made[kind], model_dtype=dtype, device="cpu", batch_size=4)
+        output, head = model.logits(texts, with_hidden=True), model.head()
+        logits = output.logits
+        exact = output.hidden.float() @ head.weight.float().T
+        exact = exact if head.bias is None else exact + head.bias.float()
+        if kind == "sigmoid":
+            native = logits.sigmoid().float().numpy()[:, 0]
+            hps, in_head = sigmoid64(logits)[:, 0], sigmoid64(exact)[:, 0]
+        else:
+            native = logits.softmax(dim=1)[:, 1].float().numpy()
+            # Of two logits the softmax is the sigmoid of their difference, taken exactly.
+            hps = sigmoid64(logits[:, 1].double() - logits[:, 0].double())
+            in_head = sigmoid64(exact[:, 1].double() - exact[:, 0].double())
+        wanted = {"native": native if dtype == "bf16" else hps, "hps": hps, "head": in_head}
+        for (of, regime), stored in found.items():
+            if of != dtype:
+                continue
+            scores = stored.scores()
+            assert list(zip(scores["query_id"], scores["doc_id"], strict=True)) == PAIRS
+            # A sum of the head rounds by the shape of its batch; the BF16 operation is torch's.
+            tolerance = {"native": 0 if dtype == "bf16" else 1e-7, "hps": 1e-7, "head": 1e-6}[
+                regime
+            ]
+            np.testing.assert_allclose(scores["score"], wanted[regime], rtol=tolerance, atol=0)
+            again = {query: {} for query in LISTS}
+            for query, doc, value in scores.iter_rows():
+                again[query][doc] = value
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", dh.DeadheatWarning)
+                expected = dh.evaluate(JUDGEMENTS, again, MEASURES)
+            assert stored.result.warnings == expected.warnings
+            for measure in MEASURES:
+                assert stored.result[measure] == expected[measure]
+            sizes = scores.group_by("query_id", "score").len()["len"]
+            assert stored.ties == {
+                "documents": len(PAIRS),
+                "distinct": len(sizes),
+                "largest": sizes.max(),
+            }
+
+
+def test_the_head_regime_tells_apart_what_bf16_logits_cannot(made, tmp_path):
+    found = run(made, "sigmoid", tmp_path / "out")
+    distinct = [found["bf16", regime].ties["distinct"] for regime in ("native", "hps", "head")]
+    assert distinct[0] <= distinct[1] < distinct[2]
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_products_of_given_candidates(made, similarity, tmp_path):
+    model = {"name": made["product"], "similarity": similarity}
+    options = {"models": [model], "datasets": [made["data"]], "model_dtypes": ["bf16", "fp32"]}
+    assert run_study(Study.of(**options, measures=MEASURES, batch_size=4), tmp_path / "out") == []
+    found = {(each.model_dtype, each.regime): each for each in load_results(tmp_path / "out")}
+    assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
+    encoder = load_model(made["product"], model_dtype="bf16", device="cpu", batch_size=4)
+    documents = sorted({doc for _, doc in PAIRS}, key=lambda doc: int(doc[1:]))
+    vectors = encoder.embed_documents([text_of(doc) for doc in documents]).vectors
+    asked = encoder.embed_queries(list(QUERY_TEXT.values())).vectors
+    wide = asked.double() @ vectors.double().T
+    if similarity == "cosine":
+        wide /= asked.double().norm(dim=1, keepdim=True) * vectors.double().norm(dim=1)
+    rows = {query: i for i, query in enumerate(QUERY_TEXT)}
+    exact = [float(wide[rows[q], documents.index(doc)]) for q, doc in PAIRS]
+    np.testing.assert_allclose(found["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
+    native = found["bf16", "native"].scores()["score"].to_numpy()
+    np.testing.assert_allclose(native, exact, rtol=2**-7)
+    assert np.array_equal(torch.tensor(native).bfloat16().float().numpy(), native)
+    assert set(found["bf16", "hps"].outputs()) == {"queries", "documents"}
+
+
+def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch):
+    options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
+    whole = run(made, "product", tmp_path / "whole", **options)
+    monkeypatch.setattr(derive, "BLOCK", 15)
+    monkeypatch.setattr(derive, "CHUNK", 4)
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    blocks = run(made, "product", tmp_path / "blocks", **options)
+    for key, stored in whole.items():
+        scores = stored.scores()
+        assert len(scores) == len(QUERIES) * (len(TEXTS) - 1)
+        dense = {query: {} for query in QUERY_TEXT}
+        for query, doc, value in scores.iter_rows():
+            dense[query][doc] = value
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dh.DeadheatWarning)
+            expected = dh.evaluate(JUDGEMENTS, dense, options["measures"])
+        for measure in options["measures"]:
+            assert stored.result[measure] == expected[measure]
+        # Other chunks may round the last bit of an FP32 product another way.
+        for measure in options["measures"]:
+            assert blocks[key].result[measure].expected == pytest.approx(
+                expected[measure].expected, abs=0.2
+            )
+        assert blocks[key].result.query_ids == stored.result.query_ids
+        with pytest.raises(dh.InputError, match="too long to be stored"):
+            blocks[key].scores()
+    exact = blocks["bf16", "native"], whole["bf16", "native"]
+    assert exact[0].ties["documents"] == exact[1].ties["documents"]
+
+
+def test_the_full_corpus_can_be_cut_at_a_depth(made, tmp_path):
+    whole = run(made, "product", tmp_path / "whole", candidates="full")
+    cut = run(made, "product", tmp_path / "cut", candidates="full", depth=4)
+    for key in whole:
+        kept = cut[key].scores()
+        for (query,), scores in whole[key].scores().group_by("query_id", maintain_order=True):
+            best = scores.sort("score", descending=True, maintain_order=True).head(4)
+            assert kept.filter(query_id=query).rows() == best.rows()
+
+
+def test_a_full_corpus_is_not_for_rerankers(made, tmp_path):
+    (failure,) = run_study(study(made, "sigmoid", candidates="full"), tmp_path)
+    assert "choose --candidates bm25" in str(failure.error)
+
+
+def test_bm25_candidates(made, tmp_path):
+    pytest.importorskip("bm25s")
+    found = run(made, "sigmoid", tmp_path / "out", candidates="bm25", depth=3)
+    counts = found["bf16", "hps"].scores().group_by("query_id").len()["len"]
+    # The empty document may be among the three.
+    assert set(counts) <= {2, 3}
+    dataset = found["bf16", "hps"].result.provenance["dataset"]
+    assert dataset["candidates"].startswith("bm25 top 3")
+
+
+def test_scoring_dtypes_are_regimes_of_their_own(made, tmp_path):
+    found = run(made, "sigmoid", tmp_path / "out", regimes=[], scoring_dtypes=["fp16", "e5m2"])
+    assert [regime for _, regime in found] == ["scored-fp16", "scored-fp8_e5m2"]
+    logits = found["bf16", "scored-fp16"].outputs()["logits"][:, 0]
+    assert logits.dtype == torch.bfloat16
+    scores = found["bf16", "scored-fp16"].scores()["score"].to_numpy()
+    assert np.array_equal(scores, logits.half().sigmoid().float().numpy())
+    assert (
+        found["bf16", "scored-fp16"]
+        .result.provenance["regime_meaning"]
+        .startswith("scoring in fp16")
+    )
+
+
+def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
+    for kind, candidates in (("softmax", "given"), ("product", "full")):
+        folder = tmp_path / kind
+        found = run(made, kind, folder, candidates=candidates)
+        qrels = next(folder.glob("datasets/*/qrels.txt"))
+        for stored in found.values():
+            exported = stored.path.parents[1] / "runs" / f"{stored.regime}.txt"
+            words = ["eval", str(qrels), str(exported), "--format", "json", "--per-query"]
+            words += [word for measure in MEASURES for word in ("-m", measure)]
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == 0, done.output
+            again = dh.Result.from_dict(json.loads(done.stdout)[0])
+            assert again.query_ids == [q.replace(" ", "%20") for q in stored.result.query_ids]
+            for measure in MEASURES:
+                assert again[measure] == stored.result[measure]
+            ranks = [int(line.split()[3]) for line in exported.read_text().splitlines()]
+            assert ranks[:3] == [1, 2, 3]
+
+
+def test_everything_travels_with_a_result(made, tmp_path):
+    found = run(made, "yes-no", tmp_path / "out", max_length=180)
+    stored = found["bf16", "head"]
+    provenance = stored.result.provenance
+    assert provenance["regime"] == "head" and "last linear layer" in provenance["regime_meaning"]
+    model, dataset = provenance["model"], provenance["dataset"]
+    assert (model["model_dtype"], model["batch_size"], model["max_length"]) == ("bf16", 4, 180)
+    assert model["prompt"]["yes"] == "yes" and model["revision"].startswith("sha256:")
+    assert {"torch", "transformers"} <= set(model["versions"])
+    assert model["attn_implementation"] and model["device"]
+    assert provenance["scoring"] == {
+        "kind": "softmax",
+        "head": True,
+        "backend": "torch",
+        "threads": torch.get_num_threads(),
+    }
+    assert dataset["left_out"] == {"empty candidates": 4}
+    assert len(dataset["content_hash"]) == 64
+    assert provenance["inputs"]["logits"]["count"] == len(PAIRS)
+    assert provenance["inputs"]["logits"]["truncated"] > 0
+    assert dh.Result.from_json(stored.path.read_text())["MRR"] == stored.result["MRR"]
+    texts = stored.texts()
+    assert texts.candidates == LISTS
+    assert texts.content_hash == dataset["content_hash"]
+    assert set(stored.outputs()) == {"logits", "head_logits"}
+    assert stored.seconds["forward"] > stored.seconds["head"] > 0
+
+
+def test_not_a_number_is_blamed_on_its_query(made, tmp_path):
+    broken = tmp_path / "broken"
+    from safetensors.torch import load_file, save_file
+
+    broken.mkdir()
+    for path in Path(made["sigmoid"]).iterdir():
+        (broken / path.name).write_bytes(path.read_bytes())
+    weights = load_file(broken / "model.safetensors")
+    weights["classifier.out_proj.bias"] += 70_000.0
+    save_file(weights, broken / "model.safetensors", {"format": "pt"})
+    (failure,) = run_study(
+        Study.of(models=[str(broken)], datasets=[made["data"]], model_dtypes=["fp16"]),
+        tmp_path / "out",
+    )
+    assert str(failure.error).startswith("query 'q ")
+    assert "bf16" in str(failure.error)
+
+
+def test_the_same_study_twice_gives_the_same_bytes(made, tmp_path):
+    for name in ("one", "two"):
+        run(made, "softmax", tmp_path / name)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files but those that hold times."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(("seconds", ".lock"))
+    }
+
+
+def test_experiments_are_imported_without_torch():
+    code = "import sys, deadheat.experiment; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

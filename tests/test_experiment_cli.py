@@ -1,0 +1,216 @@
+"""`deadheat run` and its tables; studies from words and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+
+from experiment_folders import made  # noqa: E402
+
+from deadheat.cli import main  # noqa: E402
+from deadheat.errors import InputError  # noqa: E402
+from deadheat.experiment import (  # noqa: E402
+    DatasetSpec,
+    ModelSpec,
+    Study,
+    load_results,
+    paper_study,
+    read_study,
+)
+from deadheat.report.table1 import costs, headline, table1  # noqa: E402
+
+__all__ = ["made"]
+
+
+def call(*words: str, status: int = 0):
+    done = CliRunner().invoke(main, ["run", *map(str, words)])
+    assert done.exit_code == status, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return done
+
+
+def test_the_study_of_the_paper():
+    study = paper_study()
+    assert [model.name for model in study.models] == [
+        "Qwen/Qwen3-Reranker-0.6B",
+        "BAAI/bge-reranker-v2-m3",
+        "Alibaba-NLP/gte-multilingual-reranker-base",
+        "Qwen/Qwen3-Embedding-0.6B",
+        "intfloat/multilingual-e5-large",
+    ]
+    assert study.datasets == (
+        DatasetSpec("mteb/MIRACLReranking", subset="en", split="dev"),
+        DatasetSpec("mteb/AskUbuntuDupQuestions", split="test"),
+    )
+    assert len(study.cells) == len(set(study.cells)) == 5 * 3 * 2
+    assert {cell.model_dtype for cell in study.cells} == {"bf16", "fp16", "fp32"}
+    assert study.regimes == ("native", "hps", "head")
+    assert (study.batch_size, study.max_length) == (16, None)  # presets hold the lengths
+    wanted = [f"{name}@{k}" for name in ("nDCG", "MRR", "MAP", "Recall") for k in range(1, 101)]
+    assert list(map(repr, study.wanted)) == wanted
+    assert paper_study(limit=3, device="cpu").limit == 3
+
+
+def test_a_study_in_toml(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        """
+        models = ["a/b", {name = "c/d", revision = "v1", similarity = "dot", max_length = 64}]
+        datasets = ["e/f"]
+        model_dtypes = ["bfloat16", "bf16", "fp32"]
+        regimes = ["hps"]
+        scoring_dtypes = ["fp8"]
+        measures = ["nDCG", "MRR@10"]
+        cutoffs = [1, 5]
+        batch_size = 8
+        trust_remote_code = true
+        [extra]
+        """.replace("[extra]", "")
+    )
+    study = read_study(path, limit=4)
+    assert study.models[1] == ModelSpec("c/d", revision="v1", similarity="dot", max_length=64)
+    assert (study.model_dtypes, study.scoring_dtypes) == (("bf16", "fp32"), ("fp8_e4m3",))
+    assert list(map(repr, study.wanted)) == ["nDCG@1", "nDCG@5", "MRR@10"]
+    assert (study.batch_size, study.limit, study.trust_remote_code) == (8, 4, True)
+    assert len(study.cells) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("models = ['a']\ndataset = ['b']", "unknown key 'dataset'; did you mean 'datasets'"),
+        ("models = ['a']\ndatasets = ['b']\nspeed = 9", "unknown key 'speed'; known keys: models"),
+        ("models = [{name='a', dtype='x'}]\ndatasets = ['b']", "models: unknown key 'dtype'"),
+        ("models = 'a'\ndatasets = ['b']", "models must be a list"),
+        ("models = [1]\ndatasets = ['b']", "must hold names, or tables with a name"),
+        ("models = ['a']", "names no dataset"),
+        ("datasets = ['a']", "names no model"),
+        ("models = ['a']\ndatasets = ['b']\nbatch_size = '4'", "batch_size must be a whole number"),
+        ("models = ['a']\ndatasets = ['b']\nbatch_size = true", "must be a whole number"),
+        ("models = ['a']\ndatasets = ['b']\nlimit = 0", "limit must be at least 1"),
+        ("models = ['a']\ndatasets = ['b']\ncutoffs = [0]", "cutoffs must be at least 1"),
+        ("models = ['a']\ndatasets = ['b']\nregimes = ['high']", "unknown regime 'high'"),
+        ("models = ['a']\ndatasets = ['b']\nmodel_dtypes = ['fp8']", "cannot be run in fp8_e4m3"),
+        ("models = ['a']\ndatasets = ['b']\nscoring_dtypes = ['int8']", "int8 has no sigmoid"),
+        ("models = ['a']\ndatasets = ['b']\nmeasures = ['nDGC']", "did you mean nDCG"),
+        ("models = ['a']\ndatasets = ['b']\ncandidates = 'all'", "must be one of given, bm25"),
+        ("models = ['a']\ndatasets = ['b']\nregimes = []", "at least one model dtype and one"),
+        ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "dot or cosine"),
+        ("models = [", "not valid TOML"),
+    ],
+)
+def test_mistakes_in_a_study_are_named(tmp_path, text, message):
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_study(path)
+    assert message in str(caught.value)
+    done = call("--study", path, "--output", tmp_path / "out", status=2)
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_ends_with_one_message(made, tmp_path):
+    model, data, out = made["sigmoid"], made["data"], tmp_path / "out"
+    cases = [
+        ((), "names no model"),
+        (("--model", model, "--dataset", tmp_path / "no"), "there is no folder or file"),
+        (("--model", tmp_path / "no" / "model", "--dataset", data), "is no folder here"),
+        (("--model", model, "--dataset", data, "--split", "dev"), "leave split='dev' out"),
+        (("--model", model, "--split", "dev"), "--split needs --dataset"),
+        (("--model", model, "--dataset", data, "--max-length", "9000"), "is outside what this"),
+        (("--model", model, "--dataset", data, "--device", "cuda:7"), "is not available here"),
+        (("--model", made["product"], "--dataset", data, "--regime", "head"), "no scoring head"),
+        (("--paper", "--study", "x.toml"), "choose one"),
+        (("--study", tmp_path / "no.toml"), "cannot be read"),
+    ]
+    for words, message in cases:
+        done = call(*words, "--model-dtype", "bf16", "--output", out, status=2)
+        assert message in done.stderr
+        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+        assert done.stdout == ""
+
+
+def test_a_run_from_words_to_tables(made, tmp_path):
+    words = ["--model", made["sigmoid"], "--model", made["product"], "--dataset", made["data"]]
+    words += ["-m", "nDCG", "-m", "MRR@2", "-k", "3", "--batch-size", "4", "--max-length", "20"]
+    words += ["--output", str(tmp_path / "out")]
+    done = call(*words)
+    assert "note: data: left out 4 empty candidates" in done.stderr
+    assert "39 inputs (logits) were cut at 20 tokens" in done.stderr
+    for name in ("native", "hps", "head", "M_obl", "E[M]", "range", "bias", "FP32", "distinct"):
+        assert name in done.stdout
+    again = call(*words, "--format", "markdown")
+    assert "| data | nDCG@3 | sigmoid | bf16 |" in again.stdout
+
+    results = load_results(tmp_path / "out")
+    rows = list(csv.DictReader(io.StringIO(table1(results, "csv"))))
+    stored = {(Path(r.model).name, r.model_dtype, r.regime): r for r in results}
+    assert len(rows) == 4
+    for row in rows:
+        model, measure = row["model"], row["measure"]
+        exact = stored[model, "fp32", "native"].result[measure]
+        assert float(row["FP32_M"]) == exact.expected
+        for regime in ("native", "hps", "head"):
+            if (model, regime) == ("encoder", "head"):
+                assert row["head_range"] == ""
+                continue
+            summary = stored[model, "bf16", regime].result[measure]
+            views = [float(row[f"{regime}_{v}"]) for v in ("M_obl", "E[M]", "range", "bias")]
+            assert views == [summary.oblivious, summary.expected, summary.range, summary.bias]
+    spent = list(csv.DictReader(io.StringIO(costs(results, "csv"))))
+    assert [row["regime"] for row in spent if row["model"] == "encoder"] == [
+        "native",
+        "hps",
+        "native",
+    ]
+    for row in spent:
+        if row["regime"] == "native":
+            assert float(row["×_native"]) == float(row["scoring_×_native"]) == 1
+        assert 0 < float(row["distinct"]) <= 1
+    wide, narrow = table1(results), table1(results, width=100)
+    assert max(map(len, narrow.splitlines())) <= 100 < max(map(len, wide.splitlines()))
+    assert "regime" in narrow and narrow.count("│ hps ") == 4
+    latex = table1(results, "latex")
+    assert r"\multicolumn{4}{c}{native}" in latex
+    body = [line for line in latex.splitlines() if line.startswith("data")]
+    assert {line.count("&") for line in body} == {4 + 12}
+    assert r"$\times$" in costs(results, "latex")
+    with pytest.raises(InputError, match="unknown table style"):
+        table1(results, "papyrus")
+    with pytest.raises(InputError, match="none of the measures"):
+        table1(results, measures=["ERR"])
+
+
+def test_of_very_many_measures_some_are_shown(made, tmp_path):
+    words = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", str(tmp_path)]
+    call(
+        *words,
+        "--model-dtype",
+        "fp32",
+        "-m",
+        "nDCG",
+        "-m",
+        "MRR",
+        *["-k", "1", "-k", "2", "-k", "10", "-k", "20"],
+    )
+    results = load_results(tmp_path)
+    assert list(map(repr, headline(results))) == ["nDCG@10", "MRR@10"]
+    shown = table1(results, "markdown")
+    assert "nDCG@10" in shown and "nDCG@20" not in shown
+    assert "| sigmoid | fp32 |" in shown, "a model run in FP32 alone is shown, too"
+    assert len(table1(results, "csv").splitlines()) == 1 + 8
+
+
+def test_a_failing_cell_does_not_stop_the_others(made, tmp_path):
+    words = ["--model", str(tmp_path / "no"), "--model", made["sigmoid"], "--dataset", made["data"]]
+    done = call(*words, "--model-dtype", "bf16", "--output", tmp_path / "out", status=2)
+    assert done.stderr.startswith(f"error: {tmp_path / 'no'} in bf16 on")
+    assert "sigmoid" in done.stdout
+    assert Study.of(models=["a"], datasets=["b"]).cells[0].model_dtype == "bf16"

@@ -1,0 +1,268 @@
+"""The folder of an experiment: ended, continued, changed, damaged, shared, full."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from experiment_folders import made, write_dataset  # noqa: E402
+from test_experiment import contents, study  # noqa: E402
+
+from deadheat.errors import InputError  # noqa: E402
+from deadheat.experiment import Store, load_results, run_study  # noqa: E402
+from deadheat.experiment.store import Parts, slug, write_file  # noqa: E402
+
+__all__ = ["made"]
+
+TESTS = Path(__file__).parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+
+# Starts the study in a child again and again, and kills it after a random while; then lets it end.
+KILLER = """
+import os, random, signal, sys, time
+import sentence_transformers, torch
+from deadheat.experiment import Study, run_study
+
+model, encoder, data, folder = sys.argv[1:]
+study = Study.of(models=[model, encoder], datasets=[data], model_dtypes=["bf16"],
+                 measures=["nDCG@3", "MRR", "MAP", "Recall@5"], batch_size=2)
+random.seed(7)
+killed = stored = 0
+for attempt in range(12):
+    child = os.fork()
+    if child == 0:
+        started = time.time()
+        failures = run_study(study, folder, progress=lambda *_: time.sleep(0.02))
+        os._exit(1 if failures else 0)
+    if attempt < 11:
+        time.sleep(random.uniform(0.1, 0.7))
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    killed += os.WIFSIGNALED(status)
+    if status and not os.WIFSIGNALED(status):
+        sys.exit(f"the study failed: {status}")
+print(killed)
+"""
+
+
+def test_a_killed_run_is_continued_to_the_same_bytes(made, tmp_path):
+    words = [made["sigmoid"], made["product"], made["data"], str(tmp_path / "killed")]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, *words],
+        env={**ENVIRONMENT, "OMP_NUM_THREADS": str(torch.get_num_threads())},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3, "no run was killed before its end"
+    for kind in ("sigmoid", "product"):
+        assert run_study(study(made, kind, batch_size=2), tmp_path / "whole") == []
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_only_missing_parts_are_run(made, tmp_path):
+    told = []
+    wanted = study(made, "sigmoid")
+    assert run_study(wanted, tmp_path) == []
+    before = contents(tmp_path)
+    parts = sorted(tmp_path.glob("cells/*/logits/*"))
+    for path in (parts[1], parts[2], parts[5]):
+        path.unlink()
+    kept = parts[0].stat().st_mtime_ns
+    assert run_study(wanted, tmp_path, progress=lambda *each: told.append(each[1:])) == []
+    assert told == [(7, 10), (8, 10), (9, 10), (10, 10)]
+    assert parts[0].stat().st_mtime_ns == kept
+    assert contents(tmp_path) == before
+    told.clear()
+    assert run_study(wanted, tmp_path, progress=lambda *each: told.append(each)) == []
+    assert told == [], "a complete cell needs no model"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch_size": 8}, "batch_size is 4 there and 8 now"),
+        ({"max_length": 64}, "max_length is 8192 there and 64 now"),
+        ({"limit": 2}, "limit is None there and 2 now"),
+        ({"candidates": "bm25"}, "candidates is 'given' there and 'bm25' now"),
+        ({"depth": 5}, "depth is None there and 5 now"),
+    ],
+)
+def test_a_changed_setting_is_refused(made, tmp_path, changes, message):
+    assert run_study(study(made, "sigmoid"), tmp_path) == []
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=message) as caught:
+        run_study(study(made, "sigmoid", **changes), tmp_path)
+    assert "--output" in str(caught.value)
+    assert contents(tmp_path) == before
+
+
+def test_settings_bind_only_what_was_run(made, tmp_path):
+    wanted = study({**made, "sigmoid": str(tmp_path / "misspelt")}, "sigmoid", limit=2)
+    assert len(run_study(wanted, tmp_path / "out")) == 1
+    assert run_study(study(made, "sigmoid", limit=3), tmp_path / "out") == []
+    assert len(load_results(tmp_path / "out")[0].result.query_ids) == 3
+
+
+def test_the_head_cannot_be_added_to_logits_without_it(made, tmp_path):
+    assert run_study(study(made, "sigmoid", regimes=["native"]), tmp_path) == []
+    with pytest.raises(InputError, match=r"scoring.head is False there and True now"):
+        run_study(study(made, "sigmoid", regimes=["head"]), tmp_path)
+    assert run_study(study(made, "sigmoid", regimes=["hps"]), tmp_path) == []
+    assert [each.regime for each in load_results(tmp_path)] == ["native", "hps"]
+
+
+def test_other_weights_texts_and_versions_are_noticed(made, tmp_path, monkeypatch):
+    model, data = tmp_path / "model", tmp_path / "data"
+    shutil.copytree(made["sigmoid"], model)
+    write_dataset(data)
+    wanted = study({"sigmoid": str(model), "data": str(data)}, "sigmoid")
+    assert run_study(wanted, tmp_path / "out") == []
+    with monkeypatch.context() as patch:
+        for module in ("deadheat.experiment.run", "deadheat.models.loading"):
+            patch.setattr(f"{module}.installed_versions", lambda: {"torch": "1.0"})
+        with pytest.raises(InputError, match=r"versions.torch is '\d.*' there and '1.0' now"):
+            run_study(wanted, tmp_path / "out")
+    shutil.rmtree(model)
+    shutil.copytree(made["softmax"], model)
+    with pytest.raises(InputError, match="revision is 'sha256:"):
+        run_study(wanted, tmp_path / "out")
+    shutil.rmtree(model)
+    shutil.copytree(made["sigmoid"], model)
+    corpus = data / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("furlong", "mile"))
+    with pytest.raises(InputError, match="content_hash is"):
+        run_study(wanted, tmp_path / "out")
+
+
+def test_other_cells_and_measures_are_added(made, tmp_path):
+    assert run_study(study(made, "sigmoid"), tmp_path) == []
+    assert run_study(study(made, "product", measures=["F1@3"]), tmp_path) == []
+    assert run_study(study(made, "sigmoid", measures=["nDCG@2"]), tmp_path) == []
+    found = load_results(tmp_path)
+    assert {Path(each.model).name for each in found} == {"sigmoid", "encoder"}
+    assert {repr(m) for each in found for m in each.result.views} == {"nDCG@2", "F1@3"}
+
+
+def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path):
+    store = Store(tmp_path / "out", create=True)
+    with store.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
+        run_study(study(made, "sigmoid"), tmp_path / "out")
+    (tmp_path / "out" / ".lock").write_text("999999\n")
+    (tmp_path / "out" / ".half.tmp").write_text("of a process that was killed")
+    assert run_study(study(made, "sigmoid"), tmp_path / "out") == []
+    assert not (tmp_path / "out" / ".half.tmp").exists()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-7], lambda data: data[:-1] + b"\x07"])
+def test_a_damaged_part_is_named(made, tmp_path, damage):
+    assert run_study(study(made, "sigmoid"), tmp_path) == []
+    before = contents(tmp_path)
+    path = sorted(tmp_path.glob("cells/*/logits/*"))[3]
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=f"{path} is damaged.*delete it") as caught:
+        run_study(study(made, "sigmoid"), tmp_path)
+    assert "run the same command again" in str(caught.value)
+    path.unlink()
+    assert run_study(study(made, "sigmoid"), tmp_path) == []
+    assert contents(tmp_path) == before
+
+
+def test_foreign_and_damaged_folders(made, tmp_path):
+    wanted = study(made, "sigmoid")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        run_study(wanted, tmp_path / "file")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match=r"holds other files and no experiment.json"):
+        run_study(wanted, tmp_path / "foreign")
+    with pytest.raises(InputError, match="holds no experiment"):
+        load_results(tmp_path / "nowhere")
+    Store(tmp_path / "new", create=True)
+    with pytest.raises(InputError, match="holds no results yet"):
+        load_results(tmp_path / "new")
+    (tmp_path / "new" / "experiment.json").write_text('{"schema": 99}')
+    with pytest.raises(InputError, match="is of schema 99"):
+        load_results(tmp_path / "new")
+    assert run_study(wanted, tmp_path / "out") == []
+    extra = next(tmp_path.glob("out/cells/*/logits")) / "mine.safetensors"
+    extra.write_bytes(b"")
+    with pytest.raises(InputError, match="was not written by deadheat: delete it"):
+        run_study(wanted, tmp_path / "out")
+    extra.unlink()
+    manifest = next(tmp_path.glob("out/cells/*/manifest.json"))
+    manifest.write_text("{")
+    with pytest.raises(InputError, match=f"{manifest} cannot be read.*delete the folder"):
+        run_study(wanted, tmp_path / "out")
+
+
+FULL = """
+import resource, sys
+from deadheat.experiment.store import StoreError, write_file
+from pathlib import Path
+
+write_file(Path(sys.argv[1]) / "small", b"x" * 100)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_file(Path(sys.argv[1]) / "large", b"x" * 5000)
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_leaves_what_was_stored(tmp_path, monkeypatch):
+    # No disk to fill at hand: the system refuses files beyond 1,000 bytes instead.
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "large cannot be written (File too large)" in done.stdout
+    assert "what was stored before stays valid" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
+
+    def no_space(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(InputError, match=r"No space left on device.*free some space"):
+        write_file(tmp_path / "more", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
+
+
+def test_many_batches_share_a_part(tmp_path):
+    parts = Parts(tmp_path, 2500)
+    assert (parts.step, parts.count) == (3, 834)
+    assert parts.gaps() == [range(834)]
+    parts.write(1, {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)}, {"4": 8})
+    assert parts.gaps() == [range(1), range(2, 834)]
+    assert parts.halved() == {"4": 8}
+
+
+def test_names_of_folders(tmp_path, monkeypatch):
+    assert slug("Qwen/Qwen3-Reranker-0.6B") == "Qwen--Qwen3-Reranker-0.6B"
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name / "model v1").mkdir(parents=True)
+    assert slug("a/model v1") == slug(str(tmp_path / "a" / "model v1"))
+    assert slug("a/model v1").startswith("model-v1-")
+    assert slug("a/model v1") != slug("b/model v1")
+    assert "/" not in slug("ir_datasets:beir/scifact/test")
+
+
+def test_seconds_survive_half_a_line(made, tmp_path):
+    assert run_study(study(made, "sigmoid"), tmp_path) == []
+    (cell,) = Store(tmp_path).cells()
+    whole = cell.logged()
+    with (cell.folder / "seconds.jsonl").open("a") as file:
+        file.write('\n{"stream": "logits", "par')
+    assert cell.logged() == whole
+    assert json.loads((cell.folder / "seconds.json").read_text())["forward"] == whole["forward"]
