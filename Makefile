@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
 .PHONY: demo test lint bench table clean
 
-demo: $(VENV)/core
+demo: $(VENV)/report
 	@$(BIN)/deadheat demo
 
 test: $(VENV)/dev
@@ -31,6 +31,10 @@ table: $(VENV)/dev
 $(VENV)/dev: $(VENV)/core
 	$(PIP) torch==2.13.0
 	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/report: $(VENV)/core
+	$(PIP) -e '.[report]'
 	@touch $@
 
 $(VENV)/bench: $(VENV)/core

@@ -31,9 +31,11 @@ def test_the_recordings_show_what_is_known_of_them():
     assert product["hps"][MEASURE].range == 0
 
 
-def test_the_demo_runs_without_torch():
+def test_the_demo_runs_without_torch(tmp_path):
     code = "import sys; sys.modules['torch'] = None; from deadheat.cli import main; main(['demo'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert "BF16 beats FP32, 66.85 > 63.65" in done.stdout
     assert "accident of the input order" in done.stdout
     assert "…" not in done.stdout  # nothing cut off in 80 columns

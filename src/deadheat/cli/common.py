@@ -36,10 +36,14 @@ def explain(choices: Mapping[str, str]) -> str:
 
 def run_options(command: F) -> F:
     """Add the arguments QRELS and RUN... and the options of `evaluate`."""
+    runs = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+    return click.argument("qrels")(runs(evaluation_options(command)))
+
+
+def evaluation_options(command: F) -> F:
+    """Add the options of `evaluate`."""
     for option in reversed(
         (
-            click.argument("qrels"),
-            click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
             click.option(
                 "-m",
                 "--measure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,7 +10,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from deadheat.demo import MEASURE, recordings, write_files
+from deadheat.cli.common import check_output, write
+from deadheat.demo import MEASURE, Recording, recordings, write_files
+from deadheat.errors import DeadheatError
+from deadheat.evaluation import evaluate
+from deadheat.formats import read_qrels, read_run
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.report.page import Collection, System, is_page, render_page
 
 _VIEWS = ("oblivious", "expected", "range", "bias")
 _REGIMES = {
@@ -18,6 +26,8 @@ _REGIMES = {
     "hps": "BF16, scored in FP32 (HPS)",
     "head": "BF16, last layer in FP32",
 }
+_REPORT = "deadheat-demo.html"
+_CUTOFFS = (1, 2, 3, 5, 10, 20)
 
 
 @click.command("demo")
@@ -26,7 +36,12 @@ _REGIMES = {
     type=click.Path(file_okay=False, path_type=Path),
     help="Also write the example as TREC files to this folder, for `deadheat eval`.",
 )
-def command(files: Path | None) -> None:
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"The web page to write; an older page there is replaced. [default: {_REPORT}]",
+)
+def command(files: Path | None, report: Path | None) -> None:
     """Show what ties do to recorded outputs of three real models (no model is run)."""
     table = Table(title=f"{MEASURE} in percent", box=box.SIMPLE_HEAD)
     table.title_justify, table.show_edge, table.pad_edge = "left", False, False
@@ -34,7 +49,9 @@ def command(files: Path | None) -> None:
     for view in ("distinct", *_VIEWS):
         table.add_column(view, justify="right", no_wrap=True)
     softmax = None
+    collections = []
     for recording in recordings():
+        collections.append(_collection(recording))
         results = recording.evaluate()
         softmax = softmax or results
         if files is not None:
@@ -62,3 +79,38 @@ def command(files: Path | None) -> None:
         f"{100 * head.range:.2f}.",
         highlight=False,
     )
+    try:
+        target = str(report or _REPORT)
+        check_output(target, force=is_page(Path(target)))
+        write(render_page(collections, title="deadheat demo", shown=_shown()), target)
+    except DeadheatError as error:
+        if report is not None:
+            raise
+        click.echo(f"No report page was written: {error}")
+    else:
+        click.echo(f"Every query and its ties, to open in a browser: {target}")
+
+
+def _collection(recording: Recording) -> Collection:
+    """A recording as the report shows it, at several cutoffs."""
+    lists = list(zip(recording.query_ids, recording.doc_ids, recording.relevance, strict=True))
+    qrels = read_qrels({q: dict(zip(docs, g.tolist(), strict=True)) for q, docs, g in lists})
+    systems = []
+    for regime, scores in recording.lists.items():
+        run = read_run(
+            {
+                query: dict(zip(docs, values.tolist(), strict=True))
+                for (query, docs, _), values in zip(lists, scores, strict=True)
+            }
+        )
+        measures = [measure @ k for measure in _shown() for k in _CUTOFFS]
+        result = evaluate(qrels, run, measures)
+        origin = {"model": recording.model, "scoring": recording.scoring, "regime": regime}
+        rest = {k: v for k, v in result.provenance.items() if k not in ("run", "qrels")}
+        result = replace(result, provenance={**origin, **rest})
+        systems.append(System(result, {"regime": _REGIMES[regime]}, run))
+    return Collection(f"{recording.scoring}: {recording.model}", systems, qrels)
+
+
+def _shown() -> list[Measure]:
+    return parse_measures([MEASURE, "MRR@10"])

@@ -1,0 +1,308 @@
+"""The page: a template, one script, one style sheet, the data and the charting library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deadheat.comparison import VERDICTS, compare
+from deadheat.errors import DeadheatWarning, InputError, MissingPackageError
+from deadheat.measures import Measure
+from deadheat.report.grid import number
+from deadheat.report.page.lists import RankedLists, ranked_lists
+from deadheat.report.page.sources import Collection, System
+
+VIEWS = ("expected", "worst", "best", "oblivious")
+FEW_MEASURES = 8
+"""Up to this many measures are all shown query by query, else one cutoff of each."""
+QUERY_TEXT, DOCUMENT_TEXT = 600, 240
+"""Characters of a text that are shown."""
+_PAIR = ["a", "b", "measure", "verdict", "difference", "std", "lowest", "highest", "a_wins"]
+_PAIR += ["b_wins", "oblivious_difference", "p_holm", "interval_low", "interval_high"]
+
+
+def render_page(
+    collections: Sequence[Collection],
+    *,
+    title: str = "deadheat report",
+    top: int = 20,
+    shown: Sequence[Measure] | None = None,
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    collections
+        Systems, in collections of the same judgements.
+    title
+        Heading of the page.
+    top
+        Documents of each ranked list that the page holds; 0 leaves the lists out.
+    shown
+        Measures of the table, the comparison and the query explorer. Unless given, all where
+        they are few, else each at one cutoff: 10 where it was evaluated, or the largest.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        package = (error.name or "plotly").split(".")[0]
+        raise MissingPackageError(package, "report", "a report page") from None
+    from deadheat import __version__
+
+    if not collections:
+        raise InputError("there is no result to report")
+    own = files(__package__)
+    scripts = [get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
+    data = [_data(collection, top, shown) for collection in collections]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["number"] = lambda value, **how: number(value, **how).replace("-", "−")
+    page = environment.from_string((own / "template.html").read_text(encoding="utf-8")).render(
+        title=title,
+        collections=[_static(c, d["shown"]) for c, d in zip(collections, data, strict=True)],
+        partial=any(sum(map(len, d["families"].values())) > len(d["shown"]) for d in data),
+        top=top,
+        version=__version__,
+        hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
+        css=(own / "page.css").read_text(encoding="utf-8"),
+        scripts=scripts,
+        data=_json({"collections": data, "verdicts": VERDICTS, "top": top}),
+    )
+    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+
+
+def is_page(path: Path) -> bool:
+    """Tell whether a file is a page that this module wrote."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="deadheat' in file.read(1000)
+
+
+def _json(data: Any) -> str:
+    """JSON that no content of it can end early when it stands in a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
+    """What the template writes of a collection: origin, remarks, table."""
+    systems, names = collection.systems, collection.names
+    flat = [_flat(system.result.provenance) for system in systems]
+    keys = list(dict.fromkeys(key for each in flat for key in each))
+    differing = [key for key in keys if len({each.get(key) for each in flat}) > 1]
+    remarks: dict[tuple[str, str], list[str]] = {}
+    for name, system in zip(names, systems, strict=True):
+        for kind in ("warnings", "notes"):
+            for text in getattr(system.result, kind):
+                remarks.setdefault((kind.removesuffix("s"), text), []).append(name)
+    return {
+        "name": collection.name,
+        "queries": len({query for system in systems for query in system.result.query_ids}),
+        "common": {key: flat[0][key] for key in keys if key not in differing},
+        "differing": differing,
+        "origins": [
+            (name, [each.get(key, "–") for key in differing])
+            for name, each in zip(names, flat, strict=True)
+        ],
+        "remarks": [
+            (kind, text, [] if len(of) == len(systems) else of)
+            for (kind, text), of in remarks.items()
+        ],
+        "labels": list(systems[0].labels),
+        "shown": shown,
+        "rows": [
+            (n, s.labels, {m: {each.measure: each for each in s.result}.get(m) for m in shown})
+            for n, s in zip(names, systems, strict=True)
+        ],
+        "no_lists": {n: s.no_run for n, s in zip(names, systems, strict=True) if s.run is None},
+    }
+
+
+def _flat(provenance: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in provenance.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + str(key)] = "–" if value is None else str(value)
+    return flat
+
+
+def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) -> dict[str, Any]:
+    """What the script shows of a collection."""
+    systems = collection.systems
+    queries = list(dict.fromkeys(q for system in systems for q in system.result.query_ids))
+    measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
+    shown = [m for m in measures if wanted is None or m in wanted]
+    if wanted is None:
+        shown = _one_cutoff(measures)
+    place = {query: i for i, query in enumerate(queries)}
+    documents: dict[str, int] = {}
+    return {
+        "name": collection.name,
+        "queries": queries,
+        "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),
+        "families": _families(measures),
+        "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
+        "shown": [repr(m) for m in shown],
+        "systems": [
+            {
+                "name": name,
+                "labels": dict(system.labels),
+                "means": {
+                    s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
+                    for s in system.result
+                },
+                "values": _values(system, shown, place),
+                "lists": _lists(system, collection, queries, top, documents),
+            }
+            for name, system in zip(collection.names, systems, strict=True)
+        ],
+        "documents": list(documents),
+        "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
+        "comparison": _comparison(collection, shown),
+    }
+
+
+def _family(measure: Measure) -> str:
+    return repr(replace(measure, cutoff=None))
+
+
+def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """Measures that differ in the cutoff only, by cutoff; without one only if it is alone."""
+    found: dict[str, list[Measure]] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        found.setdefault(_family(measure), []).append(measure)
+    return {
+        family: [{"name": repr(m), "k": m.cutoff} for m in members if m.cutoff or len(members) == 1]
+        for family in dict.fromkeys(map(_family, measures))
+        for members in [found[family]]
+    }
+
+
+def _one_cutoff(measures: list[Measure]) -> list[Measure]:
+    """All measures where they are few, else each at 10 or at its largest cutoff."""
+    if len(measures) <= FEW_MEASURES:
+        return measures
+    chosen: dict[str, Measure] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        family = _family(measure)
+        if family not in chosen or chosen[family].cutoff != 10:
+            chosen[family] = measure
+    return [m for m in measures if m in chosen.values()]
+
+
+def _texts(ids: Iterable[str], texts: Any, limit: int) -> list[str] | None:
+    """Texts of these ids, cut; None where there are none."""
+    if not texts:
+        return None
+    found = (" ".join(texts.get(each, "").split()) for each in ids)
+    return [text if len(text) <= limit else text[:limit].rstrip() + " …" for text in found]
+
+
+def _values(system: System, shown: list[Measure], place: dict[str, int]) -> dict[str, Any]:
+    """Every view of the shown measures, query by query; NaN where the system lacks the query."""
+    rows = np.array([place[query] for query in system.result.query_ids])
+    found = {}
+    for measure, views in system.result.views.items():
+        if measure in shown:
+            columns = np.full((len(VIEWS), len(place)), np.nan, np.float32)
+            columns[:, rows] = [getattr(views, view) for view in VIEWS]
+            found[repr(measure)] = _packed(columns, "<f4")
+    return found
+
+
+def _lists(
+    system: System, collection: Collection, queries: list[str], top: int, documents: dict[str, int]
+) -> dict[str, Any] | None:
+    """The ranked lists in few bytes; `documents` numbers the ids."""
+    if system.run is None or collection.qrels is None or top < 1:
+        return None
+    asked = system.result.provenance
+    lists: RankedLists = ranked_lists(
+        system.run,
+        collection.qrels,
+        queries,
+        top,
+        rule=asked.get("tie_break", "input"),
+        tolerance=asked.get("tie_tolerance", 0.0),
+    )
+    numbers = [documents.setdefault(each, len(documents)) for each in lists.doc_ids]
+    counts = ("shown", "retrieved", "rest", "rest_relevant", "missing")
+    return {
+        **{name: _packed(getattr(lists, name), "<i4") for name in counts},
+        "documents": _packed(np.array(numbers), "<i4"),
+        "scores": _packed(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
+        "first": _packed(lists.first, "u1"),
+        "grades": _packed(lists.grades, "<f4"),
+    }
+
+
+def _fits_float32(values: Any) -> bool:
+    with np.errstate(over="ignore"):
+        return np.array_equal(values.astype(np.float32), values, equal_nan=True)
+
+
+def _packed(values: Any, dtype: str) -> list[str]:
+    """Numbers as [type, base64 of their bytes]."""
+    return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]
+
+
+def _comparison(collection: Collection, shown: list[Measure]) -> dict[str, Any]:
+    """Pairs of systems with their verdicts, or why there are none."""
+    empty: dict[str, Any] = {"columns": _PAIR, "pairs": [], "notes": []}
+    if len(collection.systems) < 2:
+        return {**empty, "warnings": ["There is one system: nothing to compare it with."]}
+    results = {
+        name: replace(
+            system.result, views={m: v for m, v in system.result.views.items() if m in shown}
+        )
+        for name, system in zip(collection.names, collection.systems, strict=True)
+    }
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeadheatWarning)
+            found = compare(results, queries="intersection")
+    except InputError as error:
+        return {**empty, "warnings": [f"Not compared: {error}"]}
+    inherited = {f"{name}: {text}" for name, r in results.items() for text in r.warnings}
+    inherited.update(note for r in results.values() for note in r.notes)
+    index = {name: i for i, name in enumerate(results)}
+    return {
+        "columns": _PAIR,
+        "pairs": [
+            [index[side["a"]], index[side["b"]], *(side[name] for name in _PAIR[2:])]
+            for pair in found.pairs.select(_PAIR).to_dicts()
+            for side in (pair, _other_side(pair))
+        ],
+        "warnings": [text for text in found.warnings if text not in inherited],
+        "notes": [text for text in found.notes if text not in inherited],
+    }
+
+
+def _other_side(pair: dict[str, Any]) -> dict[str, Any]:
+    """A pair as seen from B."""
+    swapped = {"A is better": "B is better", "B is better": "A is better"}
+
+    def minus(name: str) -> float | None:
+        return None if pair[name] is None else -pair[name]
+
+    return {
+        **pair,
+        **{"a": pair["b"], "b": pair["a"], "a_wins": pair["b_wins"], "b_wins": pair["a_wins"]},
+        **{name: minus(name) for name in ("difference", "oblivious_difference")},
+        **{"lowest": minus("highest"), "highest": minus("lowest")},
+        **{"interval_low": minus("interval_high"), "interval_high": minus("interval_low")},
+        "verdict": swapped.get(pair["verdict"], pair["verdict"]),
+    }
