@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -13,11 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat.errors import DeadheatWarning, InputError
-from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.errors import InputError
+from deadheat.formats import read_qrels, read_run
 from deadheat.formats.arrays import flatten, query_names, unlisted_relevant
+from deadheat.matching import judged_lists, ranked, without_nan
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.remarks import Remarks, queries_in_words
 from deadheat.result import Result, Views
 from deadheat.ties import BACKEND, Lists, TieGroups, tie_groups
 from deadheat.ties.rules import check_rule
@@ -31,24 +32,6 @@ QUERY_POLICIES = {
     "all": "every judged query, those without a relevant document too (they score 0)",
 }
 NAN_POLICIES = ("raise", "last")
-
-
-@dataclass
-class Remarks:
-    """Warnings and notes, collected on the way."""
-
-    notes: list[str]
-    warnings: list[str] = field(default_factory=list)
-
-    @classmethod
-    def under(cls, rule: str) -> Remarks:
-        """Begin with what the oblivious value means."""
-        return cls([f"oblivious = ties in the order of {_RULE_WORDS[rule]}"])
-
-    def warn(self, text: str) -> None:
-        """Warn the caller of the public function, and keep the warning."""
-        self.warnings.append(text)
-        warnings.warn(text, DeadheatWarning, stacklevel=5)
 
 
 def evaluate(
@@ -98,7 +81,7 @@ def evaluate(
     judgements = read_qrels(qrels)
     candidates = read_run(run, with_ranks=tie_break == "rank")
     remarks = Remarks.under(tie_break)
-    names, lists = judged_lists(judgements, _ranked(candidates, nan), wanted, queries, remarks)
+    names, lists = judged_lists(judgements, ranked(candidates, nan), wanted, queries, remarks)
     groups = tie_groups(
         lists,
         rule=tie_break,
@@ -153,8 +136,8 @@ def evaluate_arrays(
     remarks = Remarks.under("input")
     flat, grades, offsets = flatten(scores, relevance)
     names = query_names(query_ids, len(offsets) - 1)
-    _note_negative(grades, remarks)
-    flat = _without_nan(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
+    remarks.note_negative(grades)
+    flat = without_nan(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
     judged = any(measure.needs_judged for measure in wanted)
     rows = np.arange(len(flat)) if judged else np.flatnonzero(grades > 0)
     query = np.searchsorted(offsets, rows, "right") - 1
@@ -162,7 +145,7 @@ def evaluate_arrays(
     unlisted = unlisted_relevant(n_relevant, listed)
 
     counted = (listed + unlisted > 0) | (queries == "all")
-    _note_left_out(len(names) - int(counted.sum()), remarks)
+    remarks.note_left_out(len(names) - int(counted.sum()))
     if not counted.any():
         raise InputError("no query has a relevant document: there is nothing to evaluate")
     number = np.cumsum(counted) - 1
@@ -209,19 +192,10 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
-    remarks = Remarks([f"oblivious = ties in the order of {_RULE_WORDS['input']}"])
+    remarks = Remarks.under("input")
     provenance = _provenance({"run": "tie groups"}, "input", 0.0, "all", "raise")
     names = query_names(query_ids, groups.n_queries)
     return _result(names, groups, parse_measures(measures), provenance, remarks)
-
-
-_RULE_WORDS = {
-    "input": "the input",
-    "id_desc": "descending document ids",
-    "id_asc": "ascending document ids",
-    "rank": "the rank column",
-    "pytrec_eval": "descending document ids, scores cast to float32",
-}
 
 
 def _provenance(
@@ -252,142 +226,6 @@ def _check_options(
     for name, value, choices in (("queries", queries, policies), ("nan", nan, NAN_POLICIES)):
         if value not in tuple(choices):
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def judged_lists(
-    judgements: Judgements, run: Run, measures: list[Measure], queries: str, remarks: Remarks
-) -> tuple[list[str], Lists]:
-    """Queries that count, and the candidate lists of a run without NaN for them."""
-    selected, found = _select(judgements, run, queries, remarks)
-    with_judged = any(measure.needs_judged for measure in measures)
-    lists = _lists(judgements, run, selected, found, remarks, with_judged=with_judged)
-    return [judgements.query_ids[q] for q in selected.tolist()], lists
-
-
-def _select(judgements: Judgements, run: Run, queries: str, remarks: Remarks) -> tuple[Ints, Ints]:
-    """Judged queries that count, and the index of each in the run, −1 where it is missing."""
-    found = np.array([run.query_index.get(q, -1) for q in judgements.query_ids])
-    if not (found >= 0).any():
-        raise InputError(
-            f"{run.source}: no query of the run is judged: the judgements name queries like "
-            f"{_examples(judgements.query_ids)}, the run like {_examples(run.query_ids)}"
-        )
-    if unjudged := len(run.query_ids) - int((found >= 0).sum()):
-        remarks.warn(
-            f"{_queries(unjudged)} of the run without judgements: left out, nothing can be said "
-            "about them"
-        )
-    if not _like_grades(judgements.grades) and _like_grades(run.scores):
-        remarks.warn(
-            "the judgements hold fractions, and the run only small whole numbers: are judgements "
-            "and run swapped?"
-        )
-    relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
-    counted = {
-        "judged": relevant > 0,
-        "intersection": found >= 0,
-        "all": np.ones(len(found), bool),
-    }[queries]
-    if queries == "judged":
-        _note_left_out(int((relevant == 0).sum()), remarks)
-    selected = np.flatnonzero(counted)
-    if not len(selected):
-        raise InputError(
-            f"{judgements.source}: no query has a relevant document (a grade above 0): there is "
-            "nothing to evaluate"
-        )
-    if missing := int((found[selected] < 0).sum()):
-        example = judgements.query_ids[selected[found[selected] < 0][0]]
-        remarks.warn(
-            f"{_queries(missing)} judged but missing from the run, for example {example!r}: each "
-            "counts as 0 (queries='intersection' leaves such queries out)"
-        )
-    return selected, found[selected]
-
-
-def _lists(
-    judgements: Judgements,
-    run: Run,
-    selected: Ints,
-    found: Ints,
-    remarks: Remarks,
-    *,
-    with_judged: bool,
-) -> Lists:
-    """Candidate lists of the selected queries, and the judged documents in them."""
-    lengths = np.diff(judgements.offsets)[selected]
-    query = np.repeat(np.arange(len(selected)), lengths)
-    first = np.repeat(judgements.offsets[selected] - np.cumsum(lengths) + lengths, lengths)
-    judged = first + np.arange(len(query))
-    grade = judgements.grades[judged]
-    _note_negative(grade, remarks)
-    if not with_judged:
-        of_interest = np.flatnonzero(grade > 0)
-        query, judged, grade = query[of_interest], judged[of_interest], grade[of_interest]
-
-    row = np.full(len(query), -1, np.int64)
-    present = np.flatnonzero(found[query] >= 0)
-    doc_ids = judgements.doc_ids.gather(judged[present])
-    row[present] = run.documents.find(found[query[present]], doc_ids)
-    retrieved = row >= 0
-    if not (retrieved & (grade > 0)).any() and (grade[present] > 0).any():
-        in_run = run.documents.ids(np.arange(min(2, len(run.scores))))
-        remarks.warn(
-            "no relevant document was retrieved for any query: the judgements name documents like "
-            f"{_examples(doc_ids.to_list())}, the run like {_examples(in_run.to_list())}; do the "
-            "ids match?"
-        )
-    starts = np.where(found >= 0, run.offsets[found], 0)
-    stops = np.where(found >= 0, run.offsets[found + 1], 0)
-    return Lists(
-        run.scores,
-        (starts, stops),
-        query[retrieved],
-        row[retrieved] - starts[query[retrieved]],
-        grade[retrieved],
-        (query[~retrieved], grade[~retrieved]),
-    )
-
-
-def _ranked(run: Run, nan: str) -> Run:
-    """The run with scores that can be ranked."""
-
-    def where(q: int, place: int) -> str:
-        doc = run.documents.ids(run.offsets[q : q + 1] + place)[0]
-        return f"{run.source}: query {run.query_ids[q]!r}, document {doc!r}"
-
-    return replace(run, scores=_without_nan(run.scores, run.offsets, nan, where))
-
-
-def _without_nan(
-    scores: NDArray[Any], offsets: Ints, nan: str, where: Callable[[int, int], str]
-) -> NDArray[Any]:
-    if not len(scores) or not np.isnan(np.min(scores)):
-        return scores
-    if nan == "last":
-        # Below every score, −inf included, and the others as they are: −inf makes room.
-        lowest = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
-        return np.where(np.isnan(scores), -np.inf, lowest)
-    row = int(np.flatnonzero(np.isnan(scores))[0])
-    q = int(np.searchsorted(offsets, row, "right")) - 1
-    raise InputError(
-        f"{where(q, row - int(offsets[q]))}: the score is NaN, which has no place in a ranking; "
-        "mend the scores, or rank such documents last with nan='last' (--nan last)"
-    )
-
-
-def views_of(groups: TieGroups, measures: list[Measure]) -> dict[Measure, Views]:
-    """Every view of every measure."""
-    return {
-        measure: Views(
-            expected=measure.expected(groups),
-            best=measure.at(groups, groups.best_rank),
-            worst=measure.at(groups, groups.worst_rank),
-            oblivious=measure.at(groups, groups.rank),
-            variance=measure.variance(groups),
-        )
-        for measure in measures
-    }
 
 
 def _result(
@@ -425,31 +263,20 @@ def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: Remarks) -
             measure: (groups.end_size > 1) & (groups.end_above < measure.depth(groups)) & lists
             for measure in measures
         }
-        each = [f"{m} ({_queries(int(q.sum()))})" for m, q in reached.items() if q.any()]
+        each = [f"{m} ({queries_in_words(int(q.sum()))})" for m, q in reached.items() if q.any()]
         if each:
             report(f"{', '.join(each)}: these lists {text}")
 
 
-def _like_grades(numbers: NDArray[Any]) -> bool:
-    """Whether the numbers are small and whole, as grades are."""
-    return bool(((np.abs(numbers) <= 10) & (np.floor(numbers) == numbers)).all())
-
-
-def _note_left_out(n: int, remarks: Remarks) -> None:
-    if n:
-        remarks.notes.append(f"{_queries(n)} without a relevant document: left out")
-
-
-def _note_negative(grades: NDArray[Any], remarks: Remarks) -> None:
-    if n := int((grades < 0).sum()):
-        remarks.notes.append(
-            f"{n:,} {'judgement' if n == 1 else 'judgements'} below 0: counted as not relevant"
+def views_of(groups: TieGroups, measures: list[Measure]) -> dict[Measure, Views]:
+    """Every view of every measure."""
+    return {
+        measure: Views(
+            expected=measure.expected(groups),
+            best=measure.at(groups, groups.best_rank),
+            worst=measure.at(groups, groups.worst_rank),
+            oblivious=measure.at(groups, groups.rank),
+            variance=measure.variance(groups),
         )
-
-
-def _queries(n: int) -> str:
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
-
-
-def _examples(ids: list[str]) -> str:
-    return " and ".join(repr(id_) for id_ in ids[:2])
+        for measure in measures
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
+from deadheat.output import write_whole
 from deadheat.result import Result
 from deadheat.ties import TIE_RULES
 
@@ -34,81 +34,78 @@ def explain(choices: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
-def run_options(command: F) -> F:
-    """Add the arguments QRELS and RUN... and the options of `evaluate`."""
-    runs = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-    return click.argument("qrels")(runs(evaluation_options(command)))
+def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
+    """Put several arguments and options together, in the order of the help text."""
+
+    def add(command: F) -> F:
+        for part in reversed(parts):
+            command = part(command)
+        return command
+
+    return add
 
 
-def evaluation_options(command: F) -> F:
-    """Add the options of `evaluate`."""
-    for option in reversed(
-        (
-            click.option(
-                "-m",
-                "--measure",
-                "measures",
-                multiple=True,
-                help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
-                f"[default: {', '.join(DEFAULT_MEASURES)}]",
-            ),
-            click.option(
-                "--tie-break",
-                type=click.Choice(list(TIE_RULES)),
-                default="input",
-                show_default=True,
-                help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
-            ),
-            click.option(
-                "--tie-tolerance",
-                type=click.FloatRange(min=0),
-                default=0.0,
-                help="Treat scores at most this far apart, and chains of such scores, as tied.",
-            ),
-            click.option(
-                "--queries",
-                type=click.Choice(list(QUERY_POLICIES)),
-                default="judged",
-                show_default=True,
-                help="Which queries count. " + explain(QUERY_POLICIES),
-            ),
-            click.option(
-                "--nan",
-                type=click.Choice(NAN_POLICIES),
-                default="raise",
-                show_default=True,
-                help="Refuse NaN scores, or rank them last.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def output_options(command: F) -> F:
-    """Add the options of how and where a table is written."""
-    for option in reversed(
-        (
-            click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353."),
-            click.option(
-                "--format",
-                "style",
-                type=click.Choice(FORMATS),
-                default="table",
-                show_default=True,
-                help="csv and json give full precision.",
-            ),
-            click.option(
-                "-o", "--output", type=click.Path(dir_okay=False), help="Write to a file."
-            ),
-            click.option("--force", is_flag=True, help="Overwrite the output file if it exists."),
-            click.option(
-                "--strict", is_flag=True, help="Exit with status 1 if anything was warned about."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+QRELS = click.argument("qrels")
+RUNS = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+TIE_BREAK = click.option(
+    "--tie-break",
+    type=click.Choice(list(TIE_RULES)),
+    default="input",
+    show_default=True,
+    help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
+)
+PERCENT = click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353.")
+FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
+evaluation_options = options(
+    TIE_BREAK,
+    click.option(
+        "--tie-tolerance",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        help="Treat scores at most this far apart, and chains of such scores, as tied.",
+    ),
+    click.option(
+        "--queries",
+        type=click.Choice(list(QUERY_POLICIES)),
+        default="judged",
+        show_default=True,
+        help="Which queries count. " + explain(QUERY_POLICIES),
+    ),
+    click.option(
+        "--nan",
+        type=click.Choice(NAN_POLICIES),
+        default="raise",
+        show_default=True,
+        help="Refuse NaN scores, or rank them last.",
+    ),
+)
+run_options = options(
+    QRELS,
+    RUNS,
+    click.option(
+        "-m",
+        "--measure",
+        "measures",
+        multiple=True,
+        help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
+        f"[default: {', '.join(DEFAULT_MEASURES)}]",
+    ),
+    evaluation_options,
+)
+output_options = options(
+    PERCENT,
+    click.option(
+        "--format",
+        "style",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="csv and json give full precision.",
+    ),
+    click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file."),
+    FORCE,
+    click.option("--strict", is_flag=True, help="Exit with status 1 if anything was warned about."),
+)
 
 
 def evaluate_runs(
@@ -167,17 +164,8 @@ def write(text: str, path: str | None) -> None:
     if path is None:
         _print(text)
         return
-    target = Path(path).resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".deadheat.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(Path(path), f"{text}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -197,9 +185,3 @@ def _print(text: str) -> None:
 def on_terminal() -> bool:
     """Whether a person is watching standard output."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

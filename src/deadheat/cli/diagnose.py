@@ -9,10 +9,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import check_output, show_warnings, write
+from deadheat.cli.common import FORCE, TIE_BREAK, check_output, show_warnings, write
 from deadheat.diagnosis import diagnose
 from deadheat.errors import DeadheatWarning, InputError
-from deadheat.ties import TIE_RULES
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
@@ -24,7 +23,7 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
 @click.argument("run")
 @click.argument("qrels", required=False)
 @click.option("-m", "--measure", "measures", multiple=True, help="A measure such as nDCG@10.")
-@click.option("--tie-break", type=click.Choice(list(TIE_RULES)), default="input", show_default=True)
+@TIE_BREAK
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=0.001, show_default=True, help=_ENOUGH
 )
@@ -35,7 +34,7 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
     "--format", "style", type=click.Choice(("table", "markdown", "json")), default="table"
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
-@click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
+@FORCE
 def command(
     run: str,
     qrels: str | None,

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from deadheat.cli.common import check_output, explain, show_warnings
+from deadheat.cli.common import (
+    FORCE,
+    PERCENT,
+    QRELS,
+    RUNS,
+    TIE_BREAK,
+    check_output,
+    evaluation_options,
+    options,
+    show_warnings,
+)
 from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES, evaluate
+from deadheat.evaluation import evaluate
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.report import figures
 from deadheat.report.figures.inputs import short_names
 from deadheat.result import Result
-from deadheat.ties import TIE_RULES
 
 
 @click.group("plot")
@@ -29,55 +37,13 @@ def command() -> None:
     """
 
 
-def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
-
-
-_QRELS = click.argument("qrels")
-_RUNS = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 _LABEL = click.option(
     "--label",
     "labels",
     multiple=True,
     help="Name of a run in the figure; once for each RUN. [default: the file names]",
 )
-_PERCENT = click.option("--percent", is_flag=True, help="Write 73.53 for 0.7353.")
-_TIE_BREAK = click.option(
-    "--tie-break",
-    type=click.Choice(list(TIE_RULES)),
-    default="input",
-    show_default=True,
-    help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
-)
-_EVALUATION = _options(
-    _TIE_BREAK,
-    click.option(
-        "--tie-tolerance",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        help="Treat scores at most this far apart, and chains of such scores, as tied.",
-    ),
-    click.option(
-        "--queries",
-        type=click.Choice(list(QUERY_POLICIES)),
-        default="judged",
-        show_default=True,
-        help="Which queries count. " + explain(QUERY_POLICIES),
-    ),
-    click.option(
-        "--nan",
-        type=click.Choice(NAN_POLICIES),
-        default="raise",
-        show_default=True,
-        help="Refuse NaN scores, or rank them last.",
-    ),
-)
-_OUTPUT = _options(
+_OUTPUT = options(
     click.option(
         "-o",
         "--output",
@@ -85,7 +51,7 @@ _OUTPUT = _options(
         required=True,
         help="The file to write; its ending, .png, .svg or .pdf, names the format.",
     ),
-    click.option("--force", is_flag=True, help="Overwrite the output file if it exists."),
+    FORCE,
     click.option(
         "--width",
         type=click.Choice(list(figures.WIDTHS)),
@@ -97,8 +63,8 @@ _OUTPUT = _options(
 
 
 @command.command("curves")
-@_QRELS
-@_RUNS
+@QRELS
+@RUNS
 @click.option(
     "-m",
     "--measure",
@@ -116,8 +82,8 @@ _OUTPUT = _options(
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
 @_LABEL
-@_PERCENT
-@_EVALUATION
+@PERCENT
+@evaluation_options
 @_OUTPUT
 def _curves(
     qrels: str,
@@ -145,12 +111,12 @@ def _curves(
 
 
 @command.command("compare")
-@_QRELS
-@_RUNS
+@QRELS
+@RUNS
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
 @_LABEL
-@_PERCENT
-@_EVALUATION
+@PERCENT
+@evaluation_options
 @_OUTPUT
 def _compare(
     qrels: str,
@@ -172,7 +138,7 @@ def _compare(
 
 
 @command.command("list")
-@_QRELS
+@QRELS
 @click.argument("run")
 @click.option("--query", required=True, help="The id of the query.")
 @click.option("-m", "--measure", default="Recall@10", show_default=True, help="The measure.")
@@ -183,7 +149,7 @@ def _compare(
     show_default=True,
     help="Shorten a longer list to about this many rows.",
 )
-@_TIE_BREAK
+@TIE_BREAK
 @_OUTPUT
 def _list(
     qrels: str,
@@ -208,7 +174,7 @@ def _list(
 
 
 @command.command("sizes")
-@_RUNS
+@RUNS
 @_LABEL
 @_OUTPUT
 def _sizes(

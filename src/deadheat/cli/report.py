@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import check_output, evaluation_options, show_warnings, write
+from deadheat.cli.common import FORCE, check_output, evaluation_options, show_warnings, write
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, evaluate
 from deadheat.formats import read_qrels, read_run
@@ -53,7 +53,7 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
     show_default=True,
     help="The file to write.",
 )
-@click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
+@FORCE
 @click.pass_context
 def command(
     ctx: click.Context,

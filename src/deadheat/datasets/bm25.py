@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deadheat.datasets.packages import require
+from deadheat.packages import require
 
 K1, B = 1.5, 0.75
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from deadheat.datasets.files import FolderSource
-from deadheat.datasets.packages import require
 from deadheat.datasets.tables import COLUMNS, Source, Table
 from deadheat.errors import InputError
+from deadheat.packages import require
 
 _PURPOSE = "Reading a dataset from the hub"
 _TIMEOUT = 30.0

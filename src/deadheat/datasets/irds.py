@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deadheat.datasets.packages import require
 from deadheat.datasets.tables import Table
 from deadheat.errors import InputError
+from deadheat.packages import require
 
 PREFIX = "ir_datasets:"
 

@@ -16,10 +16,12 @@ from deadheat.diagnosis.grid import Grid, Values, find_grid
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Remarks, judged_lists, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, views_of
 from deadheat.formats import Run, read_qrels, read_run
+from deadheat.matching import judged_lists
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.remarks import Remarks
 from deadheat.result import Result
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.rules import check_rule

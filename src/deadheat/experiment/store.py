@@ -24,7 +24,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
 from deadheat.experiment.study import Cell, DatasetSpec
+from deadheat.output import DRAFT, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -98,7 +98,7 @@ class Store:
             file.truncate(0)
             file.write(f"{os.getpid()}\n")
             file.flush()
-            for left_over in self.folder.rglob(".*.tmp"):  # of a process that was killed
+            for left_over in self.folder.rglob(f"{DRAFT}*"):  # of a process that was killed
                 left_over.unlink()
             yield
 
@@ -311,25 +311,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk."""
-    temporary = None
-    try:
-        with _reporting(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+    with _reporting(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
 
 
 @contextmanager

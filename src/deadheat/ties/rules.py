@@ -24,6 +24,15 @@ TIE_RULES = {
     "nDCG, MAP, Recall and P in MTEB and BEIR",
 }
 
+RULE_WORDS = {
+    "input": "the input",
+    "id_desc": "descending document ids",
+    "id_asc": "ascending document ids",
+    "rank": "the rank column",
+    "pytrec_eval": "descending document ids, scores cast to float32",
+}
+"""What the rule orders ties by, as it is said under a table."""
+
 Keys = Callable[[Ints], pl.Series]
 """Gives, for rows of the run, what the rule sorts tied documents by."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deadheat.datasets.packages import require
 from deadheat.errors import InputError
+from deadheat.output import write_whole
+from deadheat.packages import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,10 +67,7 @@ class Plot:
             raise InputError(f"{path}: exists already; use force=True (--force) to overwrite it")
         content = self.render(ending)
         try:
-            with tempfile.TemporaryDirectory(prefix=".", dir=target.resolve().parent) as folder:
-                draft = Path(folder, target.name)
-                draft.write_bytes(content)
-                draft.replace(target)
+            write_whole(target, content)
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from None
         return target
