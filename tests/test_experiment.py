@@ -105,13 +105,6 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
             }
 
 
-def test_a_wider_regime_never_ties_more(made, tmp_path):
-    found = run(made, "sigmoid", tmp_path / "out")
-    distinct = [found["bf16", regime].ties["distinct"] for regime in ("native", "hps", "head")]
-    assert distinct[0] < distinct[2]
-    assert distinct[0] <= distinct[1] <= distinct[2]
-
-
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_products_of_given_candidates(made, similarity, tmp_path):
     model = {"name": made["product"], "similarity": similarity}
@@ -130,19 +123,18 @@ def test_products_of_given_candidates(made, similarity, tmp_path):
     exact = [float(wide[rows[q], documents.index(doc)]) for q, doc in PAIRS]
     np.testing.assert_allclose(found["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
     native = found["bf16", "native"].scores()["score"].to_numpy()
-    np.testing.assert_allclose(native, exact, rtol=2**-7)
+    np.testing.assert_allclose(native, exact, rtol=2**-5)  # BF16 norms, products and sums
     assert np.array_equal(torch.tensor(native).bfloat16().float().numpy(), native)
     assert set(found["bf16", "hps"].outputs()) == {"queries", "documents"}
 
 
-def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (25, 4), (1, 1)])
+def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
+    monkeypatch.setattr(derive, "BLOCK", block)
+    monkeypatch.setattr(derive, "CHUNK", chunk)
     options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
-    whole = run(made, "product", tmp_path / "whole", **options)
-    monkeypatch.setattr(derive, "BLOCK", 15)
-    monkeypatch.setattr(derive, "CHUNK", 4)
-    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
-    blocks = run(made, "product", tmp_path / "blocks", **options)
-    for key, stored in whole.items():
+    found = run(made, "product", tmp_path, **options)
+    for stored in found.values():
         scores = stored.scores()
         assert len(scores) == len(QUERIES) * (len(TEXTS) - 1)
         dense = {query: {} for query in QUERY_TEXT}
@@ -151,18 +143,20 @@ def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypa
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dh.DeadheatWarning)
             expected = dh.evaluate(JUDGEMENTS, dense, options["measures"])
+        assert stored.result.query_ids == expected.query_ids
         for measure in options["measures"]:
             assert stored.result[measure] == expected[measure]
-        # Other chunks may round the last bit of an FP32 product another way.
-        for measure in options["measures"]:
-            assert blocks[key].result[measure].expected == pytest.approx(
-                expected[measure].expected, abs=0.2
-            )
-        assert blocks[key].result.query_ids == stored.result.query_ids
-        with pytest.raises(dh.InputError, match="too long to be stored"):
-            blocks[key].scores()
-    exact = blocks["bf16", "native"], whole["bf16", "native"]
-    assert exact[0].ties["documents"] == exact[1].ties["documents"]
+        sizes = scores.group_by("query_id", "score").len()["len"]
+        assert stored.ties["distinct"] == len(sizes)
+        assert stored.ties["largest"] == sizes.max()
+
+
+def test_a_very_long_run_is_evaluated_but_not_written(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    found = run(made, "product", tmp_path, candidates="full")
+    with pytest.raises(dh.InputError, match="too long to be stored"):
+        found["bf16", "hps"].scores()
+    assert found["bf16", "hps"].result["MRR"].expected > 0
 
 
 def test_the_full_corpus_can_be_cut_at_a_depth(made, tmp_path):
