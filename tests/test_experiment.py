@@ -105,12 +105,6 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
             }
 
 
-def test_the_head_regime_tells_apart_what_bf16_logits_cannot(made, tmp_path):
-    found = run(made, "sigmoid", tmp_path / "out")
-    distinct = [found["bf16", regime].ties["distinct"] for regime in ("native", "hps", "head")]
-    assert distinct[0] <= distinct[1] < distinct[2]
-
-
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_products_of_given_candidates(made, similarity, tmp_path):
     model = {"name": made["product"], "similarity": similarity}
@@ -129,7 +123,7 @@ def test_products_of_given_candidates(made, similarity, tmp_path):
     exact = [float(wide[rows[q], documents.index(doc)]) for q, doc in PAIRS]
     np.testing.assert_allclose(found["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
     native = found["bf16", "native"].scores()["score"].to_numpy()
-    np.testing.assert_allclose(native, exact, rtol=2**-7)
+    np.testing.assert_allclose(native, exact, rtol=2**-5)  # BF16 norms, products and sums
     assert np.array_equal(torch.tensor(native).bfloat16().float().numpy(), native)
     assert set(found["bf16", "hps"].outputs()) == {"queries", "documents"}
 

@@ -41,7 +41,7 @@ def test_minilm_on_cranfield(shared, tmp_path):
     assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
     native, hps, exact = found.values()
     assert native.ties["distinct"] < hps.ties["distinct"] == exact.ties["distinct"] == 40
-    assert native.result["nDCG@10"].range > hps.result["nDCG@10"].range == 0
+    assert native.result["nDCG@10"].range >= hps.result["nDCG@10"].range == 0
     assert exact.result["nDCG@10"].expected > 0.2
 
 
