@@ -158,9 +158,9 @@ def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path
     with store.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
         run_study(study(made, "sigmoid"), tmp_path / "out")
     (tmp_path / "out" / ".lock").write_text("999999\n")
-    (tmp_path / "out" / ".half.tmp").write_text("of a process that was killed")
+    (tmp_path / "out" / ".deadheat.half").write_text("of a process that was killed")
     assert run_study(study(made, "sigmoid"), tmp_path / "out") == []
-    assert not (tmp_path / "out" / ".half.tmp").exists()
+    assert not (tmp_path / "out" / ".deadheat.half").exists()
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-7], lambda data: data[:-1] + b"\x07"])

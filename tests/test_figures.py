@@ -122,10 +122,10 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
-    def fail(self, content):
+    def fail(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr("deadheat.output.os.fsync", fail)
     with pytest.raises(InputError, match="No space left"):
         figures.ranked_list(QRELS, RUN, "q").save(tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())
