@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import compress
 from typing import Any
 
@@ -201,14 +202,21 @@ def evaluate_groups(
 def _provenance(
     sources: dict[str, str], tie_break: str, tie_tolerance: float, queries: str, nan: str
 ) -> dict[str, Any]:
-    from importlib.metadata import version
-
     return {
         **sources,
         "tie_break": tie_break,
         "tie_tolerance": float(tie_tolerance),
         "queries": queries,
         "nan": nan,
+        **_versions(),
+    }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
         "deadheat": version("deadheat"),
         "counting": BACKEND,
         "python": platform.python_version(),

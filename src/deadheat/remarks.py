@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import DeadheatWarning
@@ -36,7 +37,8 @@ class Remarks:
 
     def note_negative(self, grades: NDArray[Any]) -> None:
         """Note grades below 0."""
-        if n := int((grades < 0).sum()):
+        if grades.size and grades.min() < 0:
+            n = np.count_nonzero(grades < 0)
             word = "judgement" if n == 1 else "judgements"
             self.notes.append(f"{n:,} {word} below 0: counted as not relevant")
 

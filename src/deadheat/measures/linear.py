@@ -41,35 +41,38 @@ class LinearMeasure(Measure):
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
-        s1, _ = self._group_sums(groups)
-        mean = self._gain_sums(groups)[0] / groups.size
-        return ratio(groups.sum_queries(mean * s1), self.divisor(groups))
+        index, s1, _ = self._weights(groups)
+        mean = self._gain_sums(groups)[0][index] / groups.size[index]
+        return ratio(groups.sum_queries(mean * s1, groups.query[index]), self.divisor(groups))
 
     def variance(self, groups: TieGroups) -> Floats:
         """Per query: the variance over all orders of tied documents."""
-        s1, s2 = self._group_sums(groups)
-        total, squares = self._gain_sums(groups)
-        g = groups.size
+        index, s1, s2 = self._weights(groups)
+        total, squares = (sums[index] for sums in self._gain_sums(groups))
+        g = groups.size[index]
         population = (squares - total * total / g) / g
         spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
-        parts = np.maximum(population * spread, 0)
-        return ratio(groups.sum_queries(parts), np.square(self.divisor(groups)))
+        parts = groups.sum_queries(np.maximum(population * spread, 0), groups.query[index])
+        return ratio(parts, np.square(self.divisor(groups)))
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        counted = rank <= self.depth(groups)[groups.document_query]
-        parts = np.where(counted, self.gains(groups) * self.weight(rank), 0)
-        return ratio(groups.sum_queries(parts, groups.document_query), self.divisor(groups))
+        counted = np.flatnonzero(rank <= self.depth(groups)[groups.document_query])
+        parts = self.gains(groups)[counted] * self.weight(rank[counted])
+        query = groups.document_query[counted]
+        return ratio(groups.sum_queries(parts, query), self.divisor(groups))
 
-    def _group_sums(self, groups: TieGroups) -> tuple[NDArray[Any], NDArray[Any]]:
-        def compute() -> tuple[NDArray[Any], NDArray[Any]]:
-            # What lies past the cutoff adds nothing: T = 0 makes both ends equal.
+    def _weights(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
+        """Groups of which a place counts, and the sums ``S1`` and ``S2`` of their weights."""
+
+        def compute() -> tuple[Ints, NDArray[Any], NDArray[Any]]:
             within = self.within(groups)
-            top = np.where(within > 0, groups.above, 0)
-            upper, lower = self.weight_sums(top + within), self.weight_sums(top)
-            return upper[0] - lower[0], upper[1] - lower[1]
+            index = np.flatnonzero(within)
+            above = groups.above[index]
+            upper, lower = self.weight_sums(above + within[index]), self.weight_sums(above)
+            return index, upper[0] - lower[0], upper[1] - lower[1]
 
-        return groups.memo(("group_sums", self), compute)
+        return groups.memo(("weights", self), compute)
 
     def _gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats]:
         def compute() -> tuple[Floats, Floats]:
