@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint bench table clean
+.PHONY: demo test lint docs bench table clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -18,6 +18,10 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation site, into site/.
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/bench.py
@@ -35,6 +39,10 @@ $(VENV)/dev: $(VENV)/core
 
 $(VENV)/report: $(VENV)/core
 	$(PIP) -e '.[report]'
+	@touch $@
+
+$(VENV)/docs: $(VENV)/core
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/bench: $(VENV)/core
