@@ -47,6 +47,14 @@ def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
 
 QRELS = click.argument("qrels")
 RUNS = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+MEASURES = click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
+    f"[default: {', '.join(DEFAULT_MEASURES)}]",
+)
 TIE_BREAK = click.option(
     "--tie-break",
     type=click.Choice(list(TIE_RULES)),
@@ -79,19 +87,7 @@ evaluation_options = options(
         help="Refuse NaN scores, or rank them last.",
     ),
 )
-run_options = options(
-    QRELS,
-    RUNS,
-    click.option(
-        "-m",
-        "--measure",
-        "measures",
-        multiple=True,
-        help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
-        f"[default: {', '.join(DEFAULT_MEASURES)}]",
-    ),
-    evaluation_options,
-)
+run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
     PERCENT,
     click.option(

@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import FORCE, check_output, evaluation_options, show_warnings, write
+from deadheat.cli.common import (
+    FORCE,
+    MEASURES,
+    check_output,
+    evaluation_options,
+    show_warnings,
+    write,
+)
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES, evaluate
 from deadheat.formats import read_qrels, read_run
@@ -32,6 +39,7 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 @click.command("report")
 @click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")
 @click.option("--qrels", help="Judgements: the sources are then run files to be evaluated.")
+@MEASURES
 @evaluation_options
 @click.option(
     "--dataset",
