@@ -11,7 +11,7 @@ from deadheat.errors import DeadheatError
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = ("eval", "compare", "diagnose", "run", "plot", "report", "demo")
+COMMANDS = ("eval", "compare", "diagnose", "run", "table", "plot", "report", "demo")
 
 
 class _Commands(click.Group):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -15,7 +15,10 @@ from rich.text import Text
 from deadheat.errors import InputError
 
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")
-WORDS = ("run", "query", "measure", "A", "B", "system", "verdict", "format", "tied by")
+WORDS = (
+    *("run", "query", "measure", "A", "B", "system", "verdict", "format", "tied by"),
+    *("dataset", "model", "model dtype", "regime"),
+)
 """Columns of words: flush left, and wrapped in a narrow terminal."""
 
 
@@ -29,6 +32,10 @@ class Grid:
     notes: Sequence[str] = ()
     grouped: int = 0
     """Rows that agree in this many first columns stand together, in a terminal."""
+    stacked: bool = False
+    """Whether long titles of columns are broken into lines, in a terminal."""
+    bold: frozenset[tuple[int, int]] = frozenset()
+    """Cells that stand out, as (row, column)."""
 
     def render(self, style: str) -> str:
         """Write the table in one of `STYLES` that show text."""
@@ -37,7 +44,7 @@ class Grid:
         if style == "markdown":
             return self.markdown()
         if style == "latex":
-            return self._latex()
+            return self.latex()
         if style == "html":
             return self._html()
         raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
@@ -45,52 +52,65 @@ class Grid:
     def rich(self) -> Table:
         """Build the table for a terminal."""
         # As Text: a name in square brackets is no markup.
-        title = Text(self.title, "table.title", justify="left")
+        title = Text(self.title, "table.title", justify="left") if self.title else None
         caption = Text("\n".join(self.notes), "table.caption", justify="left")
-        table = Table(title=title, caption=caption)
+        table = Table(title=title, caption=caption if self.notes else None)
         for name in self.header:
             words = name in WORDS
-            table.add_column(name, justify="left" if words else "right", no_wrap=not words)
+            heading = name.replace(" ", "\n") if self.stacked else name
+            table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
         before: Sequence[str] = ()
-        for row in self.rows:
+        for i, row in enumerate(self.rows):
             group, rest = row[: self.grouped], row[self.grouped :]
             if self.grouped and before and group != before:
                 table.add_section()
             shown = [""] * self.grouped if group == before else group
             before = group
-            table.add_row(*map(Text, [*shown, *rest]))
+            cells = enumerate([*shown, *rest])
+            table.add_row(*(Text(c, "bold" if (i, j) in self.bold else "") for j, c in cells))
         return table
+
+    def _marked(self, line: Callable[[Sequence[str]], list[str]], mark: str) -> list[list[str]]:
+        """Rows written by `line`, with `mark` around the cells that stand out."""
+        return [
+            [mark.format(c) if (i, j) in self.bold else c for j, c in enumerate(line(row))]
+            for i, row in enumerate(self.rows)
+        ]
 
     def markdown(self) -> str:
         """Write a Markdown table."""
 
-        def line(cells: Sequence[str]) -> str:
-            escaped = (re.sub(r"([\\|<*`])", r"\\\1", " ".join(cell.split())) for cell in cells)
-            return "| " + " | ".join(escaped) + " |"
+        def escaped(cells: Sequence[str]) -> list[str]:
+            return [re.sub(r"([\\|<*`])", r"\\\1", " ".join(cell.split())) for cell in cells]
 
         rule = ["---" if name in WORDS else "---:" for name in self.header]
-        return "\n".join([line(self.header), line(rule), *map(line, self.rows)])
+        lines = [escaped(self.header), rule, *self._marked(escaped, "**{}**")]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
-    def _latex(self) -> str:
-        def line(cells: Sequence[str]) -> str:
-            return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
-
+    def latex(self, heading: Sequence[str] | None = None) -> str:
+        """Write a LaTeX table (booktabs); `heading` are lines in place of the header."""
         columns = "".join("l" if name in WORDS else "r" for name in self.header)
-        body = "\n".join(map(line, self.rows))
-        return (
-            f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(self.header)}\n\\midrule\n{body}\n"
-            "\\bottomrule\n\\end{tabular}"
+        lines = heading or [" & ".join(map(latex_text, self.header))]
+        rows = self._marked(lambda row: list(map(latex_text, row)), r"\textbf{{{}}}")
+        body = "\n".join(
+            [*(f"{line} \\\\" for line in lines), r"\midrule"]
+            + [" & ".join(row) + r" \\" for row in rows]
         )
+        return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}"
 
     def _html(self) -> str:
         def line(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+            return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
 
-        notes = "<br>".join(map(escape, self.notes))
-        body = "".join(line(row, "td") for row in self.rows)
+        def escaped(cells: Sequence[str]) -> list[str]:
+            return list(map(escape, cells))
+
+        notes = "<br>".join(escaped(self.notes))
+        body = "".join(line(row, "td") for row in self._marked(escaped, "<b>{}</b>"))
         return (
-            f"<table><caption>{escape(self.title)}</caption><thead>{line(self.header, 'th')}"
-            f"</thead><tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+            f"<table><caption>{escape(self.title)}</caption><thead>"
+            f"{line(escaped(self.header), 'th')}</thead><tbody>{body}</tbody></table>"
+            f"<p><small>{notes}</small></p>"
         )
 
 
@@ -103,9 +123,15 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "−": "$-$",
     "·": r"$\cdot$",
     "≈": r"$\approx$",
+    "×": r"$\times$",
     "<": "$<$",
     ">": "$>$",
 }
+
+
+def latex_text(text: str) -> str:
+    """Write plain text in LaTeX."""
+    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def plain(content: RenderableType, width: int | None = None) -> str:

@@ -4,28 +4,80 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from deadheat.errors import InputError
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.report.grid import Grid
+from deadheat.result import Summary
 
 if TYPE_CHECKING:
     from deadheat.experiment import StoredResult
 
-STYLES = ("table", "markdown", "latex", "csv")
+STYLES = ("table", "markdown", "latex", "csv", "html")
 VIEWS = {"oblivious": "M_obl", "expected": "E[M]", "range": "range", "bias": "bias"}
 LATEX_VIEWS = {"oblivious": r"$M_{obl}$", "expected": r"$\mathbb{E}[M]$"}
+NAMES = ("dataset", "measure", "model", "model dtype", "FP32 M")
 FEW = 6
 """Measures beyond which only those at one cutoff are shown."""
 
 Row = list[str | float | None]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of Table 1: what was run, and its summary in each regime."""
+
+    dataset: str
+    measure: Measure
+    model: str
+    model_dtype: str
+    exact: Summary | None
+    """The FP32 model."""
+    regimes: dict[str, Summary]
+
+    @property
+    def words(self) -> list[str]:
+        return [self.dataset, repr(self.measure), self.model, self.model_dtype]
+
+    def values(self, regimes: Iterable[str]) -> Row:
+        """All numbers, in full precision."""
+        found = [self.regimes.get(regime) for regime in regimes]
+        views: Row = [None if s is None else getattr(s, view) for s in found for view in VIEWS]
+        return [None if self.exact is None else self.exact.expected, *views]
+
+    def cells(self, regimes: Iterable[str], *, percent: bool) -> list[str]:
+        """All numbers as they are shown.
+
+        Tie-breaking moves the oblivious value and the bias: they have no digit below the first
+        of the tie std. The expected value and the range do not depend on it.
+        """
+        scale, digits = (100, 2) if percent else (1, 4)
+        found = [self.regimes.get(regime) for regime in regimes]
+        cells = [_number(None if self.exact is None else self.exact.expected, scale, digits)]
+        for summary in found:
+            firm = digits if summary is None else standing_digits(summary.std, scale, digits)
+            for view in VIEWS:
+                value = None if summary is None else float(getattr(summary, view))
+                shown = firm if view in ("oblivious", "bias") else digits
+                cells.append(_number(value, scale, shown, signed=view == "bias"))
+        return cells
+
+
+def standing_digits(std: float | None, scale: int, digits: int) -> int:
+    """Count the decimals that random tie-breaking leaves standing, at most `digits`.
+
+    >>> standing_digits(0.0113, 100, 2), standing_digits(0.0003, 100, 2), standing_digits(0, 1, 4)
+    (0, 2, 4)
+    """
+    if not std:
+        return digits
+    return min(digits, max(0, -math.floor(math.log10(scale * std))))
 
 
 def table1(
@@ -37,6 +89,9 @@ def table1(
     width: int | None = None,
 ) -> str:
     """Write Table 1: for each model FP32 M, then the views of every regime by its name.
+
+    The highest expected value of a dataset, measure, dtype and regime is bold if it is the
+    highest whatever the tie-break: its worst value lies above the best of all others.
 
     Parameters
     ----------
@@ -51,33 +106,36 @@ def table1(
     width
         Columns of the terminal: a table that is wider gets a row per regime instead.
     """
+    if style not in STYLES:
+        raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
     chosen = None if measures is None else parse_measures(measures)
     if chosen is None and style != "csv":
         chosen = headline(results)
-    regimes, rows = _rows(results, chosen)
-    names = ["dataset", "measure", "model", "model dtype", "FP32 M"]
-    header = names + [f"{regime} {VIEWS[view]}" for regime in regimes for view in VIEWS]
+    regimes, lines = _lines(results, chosen)
+    header = [*NAMES, *(f"{regime} {view}" for regime in regimes for view in VIEWS.values())]
     if style == "csv":
-        return to_csv(header, rows)
-    scale = 100 if percent else 1
-    cells = [
-        [
-            _number(value, scale, 2 if percent else 4, signed=name.endswith("bias"))
-            for name, value in zip(header, row, strict=True)
-        ]
-        for row in rows
-    ]
+        return to_csv(header, [[*line.words, *line.values(regimes)] for line in lines])
     meanings = {r.regime: r.result.provenance["regime_meaning"] for r in results}
     notes = ["M_obl = ties in the order of the candidates."]
     notes += [f"{regime} = {meanings[regime]}." for regime in regimes]
     notes += [_FP32_TIES] if any(_is_tied(result) for result in results) else []
+    best = {(i, regime) for i, line in enumerate(lines) for regime in _sure_wins(line, lines)}
+    if any(summary.std for line in lines for summary in line.regimes.values()):
+        notes.append("M_obl and bias are rounded at the first digit of their tie std.")
+    if best:
+        notes.append("Bold: the highest whatever the tie-break.")
+
+    rows = [[*line.words, *line.cells(regimes, percent=percent)] for line in lines]
+    at = len(NAMES) + list(VIEWS).index("expected")
+    bold = frozenset((i, at + len(VIEWS) * regimes.index(regime)) for i, regime in best)
+    grid = Grid(header, rows, "", notes, grouped=2, stacked=True, bold=bold)
     if style == "latex":
-        return _latex(regimes, cells)
-    text = render(header, cells, style, words=4, sections=2, notes=notes)
+        return grid.latex(_latex_heading(regimes))
+    if style == "markdown":
+        return f"{grid.markdown()}\n\n{' '.join(notes)}"
+    text = grid.render(style)
     if style == "table" and width is not None and len(text.splitlines()[0]) > width:
-        header = [*names[:-1], "regime", names[-1], *VIEWS.values()]
-        cells = [line for row in cells for line in _by_regime(row, regimes, len(names))]
-        text = render(header, cells, style, words=5, sections=2, notes=notes)
+        return _narrow(lines, rows, regimes, notes, best).render(style)
     return text
 
 
@@ -113,7 +171,7 @@ def costs(results: Sequence[StoredResult], style: str = "table") -> str:
         return to_csv(header, rows)
     digits = [0, 0, 0, 0, 4, 0, 2, 4, 5, 2]
     cells = [[_number(v, 1, d) for v, d in zip(row, digits, strict=True)] for row in rows]
-    return render(header, cells, style, words=4, sections=2)
+    return Grid(header, cells, "", grouped=2, stacked=True).render(style)
 
 
 def headline(results: Sequence[StoredResult]) -> list[Measure]:
@@ -134,48 +192,80 @@ def short(model: str) -> str:
 _FP32_TIES = "FP32 M is the expected value: the FP32 scores have ties of their own."
 
 
-def _rows(
+def _lines(
     results: Sequence[StoredResult], measures: list[Measure] | None
-) -> tuple[list[str], list[Row]]:
-    """Names of the regimes, and a row per dataset, measure, model and model dtype."""
+) -> tuple[list[str], list[_Line]]:
+    """Names of the regimes, and a line per dataset, measure, model and model dtype."""
     exact = {_cell(r)[:2]: r for r in results if r.model_dtype == "fp32" and r.regime == "native"}
+    low = {_cell(r)[:2] for r in results if r.model_dtype != "fp32"}
     found: dict[tuple[str, str, str], dict[str, StoredResult]] = {}
     for result in results:
-        alone = all(_cell(r)[:2] != _cell(result)[:2] or r.model_dtype == "fp32" for r in results)
-        if result.model_dtype != "fp32" or alone or result.regime != "native":
-            shown = found.setdefault(_cell(result), {})
-            if result.model_dtype != "fp32" or result.regime != "native":
-                shown[result.regime] = result
+        reference = result.model_dtype == "fp32" and result.regime == "native"
+        if not reference:
+            found.setdefault(_cell(result), {})[result.regime] = result
+        elif _cell(result)[:2] not in low:  # a model that was run in FP32 alone
+            found.setdefault(_cell(result), {})
     regimes = list(dict.fromkeys(name for shown in found.values() for name in shown))
     every = dict.fromkeys(measure for result in results for measure in result.result.views)
-    rows: list[Row] = []
+    lines = []
     for dataset in dict.fromkeys(cell[0] for cell in found):
         for measure in measures or every:
             for cell, shown in found.items():
-                if cell[0] != dataset:
-                    continue
-                row: Row = [dataset, repr(measure), short(cell[1]), cell[2]]
-                row.append(_view(exact.get(cell[:2]), measure, "expected"))
-                row += [_view(shown.get(name), measure, v) for name in regimes for v in VIEWS]
-                if any(value is not None for value in row[4:]):
-                    rows.append(row)
-    if not rows:
+                summaries = {regime: _summary(each, measure) for regime, each in shown.items()}
+                line = _Line(
+                    dataset,
+                    measure,
+                    short(cell[1]),
+                    cell[2],
+                    _summary(exact.get(cell[:2]), measure),
+                    {regime: each for regime, each in summaries.items() if each is not None},
+                )
+                if cell[0] == dataset and (line.exact or line.regimes):
+                    lines.append(line)
+    if not lines:
         raise InputError("none of the measures asked for was evaluated")
-    return regimes, rows
+    return regimes, lines
 
 
-def _by_regime(row: list[str], regimes: list[str], names: int) -> Iterator[list[str]]:
+def _sure_wins(line: _Line, lines: Sequence[_Line]) -> Iterator[str]:
+    """Regimes in which the line's worst value lies above the best of every other model."""
+    for regime, summary in line.regimes.items():
+        others = [
+            other.regimes[regime]
+            for other in lines
+            if other is not line
+            and (other.dataset, other.measure) == (line.dataset, line.measure)
+            and (other.model_dtype, regime in other.regimes) == (line.model_dtype, True)
+        ]
+        if others and all(summary.worst > other.best for other in others):
+            yield regime
+
+
+def _narrow(
+    lines: Sequence[_Line],
+    rows: Sequence[list[str]],
+    regimes: list[str],
+    notes: list[str],
+    best: set[tuple[int, str]],
+) -> Grid:
     """Put the views of each regime into a row of its own."""
-    for i, regime in enumerate(regimes):
-        views = row[names + i * len(VIEWS) :][: len(VIEWS)]
-        if any(view != "–" for view in views):
-            yield [*row[: names - 1], regime, row[names - 1], *views]
+    header = [*NAMES[:-1], "regime", NAMES[-1], *VIEWS.values()]
+    cells: list[list[str]] = []
+    bold: set[tuple[int, int]] = set()
+    for i, (line, row) in enumerate(zip(lines, rows, strict=True)):
+        for j, regime in enumerate(regimes):
+            if regime in line.regimes:
+                views = row[len(NAMES) + j * len(VIEWS) :][: len(VIEWS)]
+                if (i, regime) in best:
+                    bold.add((len(cells), len(NAMES) + 1 + list(VIEWS).index("expected")))
+                cells.append([*line.words, regime, row[len(NAMES) - 1], *views])
+    return Grid(header, cells, "", notes, grouped=2, stacked=True, bold=frozenset(bold))
 
 
-def _view(result: StoredResult | None, measure: Measure, view: str) -> float | None:
+def _summary(result: StoredResult | None, measure: Measure) -> Summary | None:
     if result is None or measure not in result.result.views:
         return None
-    return float(getattr(result.result[measure], view))
+    return result.result[measure]
 
 
 def _cell(result: StoredResult) -> tuple[str, str, str]:
@@ -198,44 +288,6 @@ def _number(value: str | float | None, scale: int, digits: int, *, signed: bool 
     return f"+{text}" if signed and float(text) > 0 else text
 
 
-def render(
-    header: list[str],
-    rows: list[list[str]],
-    style: str,
-    *,
-    words: int,
-    sections: int,
-    notes: Sequence[str] = (),
-) -> str:
-    """Write cells as a table for the terminal, Markdown or LaTeX.
-
-    The first `words` columns are words; rows that share the first `sections` stand together.
-    """
-    if style == "markdown":
-        rule = ["---" if i < words else "---:" for i in range(len(header))]
-        lines = [header, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-        text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return "\n\n".join([text, " ".join(notes)]).rstrip()
-    if style == "latex":
-        return _tabular("l" * words + "r" * (len(header) - words), [_line(header)], rows)
-    if style != "table":
-        raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
-    table = Table(caption="\n".join(notes) or None, caption_justify="left")
-    for i, name in enumerate(header):
-        table.add_column(name.replace(" ", "\n"), justify="left" if i < words else "right")
-    last: list[str] = []
-    for row in rows:
-        if last and row[:sections] != last[:sections]:
-            table.add_section()
-        same = row[:sections] == last[:sections]
-        table.add_row(*(Text(c) for c in ([""] * sections + row[sections:] if same else row)))
-        last = row
-    wide = Console(file=io.StringIO(), width=1000, color_system=None)
-    output = io.StringIO()
-    Console(file=output, width=wide.measure(table).maximum, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
-
-
 def to_csv(header: list[str], rows: list[Row]) -> str:
     """Write rows in full precision."""
     output = io.StringIO()
@@ -245,29 +297,8 @@ def to_csv(header: list[str], rows: list[Row]) -> str:
     return output.getvalue().rstrip("\n")
 
 
-_ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "×": r"$\times$",
-}
-
-
-def _line(cells: Iterable[str]) -> str:
-    return " & ".join("".join(_ESCAPES.get(c, c) for c in cell) for cell in cells) + r" \\"
-
-
-def _latex(regimes: list[str], rows: list[list[str]]) -> str:
-    """Write Table 1 with a heading over the columns of each regime."""
+def _latex_heading(regimes: list[str]) -> list[str]:
+    """Write two lines: the regimes, each over its columns, and the names of these."""
     top = ["", "", "", "", "FP32"] + [rf"\multicolumn{{4}}{{c}}{{{r}}}" for r in regimes]
     views = [LATEX_VIEWS.get(view, view) for view in VIEWS] * len(regimes)
-    names = ["dataset", "measure", "model", "dtype", "$M$", *views]
-    heads = [" & ".join(line) + r" \\" for line in (top, names)]
-    return _tabular("l" * 4 + "r" * (len(names) - 4), heads, rows)
-
-
-def _tabular(columns: str, heads: list[str], rows: list[list[str]]) -> str:
-    lines = [*heads, r"\midrule", *map(_line, rows)]
-    body = "\n".join(lines)
-    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}"
+    return [" & ".join(top), " & ".join(["dataset", "measure", "model", "dtype", "$M$", *views])]
