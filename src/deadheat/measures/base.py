@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -15,7 +16,7 @@ Self = TypeVar("Self", bound="Measure")
 
 
 @dataclass(frozen=True, repr=False)
-class Measure:
+class Measure(ABC):
     """A measure of retrieval quality, with its parameters.
 
     Measures are values: ``nDCG @ 10`` sets the cutoff, ``nDCG(gain="exp")`` any other
@@ -74,17 +75,17 @@ class Measure:
         within: Ints = np.maximum(np.minimum(room, groups.size), 0)
         return within
 
+    @abstractmethod
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
-        raise NotImplementedError
 
+    @abstractmethod
     def variance(self, groups: TieGroups) -> Floats | None:
         """Per query: the variance over all orders of tied documents; None if not known."""
-        raise NotImplementedError
 
+    @abstractmethod
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        raise NotImplementedError
 
 
 def check_rel(measure: Measure, rel: Any) -> None:

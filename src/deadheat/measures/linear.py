@@ -9,6 +9,7 @@ drawing without replacement: the population variance of its gains times
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +24,13 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 class LinearMeasure(Measure):
     """Base of the linear measures; a measure says its gains, weights and divisor."""
 
+    @abstractmethod
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: its gain."""
-        raise NotImplementedError
 
+    @abstractmethod
     def divisor(self, groups: TieGroups) -> NDArray[Any]:
         """Per query: ``Z``."""
-        raise NotImplementedError
 
     def weight(self, rank: Ints) -> NDArray[Any]:
         """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
