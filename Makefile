@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint docs bench table clean
+.PHONY: demo test lint docs figures bench table clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -22,6 +22,10 @@ lint: $(VENV)/dev
 # The documentation site, into site/.
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The pictures of README and documentation.
+figures: $(VENV)/dev
+	$(BIN)/python docs/make_figures.py src/deadheat/demo/data
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/bench.py
