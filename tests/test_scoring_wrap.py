@@ -72,7 +72,7 @@ def classifier(folder, labels, architecture="Bert"):
     model_class = getattr(transformers, f"{architecture}ForSequenceClassification")
     config = getattr(transformers, f"{architecture}Config")
     path = save(folder, model_class, lambda **shape: config(num_labels=labels, **shape))
-    return st.CrossEncoder(path, device="cpu").to(torch.bfloat16)
+    return st.CrossEncoder(path, device="cpu").to(torch.bfloat16).eval()
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +99,13 @@ def causal(tmp_path_factory):
     body = Transformer(path, transformer_task="text-generation")
     yes, no = body.tokenizer.convert_tokens_to_ids(["yes", "no"])
     score = modules.LogitScore(true_token_id=yes, false_token_id=no)
-    return st.CrossEncoder(modules=[body, score], device="cpu").to(torch.bfloat16)
+    return st.CrossEncoder(modules=[body, score], device="cpu").to(torch.bfloat16).eval()
 
 
 @pytest.fixture(scope="module")
 def bi_encoder(tmp_path_factory):
     path = save(tmp_path_factory.mktemp("bi"), transformers.BertModel, transformers.BertConfig)
-    return st.SentenceTransformer(path, device="cpu").to(torch.bfloat16)
+    return st.SentenceTransformer(path, device="cpu").to(torch.bfloat16).eval()
 
 
 def predict(model, **options):
