@@ -1,11 +1,10 @@
 """Trustworthy evaluation of retrieval systems whose scores tie."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from deadheat.comparison import Comparison, compare
-from deadheat.diagnosis import Diagnosis, diagnose
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
-from deadheat.evaluation import evaluate, evaluate_arrays
+from deadheat.evaluation import evaluate, evaluate_arrays, evaluate_groups
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import (
     DCG,
@@ -25,16 +24,38 @@ from deadheat.measures import (
 )
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.result import Result, Summary
-from deadheat.scoring import high_precision, low_precision
 from deadheat.ties import TIE_RULES, TieCounter, TieGroups
+
+if _TYPE_CHECKING:
+    from deadheat.comparison import Comparison, compare
+    from deadheat.diagnosis import Diagnosis, diagnose
+    from deadheat.scoring import high_precision, low_precision
+
+# Rooms that an evaluation does not need are opened when they are asked for.
+_ROOMS = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "Diagnosis": "diagnosis",
+    "diagnose": "diagnosis",
+    "high_precision": "scoring",
+    "low_precision": "scoring",
+}
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "__version__":  # looked up when asked for: importlib.metadata is slow to import
+    from importlib import import_module
+
+    if name in _ROOMS:
+        return getattr(import_module(f"deadheat.{_ROOMS[name]}"), name)
+    if name == "__version__":
         from importlib.metadata import version
 
         return version("deadheat")
     raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -66,6 +87,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_groups",
     "high_precision",
     "low_precision",
     "nDCG",
