@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 from deadheat.errors import MissingPackageError
 
+EXTRAS = {
+    "bm25s": "models",
+    "datasets": "models",
+    "gguf": "models",
+    "huggingface_hub": "models",
+    "ir_datasets": "ir",
+    "jinja2": "report",
+    "matplotlib": "plots",
+    "plotly": "report",
+    "safetensors": "models",
+    "sentence_transformers": "models",
+    "torch": "models",
+    "transformers": "models",
+}
+"""The extra of deadheat that brings each optional package."""
 
-def require(package: str, extra: str, purpose: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it."""
+
+def require(module: str, purpose: str) -> Any:
+    """Import a module of an optional package, or say which extra brings what is missing.
+
+    Parameters
+    ----------
+    module
+        ``torch``, ``plotly.offline``, …; its package is one of `EXTRAS`.
+    purpose
+        What needs it, in words that can begin a sentence.
+    """
+    package = module.partition(".")[0]
     try:
-        return importlib.import_module(package)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise MissingPackageError(package, extra, purpose) from error
+        missing = (error.name or module).partition(".")[0]
+        raise MissingPackageError(missing, EXTRAS.get(missing, EXTRAS[package]), purpose) from error

@@ -37,7 +37,7 @@ def bm25_candidates(
         The documents of each query, best first; the queries whose list was cut between
         documents of equal score; and the rule in words.
     """
-    library: Any = require("bm25s", "models", "BM25 candidates")
+    library: Any = require("bm25s", "BM25 candidates")
     documents = list(corpus)
     words = _words(library, list(corpus.values()))
     # Without a single word there is nothing to index, and every score is zero.

@@ -20,7 +20,7 @@ def open_hub(name: str, revision: str | None) -> Source:
 
     Offline, ``datasets`` alone would list no configs and take any cached revision.
     """
-    hub: Any = require("huggingface_hub", "models", _PURPOSE)
+    hub: Any = require("huggingface_hub", _PURPOSE)
     at = f" at revision {revision!r}" if revision else ""
     try:
         info = hub.HfApi().dataset_info(name, revision=revision, timeout=_TIMEOUT)
@@ -57,7 +57,7 @@ class HubSource:
     """
 
     def __init__(self, name: str, revision: str | None, commit: str | None = None) -> None:
-        self._library: Any = require("datasets", "models", _PURPOSE)
+        self._library: Any = require("datasets", _PURPOSE)
         self.where = name
         self.revision = commit or revision
         self._asked = revision

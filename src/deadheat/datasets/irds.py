@@ -23,7 +23,7 @@ class IrDatasetsSource:
     revision: str | None = None
 
     def __init__(self, name: str) -> None:
-        library: Any = require("ir_datasets", "ir", f"Reading {name}")
+        library: Any = require("ir_datasets", f"Reading {name}")
         self.where = name
         try:
             self._data = library.load(name.removeprefix(PREFIX))

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import text_id
-from deadheat.ties.groups import LARGEST_GRADE
-from deadheat.ties.scores import exact_floats, real_numbers
+from deadheat.numbers import LARGEST_GRADE, exact_floats, real_numbers
 
 
 def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
-from deadheat.ties.groups import LARGEST_GRADE
-from deadheat.ties.scores import exact_floats
+from deadheat.numbers import LARGEST_GRADE, exact_floats
 
 
 def judgements_from_columns(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns
 from deadheat.formats.shapes import DictDocuments, Judgements, Run, id_column, text_id
-from deadheat.ties.scores import exact_floats
+from deadheat.numbers import exact_floats
 
 
 def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:

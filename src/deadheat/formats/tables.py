@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.shapes import Judgements, Run, text_id
-from deadheat.ties.scores import exact_floats
+from deadheat.numbers import exact_floats
 
 QUERY = ("query_id", "query", "qid", "q_id", "topic", "topic_id")
 DOC = ("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid", "passage_id")

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.ties.groups import LARGEST_GRADE, Floats, Ints, TieGroups
+from deadheat.numbers import LARGEST_GRADE
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 Self = TypeVar("Self", bound="Measure")
 

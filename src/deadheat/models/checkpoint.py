@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deadheat.errors import InputError, MissingPackageError
+from deadheat.errors import InputError
 from deadheat.models.presets import Kind
+from deadheat.packages import require
 
 if TYPE_CHECKING:
     import torch
@@ -132,7 +133,7 @@ def find_checkpoint(name: str, revision: str | None) -> Checkpoint:
 
 def download(name: str, revision: str | None) -> Checkpoint:
     """Fetch a checkpoint from the Hugging Face hub, or find it in the hub's cache."""
-    hub = import_package("huggingface_hub", "loading a model from the hub")
+    hub = require("huggingface_hub", "loading a model from the hub")
     is_gguf = name.endswith(".gguf")
     repository, _, file = name.rpartition("/") if is_gguf else (name, "", "")
     try:
@@ -159,17 +160,6 @@ def digest(files: list[Path]) -> str:
             while chunk := stream.read(1 << 22):
                 total.update(chunk)
     return f"sha256:{total.hexdigest()[:32]}"
-
-
-def import_package(module: str, purpose: str) -> Any:
-    """Import an optional package, or say which extra brings it."""
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        package = (error.name or module).split(".")[0].replace("_", "-")
-        raise MissingPackageError(package, "models", purpose) from error
 
 
 def load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:

@@ -12,7 +12,6 @@ from deadheat.models.checkpoint import (
     choose_device,
     choose_dtype,
     find_checkpoint,
-    import_package,
     load_with,
 )
 from deadheat.models.presets import (
@@ -25,6 +24,7 @@ from deadheat.models.presets import (
 )
 from deadheat.models.provenance import installed_versions
 from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker, chat_prompt
+from deadheat.packages import require
 
 # Their position embeddings begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
@@ -75,7 +75,7 @@ def load_model(
     instruction
         The task sentence inside the prompt, for models that take one.
     """
-    import_package("torch", "running a model")
+    require("torch", "running a model")
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, not {batch_size}")
     name = str(name_or_path)
@@ -131,10 +131,10 @@ def load_model(
 def _load_reranker(
     checkpoint: Checkpoint, kind: Kind, weights: dict[str, Any], trust_remote_code: bool
 ) -> tuple[Any, Any]:
-    transformers = import_package("transformers", "running a reranker")
+    transformers = require("transformers", "running a reranker")
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if checkpoint.gguf is not None:
-        import_package("gguf", "reading a GGUF file")
+        require("gguf", "reading a GGUF file")
         options["gguf_file"] = checkpoint.gguf
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
             weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
@@ -169,7 +169,7 @@ def _load_bi_encoder(
     trust_remote_code: bool,
     device: str,
 ) -> Any:
-    library = import_package("sentence_transformers", "running a bi-encoder")
+    library = require("sentence_transformers", "running a bi-encoder")
     model: Any = load_with(
         library.SentenceTransformer,
         checkpoint,

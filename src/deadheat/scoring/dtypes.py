@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from deadheat.errors import InputError, MissingPackageError
+from deadheat.errors import InputError
+from deadheat.packages import require
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Format:
     @property
     def torch(self) -> Any:
         """The ``torch.dtype``; imports torch."""
-        return getattr(import_torch(f"the torch dtype of {self.name}"), self.torch_name)
+        return getattr(require("torch", f"the torch dtype of {self.name}"), self.torch_name)
 
     def round(self, values: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Round to the nearest value of the format, given back in float32, which holds it exactly.
@@ -120,12 +121,3 @@ def parse_float_format(name: object) -> Format:
         floats = ", ".join(f.name for f in FORMATS.values() if f.is_float)
         raise InputError(f"{format.name} has no sigmoid or softmax; choose one of {floats}")
     return format
-
-
-def import_torch(purpose: str) -> Any:
-    """Import torch, or say which extra brings it."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingPackageError("torch", "models", purpose) from error
-    return torch

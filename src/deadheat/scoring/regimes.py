@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deadheat.errors import InputError
+from deadheat.packages import require
 from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.dtypes import Format, import_torch, parse_format
+from deadheat.scoring.dtypes import Format, parse_format
 
 Regime = Literal["native", "hps", "head"]
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
@@ -120,7 +121,7 @@ def score(
 
 
 def _to_torch(name: str, values: Any) -> Any:
-    torch = import_torch("scoring with torch")
+    torch = require("torch", "scoring with torch")
     if isinstance(values, torch.Tensor):
         return values
     array = functions.as_array(name, values)

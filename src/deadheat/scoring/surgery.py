@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.scoring.dtypes import Format, import_torch
+from deadheat.packages import require
+from deadheat.scoring.dtypes import Format
 from deadheat.scoring.torch_functions import cast
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def with_fp32_head(model: Any) -> dict[str, Any]:
     for name, score in modules.items():
         if is_a(score, "LogitScore"):
             return _with_few_rows(model, name, score)
-    linear = import_torch("a precision view").nn.Linear
+    linear = require("torch", "a precision view").nn.Linear
     body = {m for t in model.modules() if hasattr(t, "base_model") for m in t.base_model.modules()}
     paths = [p for p, m in model.named_modules() if isinstance(m, linear) and m not in body]
     if not paths or model.get_submodule(paths[-1]).out_features != model.num_labels:
@@ -105,7 +106,7 @@ def _score_cast_logits(score: Any, format: Format, features: Any, **options: Any
 
 
 def _linear(layer: Any, rows: list[int] | None, hidden: Tensor) -> Tensor:
-    torch = import_torch("a precision view")
+    torch = require("torch", "a precision view")
     pick = slice(None) if rows is None else rows
     bias = None if layer.bias is None else layer.bias[pick].float()
     with torch.autocast(hidden.device.type, enabled=False):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
+from deadheat.packages import require
 from deadheat.scoring.checks import (
     check_bits,
     check_head,
@@ -23,7 +24,7 @@ from deadheat.scoring.checks import (
     not_eight_bit,
     not_finite,
 )
-from deadheat.scoring.dtypes import Format, import_torch, parse_float_format, parse_format
+from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.functions import Product
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def widened(values: Tensor, format: Format) -> Tensor:
 
 
 def _checked(name: str, values: Tensor, format: Format) -> Tensor:
-    if values.is_complex() or values.dtype == import_torch("scoring tensors").bool:
+    if values.is_complex() or values.dtype == require("torch", "scoring tensors").bool:
         raise InputError(f"{name} must be real numbers, not {values.dtype}")
     if values.numel() == 0:
         raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
@@ -127,7 +128,7 @@ def _stacked(logits: tuple[Tensor, Tensor]) -> Tensor:
         raise InputError(
             f"softmax needs (no, yes) of one shape, not {[tuple(z.shape) for z in logits]}"
         )
-    stacked: Tensor = import_torch("scoring tensors").stack(logits, dim=-1)
+    stacked: Tensor = require("torch", "scoring tensors").stack(logits, dim=-1)
     return stacked
 
 
@@ -144,7 +145,7 @@ def _eight_bit(name: str, values: Tensor) -> Tensor:
 
 
 def _bits(name: str, values: Tensor) -> Tensor:
-    torch = import_torch("scoring tensors")
+    torch = require("torch", "scoring tensors")
     if values.dtype == torch.bool:
         return values.long()
     packed = _eight_bit(name, values).view(torch.uint8).long()

@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.scoring.dtypes import Format, import_torch, parse_float_format, parse_format
+from deadheat.packages import require
+from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.regimes import REGIMES, parse_regime
 from deadheat.scoring.surgery import clone, is_a, with_cast_logits, with_fp32_head
 from deadheat.scoring.torch_functions import cast, operands, product, widened
@@ -125,7 +126,7 @@ class _CrossEncoderView(_View):
         """Score pairs as the model does, activation and softmax in the scoring dtype."""
         upstream: Any = super()
         own, format = self.activation_fn, self._deadheat[1].format
-        step = import_torch("a precision view").nn.Identity()  # before 5.4 it must be a module
+        step = require("torch", "a precision view").nn.Identity()  # before 5.4 it must be a module
         step.forward = partial(_activate, activation_fn or own, bool(apply_softmax), format)
         try:
             return upstream.predict(*args, activation_fn=step, **options)
@@ -224,7 +225,7 @@ def _activate(inner: Any, softmax: bool, format: Format, scores: Tensor) -> Tens
 
 
 def _tensor(values: Any) -> Tensor:
-    torch = import_torch("a precision view")
+    torch = require("torch", "a precision view")
     many = isinstance(values, list | tuple)
     tensor: Tensor = torch.stack([_tensor(v) for v in values]) if many else torch.as_tensor(values)
     return tensor

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
+from deadheat.numbers import exact_floats
 from deadheat.ties.counting import count
 from deadheat.ties.groups import Ints, TieGroups
-from deadheat.ties.scores import Bounds, exact_floats
+from deadheat.ties.scores import Bounds
 
 
 class TieCounter:

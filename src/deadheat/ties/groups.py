@@ -14,9 +14,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
-LARGEST_GRADE = 1e100
-"""A grade beyond this is refused as an error: sums of squares of grades would overflow."""
-
 
 @dataclass(frozen=True)
 class TieGroups:

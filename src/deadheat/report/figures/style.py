@@ -91,7 +91,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in our style, whatever the user's own settings are."""
-    require("matplotlib", "plots", "a figure")
+    require("matplotlib", "a figure")
     import matplotlib.style
 
     with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from deadheat.comparison import VERDICTS, compare
-from deadheat.errors import DeadheatWarning, InputError, MissingPackageError
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.measures import Measure
+from deadheat.packages import require
 from deadheat.report.grid import number
 from deadheat.report.page.lists import RankedLists, ranked_lists
 from deadheat.report.page.sources import Collection, System
@@ -52,20 +53,18 @@ def render_page(
         Measures of the table, the comparison and the query explorer. Unless given, all where
         they are few, else each at one cutoff: 10 where it was evaluated, or the largest.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        package = (error.name or "plotly").split(".")[0]
-        raise MissingPackageError(package, "report", "a report page") from None
+    jinja2 = require("jinja2", "a report page")
+    plotly = require("plotly.offline", "a report page")
     from deadheat import __version__
 
     if not collections:
         raise InputError("there is no result to report")
     own = files(__package__)
-    scripts = [get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
+    scripts = [plotly.get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
     data = [_data(collection, top, shown) for collection in collections]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
     environment.filters["number"] = lambda value, **how: number(value, **how).replace("-", "−")
     page = environment.from_string((own / "template.html").read_text(encoding="utf-8")).render(
         title=title,

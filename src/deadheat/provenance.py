@@ -1,0 +1,221 @@
+"""Where a number comes from: types that travel with outputs, scores and results.
+
+What decides something is a field of its own; what is only told to people is text beside it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from deadheat.errors import InputError
+
+R = TypeVar("R", bound="Record")
+
+
+class Record:
+    """A dataclass of plain values that is stored as JSON, and reads what it wrote."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values, lists and dicts."""
+        plain: dict[str, Any] = _plain(asdict(self))  # type: ignore[call-overload]
+        return plain
+
+    @classmethod
+    def from_dict(cls: type[R], data: Any) -> R:
+        """Read what `to_dict` gave; refuse what it could not have given."""
+        record: R = _read(cls, data, cls.__name__)
+        return record
+
+    def flat(self) -> dict[str, str]:
+        """Give every fact as text, nested ones under names such as ``model.batch_size``.
+
+        >>> Provenance(run="a.run", dataset=DatasetProvenance("cranfield")).flat()["dataset.name"]
+        'cranfield'
+        """
+        return {name: str(value) for name, value in flatten(self.to_dict()) if value is not None}
+
+
+@dataclass(frozen=True)
+class DatasetProvenance(Record):
+    """Which data a number was computed on."""
+
+    name: str
+    """The hub id, the name of the folder, or the ``ir_datasets:`` id."""
+    subset: str | None = None
+    split: str | None = None
+    revision: str | None = None
+    """Commit of the hub, where it is known."""
+    content_hash: str | None = None
+    """SHA-256 of texts, candidates and judgements, whatever files they were read from."""
+    candidates: str | None = None
+    """How the candidates came about, in words."""
+    queries: int | None = None
+    documents: int | None = None
+    pairs: int | None = None
+    cut_inside_ties: int = 0
+    """Queries whose candidate list was cut between documents of equal score."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What was dropped, or found odd, when the dataset was loaded, and how often."""
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, self.subset, self.split) if part)
+
+
+@dataclass(frozen=True)
+class ModelProvenance(Record):
+    """Everything besides the texts that a logit or an embedding depends on."""
+
+    model: str
+    """Hub id or path, as given."""
+    revision: str
+    """Commit of the hub, or ``sha256:…`` of the weight files of a local checkpoint."""
+    kind: str
+    """``cross-encoder``, ``yes-no`` or ``bi-encoder``."""
+    model_dtype: str
+    """``fp32``, ``bf16`` or ``fp16``."""
+    device: str
+    batch_size: int
+    """As used; low-precision outputs depend on it, and on `max_length`."""
+    max_length: int
+    attn_implementation: str
+    """The attention kernels that transformers chose or was told to use."""
+    trust_remote_code: bool
+    outputs: tuple[str, ...] = ()
+    """Names of the logits in the order of their columns; empty for a bi-encoder."""
+    normalised: bool = False
+    """Whether embeddings leave the model with length 1, as far as its dtype can say."""
+    pooling: str | None = None
+    """What stands between the token states and the embedding, in words."""
+    prompt: Mapping[str, str] | None = None
+    """The texts put around queries and documents."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Installed versions of the libraries that the numbers pass through."""
+
+
+@dataclass(frozen=True)
+class InputFacts(Record):
+    """What happened to the inputs of a forward pass."""
+
+    count: int
+    truncated: int = 0
+    """Inputs that were cut at the model's `max_length`."""
+    halved: Mapping[str, int] = field(default_factory=dict)
+    """Batches that did not fit into memory: number of the batch → size it was run at."""
+
+
+@dataclass(frozen=True)
+class ScoringProvenance(Record):
+    """How scores were made of a model's output."""
+
+    regime: str
+    """``native``, ``hps``, ``head``, or ``scored-FORMAT`` for scoring in a further format."""
+    model_dtype: str
+    scoring_dtype: str
+    function: str | None = None
+    """``sigmoid``, ``softmax``, ``dot``, ``cosine`` or ``hamming``."""
+    backend: str | None = None
+    """``torch`` or ``numpy``."""
+    threads: int | None = None
+    """On a CPU, FP32 sums depend on how many threads share them."""
+
+    def __str__(self) -> str:
+        return (
+            f"model dtype {self.model_dtype}, scoring dtype {self.scoring_dtype}, "
+            f"regime {self.regime}"
+        )
+
+
+@dataclass(frozen=True)
+class ScoreFacts(Record):
+    """How many scores there are, and how they tie."""
+
+    documents: int
+    distinct: int
+    """Distinct scores, counted query by query."""
+    largest: int
+    """Documents in the largest tie group."""
+
+
+@dataclass(frozen=True)
+class Provenance(Record):
+    """What a result rests on."""
+
+    run: str = "run"
+    """What was evaluated: a path, or a name."""
+    qrels: str | None = None
+    """What the judgements were read from."""
+    tie_break: str = "input"
+    """The rule of the oblivious value, one of `deadheat.TIE_RULES`."""
+    tie_tolerance: float = 0.0
+    queries: str = "judged"
+    """Which queries count."""
+    nan: str = "raise"
+    dataset: DatasetProvenance | None = None
+    model: ModelProvenance | None = None
+    scoring: ScoringProvenance | None = None
+    inputs: Mapping[str, InputFacts] = field(default_factory=dict)
+    """Per stream of inputs of the forward pass: ``logits``, ``queries``, ``documents``."""
+    scores: ScoreFacts | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Versions of deadheat and of what it computed the result with."""
+
+    @property
+    def judgements(self) -> str | None:
+        """What the judgements are called: the dataset where it is known, else their source."""
+        return self.qrels if self.dataset is None else str(self.dataset)
+
+
+def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Name every value of nested dicts: ``{"a": {"b": 1}}`` holds ``("a.b", 1)``.
+
+    >>> list(flatten({"a": {"b": 1}, "c": 2}))
+    [('a.b', 1), ('c', 2)]
+    """
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(hint: Any, value: Any, name: str) -> Any:
+    """Bring a value from JSON into the type that a field declares."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        present = next(each for each in arguments if each is not type(None))
+        return None if value is None else _read(present, value, name)
+    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, Mapping):
+        known = {each.name for each in fields(hint)}
+        if unknown := sorted(map(str, value.keys() - known)):
+            raise _other_version(name, f"an unknown {unknown[0]!r}")
+        hints = get_type_hints(hint)
+        given = {key: _read(hints[key], each, f"{name}.{key}") for key, each in value.items()}
+        try:
+            return hint(**given)
+        except TypeError as error:  # a field is missing
+            raise _other_version(name, str(error)) from None
+    if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
+        return {str(key): _read(arguments[1], each, f"{name}.{key}") for key, each in value.items()}
+    if origin is tuple and isinstance(value, list):
+        return tuple(_read(arguments[0], each, name) for each in value)
+    if hint is float and type(value) is int:
+        return float(value)
+    if isinstance(hint, type) and type(value) is hint:
+        return value
+    raise _other_version(name, f"{value!r:.60}")
+
+
+def _other_version(name: str, what: str) -> InputError:
+    return InputError(
+        f"{name} holds {what}, which this version of deadheat does not write: read it with the "
+        "version that wrote it, or evaluate again"
+    )

@@ -1,0 +1,83 @@
+"""Provenance survives JSON, and refuses what it could not have written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from deadheat.errors import InputError
+from deadheat.provenance import (
+    DatasetProvenance,
+    InputFacts,
+    ModelProvenance,
+    Provenance,
+    ScoreFacts,
+    ScoringProvenance,
+)
+
+MODEL = ModelProvenance(
+    model="a/b",
+    revision="sha256:0",
+    kind="bi-encoder",
+    model_dtype="bf16",
+    device="cpu",
+    batch_size=16,
+    max_length=512,
+    attn_implementation="sdpa",
+    trust_remote_code=False,
+    normalised=True,
+    pooling="mean, Normalize",
+    prompt={"query": "query: "},
+    versions={"torch": "2.13.0"},
+)
+WHOLE = Provenance(
+    run="a/b bf16 hps",
+    tie_tolerance=0.25,
+    dataset=DatasetProvenance("c/d", subset="en", split="dev", left_out={"empty queries": 2}),
+    model=MODEL,
+    scoring=ScoringProvenance("hps", "bf16", "fp32", "cosine", "torch", 2),
+    inputs={"queries": InputFacts(3, truncated=1, halved={"0": 2})},
+    scores=ScoreFacts(30, 20, 4),
+    versions={"deadheat": "0.1.0"},
+)
+
+
+@pytest.mark.parametrize("provenance", [Provenance(), WHOLE])
+def test_json_and_back(provenance):
+    assert Provenance.from_dict(json.loads(json.dumps(provenance.to_dict()))) == provenance
+
+
+def test_every_fact_has_a_name():
+    flat = WHOLE.flat()
+    assert flat["model.normalised"] == "True"
+    assert flat["inputs.queries.halved.0"] == "2"
+    assert "dataset.revision" not in flat  # not known
+    assert WHOLE.judgements == "c/d en dev"
+    assert replace(WHOLE, dataset=None, qrels="q.txt").judgements == "q.txt"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data.update(model="a/b"),
+        lambda data: data.update(unheard_of=1),
+        lambda data: data["model"].pop("batch_size"),
+        lambda data: data["model"].update(batch_size="16"),
+        lambda data: data["model"].update(normalised=1),
+        lambda data: data["inputs"].update(queries=[]),
+        lambda data: data.update(versions=["2.13"]),
+        lambda data: data.update(run={"path": "/etc/passwd"}),
+    ],
+)
+def test_what_was_not_written_here_is_refused(damage):
+    data = WHOLE.to_dict()
+    damage(data)
+    with pytest.raises(InputError, match=r"Provenance.* holds .*, which this version"):
+        Provenance.from_dict(data)
+
+
+def test_a_list_is_no_provenance():
+    with pytest.raises(InputError, match="Provenance holds"):
+        Provenance.from_dict([])
