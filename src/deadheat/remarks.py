@@ -1,52 +1,146 @@
-"""What a reader of a result should know, and what changes what its numbers mean."""
+"""What a reader of a number should know: collected as data, said once at the face.
+
+Functions inside the library put remarks on what they return. Only the public functions
+(`announce`) and the command line (`lines`) say them.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Literal, get_args
 
 from deadheat.errors import DeadheatWarning
-from deadheat.ties.rules import RULE_WORDS
+
+Level = Literal["warning", "note"]
+# Not str.format: a stored remark comes from a file, and its pattern must not reach into objects.
+_FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_NAMED = 3
+"""Up to so many runs that share a remark are named; of more their number is told."""
 
 
-@dataclass
-class Remarks:
-    """Warnings and notes, collected on the way."""
+@dataclass(frozen=True)
+class Remark:
+    """A sentence with its values left open, so that the remarks of many runs can be merged.
 
-    notes: list[str]
-    warnings: list[str] = field(default_factory=list)
+    >>> remark = warning("{missing:query} judged but missing from the run", missing=3)
+    >>> str(remark)
+    '3 queries judged but missing from the run'
+    """
+
+    level: Level
+    """A warning changes what the numbers mean; a note explains them."""
+    pattern: str
+    """The sentence; ``{missing:query}`` stands for a number of queries."""
+    values: Mapping[str, int | str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return _filled([self])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values; `from_dict` reads them back."""
+        return {**vars(self), "values": dict(self.values)}
 
     @classmethod
-    def under(cls, rule: str) -> Remarks:
-        """Begin with what the oblivious value means."""
-        return cls([f"oblivious = ties in the order of {RULE_WORDS[rule]}"])
-
-    def warn(self, text: str) -> None:
-        """Warn the caller of the public function, and keep the warning."""
-        self.warnings.append(text)
-        warnings.warn(text, DeadheatWarning, stacklevel=5)
-
-    def note_left_out(self, n: int) -> None:
-        """Note queries that do not count."""
-        if n:
-            self.notes.append(f"{queries_in_words(n)} without a relevant document: left out")
-
-    def note_negative(self, grades: NDArray[Any]) -> None:
-        """Note grades below 0."""
-        if grades.size and grades.min() < 0:
-            n = np.count_nonzero(grades < 0)
-            word = "judgement" if n == 1 else "judgements"
-            self.notes.append(f"{n:,} {word} below 0: counted as not relevant")
+    def from_dict(cls, data: Any) -> Remark:
+        """Read what `to_dict` gave; a ValueError or TypeError where it could not have given it."""
+        remark = cls(**data)
+        if remark.level not in get_args(Level) or not isinstance(remark.pattern, str):
+            raise ValueError(f"{data!r:.60} is no remark")
+        if not all(isinstance(value, (int, str)) for value in remark.values.values()):
+            raise ValueError(f"{data!r:.60} is no remark")
+        return remark
 
 
-def queries_in_words(n: int) -> str:
-    """Give a number of queries.
+def warning(pattern: str, **values: int | str) -> Remark:
+    """Make a remark that changes what the numbers mean."""
+    return Remark("warning", pattern, values)
 
-    >>> queries_in_words(1), queries_in_words(1200)
-    ('1 query', '1,200 queries')
+
+def note(pattern: str, **values: int | str) -> Remark:
+    """Make a remark that explains the numbers."""
+    return Remark("note", pattern, values)
+
+
+def texts(remarks: Iterable[Remark], level: Level) -> list[str]:
+    """Remarks of one level as sentences, each once."""
+    return list(dict.fromkeys(str(remark) for remark in remarks if remark.level == level))
+
+
+def lines(remarks: Mapping[str, Sequence[Remark]], level: Level, *, of: str = "run") -> list[str]:
+    """Remarks of several runs by the runs' names, those that differ in numbers only as one line.
+
+    >>> twice = {"a.run": [note("{n:list} cut", n=2)], "b.run": [note("{n:list} cut", n=5)]}
+    >>> lines(twice, "note")
+    ['a.run, b.run: 2–5 lists cut']
     """
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
+    sharing: dict[str, dict[str, Remark]] = {}
+    for name, own in remarks.items():
+        for remark in own:
+            if remark.level == level:
+                sharing.setdefault(remark.pattern, {}).setdefault(name, remark)
+    merged = []
+    for named in sharing.values():
+        who = ", ".join(named) if len(named) <= _NAMED else _share(len(named), len(remarks), of)
+        merged.append(f"{who}: {_filled(list(named.values()))}")
+    return merged
+
+
+def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
+    """Remarks on parts of one thing as remarks on the whole: numbers add up."""
+    whole: dict[tuple[Level, str], dict[str, int | str]] = {}
+    for remark in (remark for part in parts for remark in part):
+        values = whole.setdefault((remark.level, remark.pattern), {})
+        for name, value in remark.values.items():
+            before = values.get(name)
+            both = isinstance(before, int) and isinstance(value, int)
+            values[name] = int(before) + int(value) if both else before or value  # type: ignore[arg-type]
+    return tuple(Remark(level, pattern, values) for (level, pattern), values in whole.items())
+
+
+def announce(said: Iterable[str]) -> None:
+    """Warn the caller of the public function that calls this."""
+    for text in said:
+        warnings.warn(text, DeadheatWarning, stacklevel=3)
+
+
+def counted(n: int, noun: str) -> str:
+    """Give a number of things.
+
+    >>> counted(1, "query"), counted(1200, "query"), counted(2, "list")
+    ('1 query', '1,200 queries', '2 lists')
+    """
+    return counted_range([n], noun)
+
+
+def counted_range(numbers: Sequence[int], noun: str) -> str:
+    """Give the least and the largest of several numbers of things.
+
+    >>> counted_range([3, 12, 7], "query")
+    '3–12 queries'
+    """
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else f"{noun}s"
+    return f"{_range(numbers)} {noun if max(numbers) == 1 else plural}"
+
+
+def _filled(remarks: Sequence[Remark]) -> str:
+    """Fill in a pattern that several remarks share: ranges of numbers, the first one's words."""
+
+    def value(field: re.Match[str]) -> str:
+        name, noun = field[1], field[2]
+        numbers = [n for remark in remarks if isinstance(n := remark.values.get(name), int)]
+        if not numbers:
+            return str(remarks[0].values.get(name, field[0]))
+        return counted_range(numbers, noun) if noun else _range(numbers)
+
+    return _FIELD.sub(value, remarks[0].pattern)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return "–".join(f"{n:,}" for n in dict.fromkeys((min(numbers), max(numbers))))
+
+
+def _share(part: int, whole: int, of: str) -> str:
+    return f"all {counted(whole, of)}" if part == whole else f"{part:,} of {counted(whole, of)}"

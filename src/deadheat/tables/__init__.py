@@ -1,0 +1,19 @@
+"""Tables for people: a frame, what kind of thing each column holds, and every way to write it."""
+
+from deadheat.tables.cells import DIGITS, number, standing_digits
+from deadheat.tables.table import Column, Heading, Kind, Table
+from deadheat.tables.write import STYLES, plain, render, rich_parts
+
+__all__ = [
+    "DIGITS",
+    "STYLES",
+    "Column",
+    "Heading",
+    "Kind",
+    "Table",
+    "number",
+    "plain",
+    "render",
+    "rich_parts",
+    "standing_digits",
+]

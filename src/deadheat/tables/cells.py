@@ -1,0 +1,104 @@
+"""How a value of each kind is written: the one place where numbers become text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from deadheat.tables.table import Kind
+
+DIGITS = 4
+"""Decimals of a value of a measure; in percent there are two fewer."""
+MISSING = "–"
+
+
+def number(
+    value: float | None, *, percent: bool = False, signed: bool = False, digits: int | None = None
+) -> str:
+    """Write a value of a measure: four decimals, or a percentage with two.
+
+    >>> number(0.63571), number(0.63571, percent=True), number(-1e-9, signed=True), number(None)
+    ('0.6357', '63.57', '0.0000', '–')
+    """
+    if value is None:
+        return MISSING
+    shown = _digits(percent) if digits is None else digits
+    text = f"{100 * value if percent else value:.{shown}f}"
+    text = text.removeprefix("-") if float(text) == 0 else text
+    return f"+{text}" if signed and float(text) > 0 else text
+
+
+def standing_digits(std: float | None, *, percent: bool) -> int:
+    """Count the decimals of a value that random tie-breaking leaves standing.
+
+    >>> standing_digits(0.0113, percent=True), standing_digits(0.0003, percent=True)
+    (0, 2)
+    """
+    if not std:
+        return _digits(percent)
+    return min(_digits(percent), max(0, -math.floor(math.log10(100 * std if percent else std))))
+
+
+def _digits(percent: bool) -> int:
+    return DIGITS - 2 if percent else DIGITS
+
+
+def _signed(percent: bool, value: float | None) -> str:
+    return number(value, percent=percent, signed=True)
+
+
+def _firm(percent: bool, value: float | None, std: float | None) -> str:
+    return number(value, percent=percent, digits=standing_digits(std, percent=percent))
+
+
+def _firm_signed(percent: bool, value: float | None, std: float | None) -> str:
+    digits = standing_digits(std, percent=percent)
+    return number(value, percent=percent, signed=True, digits=digits)
+
+
+def _interval(percent: bool, low: float | None, high: float | None) -> str:
+    return MISSING if low is None else f"[{_signed(percent, low)}, {_signed(percent, high)}]"
+
+
+def _ranks(_: bool, best: int, worst: int) -> str:
+    return f"{best}" if best == worst else f"{best}–{worst}"
+
+
+def _share(_: bool, value: float | None) -> str:
+    return MISSING if value is None else f"{value:.1%}"
+
+
+def _probability(_: bool, p: float | None, method: str = "exact") -> str:
+    """Tell a certain 0 or 1 from one that rounding made, and exact from approximate."""
+    if p is None:
+        return MISSING
+    if method == "certain":
+        return f"{p:.0f}"
+    if p < 0.0005:
+        return "<0.0005"
+    if 0.9995 < p < 1:
+        return ">0.9995"
+    return f"{p:.3f}" if method == "exact" else f"≈{p:.3f}"
+
+
+WRITERS: dict[Kind, Callable[..., str]] = {
+    "name": lambda _, name: MISSING if name is None else str(name),
+    "value": lambda percent, value: number(value, percent=percent),
+    "signed": _signed,
+    "firm": _firm,
+    "firm signed": _firm_signed,
+    "interval": _interval,
+    "count": lambda _, value: MISSING if value is None else f"{value:,}",
+    "ranks": _ranks,
+    "share": _share,
+    "ratio": lambda _, value: number(value),
+    "probability": _probability,
+    "flag": lambda _, value: "yes" if value else "no",
+}
+"""Per kind: whether values are percentages, and the values of a cell, to its text."""
+
+
+def cell(kind: Kind, values: Sequence[Any], *, percent: bool) -> str:
+    """Write one cell of a table."""
+    return WRITERS[kind](percent, *values)

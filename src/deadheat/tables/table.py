@@ -1,0 +1,76 @@
+"""What a table is: a frame, and what kind of thing each of its columns holds.
+
+Results, comparisons, diagnoses and experiments describe themselves as tables; `tables.write`
+knows how each kind of column is written, and nothing of whose table it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Kind = Literal[
+    "name",  # words, flush left
+    "value",  # of a measure: 0.7353, or 73.53 in percent
+    "signed",  # a difference of such values: +0.0328
+    "firm",  # (value, tie std): a value without the digits that ties make meaningless
+    "firm signed",  # (difference, tie std)
+    "interval",  # (low, high): [-0.0113, +0.0328]
+    "count",  # 12,345
+    "ranks",  # (best, worst): 1–3
+    "share",  # 34.1 %
+    "ratio",  # 1.0013
+    "probability",  # (p, method): <0.0005, ≈0.312
+    "flag",  # yes, no
+]
+
+
+class Heading(str):
+    """What a document of sentences and tables is called."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as it is shown, and the columns of the frame that it is made of."""
+
+    of: str | tuple[str, ...]
+    kind: Kind = "value"
+    title: str = ""
+    """Its heading; the name of the frame's column unless given."""
+    over: str = ""
+    """A heading that it shares with its neighbours of the same name."""
+    latex: str = ""
+    """Its heading in LaTeX, where that has a notation of its own."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What is shown in place of a text: short names in place of paths."""
+    bold: str = ""
+    """A column of true and false that says which of its cells stand out."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the frame's columns."""
+        return (self.of,) if isinstance(self.of, str) else self.of
+
+    @property
+    def heading(self) -> str:
+        """What stands over the column."""
+        return self.title or self.sources[0]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame for machines, with the columns and words that people see."""
+
+    frame: pl.DataFrame
+    """Everything in full precision; CSV is this frame."""
+    columns: Sequence[Column]
+    title: str = ""
+    notes: Sequence[str] = ()
+    grouped: int = 0
+    """Rows that agree in this many first columns stand together."""
+    narrow: Table | None = None
+    """The same facts in fewer columns, for a terminal that is not wide enough."""

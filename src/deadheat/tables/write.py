@@ -1,0 +1,240 @@
+"""Tables as text: terminal, Markdown, LaTeX, CSV, HTML, JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from deadheat.errors import InputError
+from deadheat.tables.cells import cell
+from deadheat.tables.table import Column, Heading, Table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Part = str | Table
+"""What a document is made of: sentences, headings among them, and tables."""
+
+
+def render(
+    parts: Sequence[Part], style: str, *, percent: bool = False, width: int | None = None
+) -> str:
+    """Write sentences and tables in one of `STYLES`.
+
+    Parameters
+    ----------
+    parts
+        In the order they are read. CSV and JSON hold the frames of the tables alone.
+    percent
+        73.53 for 0.7353, in the styles for people.
+    width
+        Columns of the terminal; as wide as the tables are unless given.
+    """
+    if style not in STYLES:
+        raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
+    if style == "table":
+        return plain(rich_parts(parts, percent=percent, width=width), width)
+    tables = [part for part in parts if isinstance(part, Table)]
+    if style == "json":
+        rows = [table.frame.to_dicts() for table in tables]
+        return json.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False)
+    if style == "csv":
+        return "\n\n".join(table.frame.write_csv().rstrip("\n") for table in tables)
+    table_writer, sentence_writer = _WRITERS[style]
+    if len(parts) == 1 and tables:  # on its own it goes under a heading of the reader's
+        return table_writer(replace(tables[0], title=""), percent)
+    return "\n\n".join(
+        table_writer(part, percent) if isinstance(part, Table) else sentence_writer(part)
+        for part in parts
+    )
+
+
+def rich_parts(
+    parts: Sequence[Part], *, percent: bool = False, width: int | None = None
+) -> RenderableType:
+    """Build what rich prints to a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown: list[Any] = []
+    for part in parts:
+        if shown:
+            shown.append("")
+        if isinstance(part, Table):
+            shown.append(_rich(part, percent, width))
+        else:  # as Text: a name in square brackets is no markup
+            shown.append(Text(part, "bold" if isinstance(part, Heading) else ""))
+    return Group(*shown)
+
+
+def plain(content: RenderableType, width: int | None = None) -> str:
+    """Print to text without colour, as wide as the content is unless told."""
+    from rich.console import Console
+
+    output = io.StringIO()
+
+    def console(width: int) -> Console:
+        return Console(
+            file=output,
+            width=width,
+            color_system=None,
+            legacy_windows=False,
+            force_jupyter=False,  # rich would show it in the notebook and return nothing
+        )
+
+    console(width or console(1000).measure(content).maximum).print(content)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def _cells(table: Table, percent: bool) -> Iterator[list[tuple[str, bool]]]:
+    """Rows of cells as text, and whether each stands out."""
+    for row in table.frame.iter_rows(named=True):
+        cells = []
+        for column in table.columns:
+            text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
+            cells.append((column.words.get(text, text), bool(column.bold and row[column.bold])))
+        yield cells
+
+
+def _headings(table: Table, join: str) -> list[str]:
+    return [join.join(filter(None, (column.over, column.heading))) for column in table.columns]
+
+
+def _rich(table: Table, percent: bool, width: int | None) -> Any:
+    """Build the table, or its narrow form where it is wider than the terminal."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    title = Text(table.title, "table.title", justify="left") if table.title else None
+    caption = Text("\n".join(table.notes), "table.caption", justify="left")
+    built = RichTable(title=title, caption=caption if table.notes else None)
+    for column, heading in zip(table.columns, _headings(table, "\n"), strict=True):
+        is_name = column.kind == "name"
+        built.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
+    before: list[tuple[str, bool]] = []
+    for row in _cells(table, percent):
+        group, rest = row[: table.grouped], row[table.grouped :]
+        if table.grouped and before and group != before:
+            built.add_section()
+        shown = [("", False)] * table.grouped if group == before else group
+        before = group
+        built.add_row(*(Text(text, "bold" if bold else "") for text, bold in [*shown, *rest]))
+    if table.narrow is not None and width is not None:
+        widest = Console(width=1000).measure(built).maximum
+        return _rich(table.narrow, percent, width) if widest > width else built
+    return built
+
+
+def _markdown(table: Table, percent: bool) -> str:
+    def escaped(text: str) -> str:
+        return re.sub(r"([\\|<*`])", r"\\\1", " ".join(text.split()))
+
+    lines = [
+        [escaped(heading) for heading in _headings(table, " ")],
+        ["---" if column.kind == "name" else "---:" for column in table.columns],
+        *(
+            [f"**{escaped(text)}**" if bold else escaped(text) for text, bold in row]
+            for row in _cells(table, percent)
+        ),
+    ]
+    rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    heading = [f"## {escaped(table.title)}"] if table.title else []
+    return "\n\n".join([*heading, rows, *map(escaped, table.notes)])
+
+
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "−": "$-$",
+    "·": r"$\cdot$",
+    "≈": r"$\approx$",
+    "×": r"$\times$",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _latex_heading(columns: Sequence[Column]) -> list[str]:
+    """One line of headings, and one above it where columns share a heading."""
+    below = [column.latex or _latex_text(column.heading) for column in columns]
+    if not any(column.over for column in columns):
+        return [" & ".join(below)]
+    above = []
+    for over, group in groupby(columns, key=lambda column: column.over):
+        n = len(list(group))
+        shared = rf"\multicolumn{{{n}}}{{c}}{{{_latex_text(over)}}}"
+        above += [shared] if over and n > 1 else [_latex_text(over)] * n
+    return [" & ".join(above), " & ".join(below)]
+
+
+def _latex(table: Table, percent: bool) -> str:
+    """Write a LaTeX table (booktabs), its notes as comments below."""
+    alignment = "".join("l" if column.kind == "name" else "r" for column in table.columns)
+    rows = [
+        [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in row]
+        for row in _cells(table, percent)
+    ]
+    lines = [
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(_comment(text) for text in table.notes),
+    ]
+    return "\n".join(lines)
+
+
+def _comment(text: str) -> str:
+    return "% " + " ".join(text.split())
+
+
+def _html(table: Table, percent: bool) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(
+        line([f"<b>{escape(text)}</b>" if bold else escape(text) for text, bold in row], "td")
+        for row in _cells(table, percent)
+    )
+    return (
+        f"<table><caption>{escape(table.title)}</caption><thead>"
+        f"{line([escape(heading) for heading in _headings(table, ' ')], 'th')}</thead>"
+        f"<tbody>{body}</tbody></table>"
+        f"<p><small>{'<br>'.join(map(escape, table.notes))}</small></p>"
+    )
+
+
+def _markdown_sentence(text: str) -> str:
+    return f"# {text}" if isinstance(text, Heading) else text
+
+
+def _html_sentence(text: str) -> str:
+    tag = "h1" if isinstance(text, Heading) else "p"
+    return f"<{tag}>{escape(text)}</{tag}>"
+
+
+_WRITERS: dict[str, tuple[Callable[[Table, bool], str], Callable[[str], str]]] = {
+    "markdown": (_markdown, _markdown_sentence),
+    "latex": (_latex, _comment),
+    "html": (_html, _html_sentence),
+}
+"""Per style for people: how a table is written, and how a sentence."""
+STYLES = ("table", "markdown", "latex", "csv", "json", "html")
+"""Every way to write a table."""

@@ -1,0 +1,123 @@
+"""Tables: every kind of column in every style, by one renderer that knows no client."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from deadheat.errors import InputError
+from deadheat.tables import STYLES, Column, Heading, Table, number, render, standing_digits
+from deadheat.tables.cells import WRITERS, cell
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "fraction", "percent"),
+    [
+        ("name", ["bm25"], "bm25", "bm25"),
+        ("value", [0.63571], "0.6357", "63.57"),
+        ("value", [None], "–", "–"),
+        ("signed", [0.0328], "+0.0328", "+3.28"),
+        ("signed", [-0.0328], "-0.0328", "-3.28"),
+        ("signed", [-1e-9], "0.0000", "0.00"),
+        ("firm", [0.66853, 0.0113], "0.67", "67"),
+        ("firm", [0.66853, 0.0], "0.6685", "66.85"),
+        ("firm", [0.66853, None], "0.6685", "66.85"),
+        ("firm signed", [0.0328, 0.0113], "+0.03", "+3"),
+        ("interval", [-0.01, 0.02], "[-0.0100, +0.0200]", "[-1.00, +2.00]"),
+        ("interval", [None, None], "–", "–"),
+        ("count", [12345], "12,345", "12,345"),
+        ("ranks", [1, 3], "1–3", "1–3"),
+        ("ranks", [2, 2], "2", "2"),
+        ("share", [0.341], "34.1%", "34.1%"),
+        ("ratio", [1.0013], "1.0013", "1.0013"),
+        ("probability", [0.0001], "<0.0005", "<0.0005"),
+        ("probability", [1.0, "certain"], "1", "1"),
+        ("probability", [0.312, "normal"], "≈0.312", "≈0.312"),
+        ("probability", [0.99999, "exact"], ">0.9995", ">0.9995"),
+        ("flag", [True], "yes", "yes"),
+    ],
+)
+def test_how_a_cell_is_written(kind, values, fraction, percent):
+    assert cell(kind, values, percent=False) == fraction
+    assert cell(kind, values, percent=True) == percent
+
+
+def test_every_kind_has_a_writer():
+    from typing import get_args
+
+    from deadheat.tables import Kind
+
+    assert set(WRITERS) == set(get_args(Kind))
+
+
+@pytest.mark.parametrize(
+    ("std", "digits"), [(None, 2), (0.0, 2), (0.0004, 2), (0.0011, 1), (0.011, 0), (0.3, 0)]
+)
+def test_standing_digits_of_a_percentage(std, digits):
+    assert standing_digits(std, percent=True) == digits
+
+
+def table(**options) -> Table:
+    frame = pl.DataFrame(
+        {"who": ["a/x.run", "a/x.run", "b|y"], "m": [0.5, 0.25, None], "sure": [True, False, False]}
+    )
+    columns = (
+        Column("who", "name", words={"a/x.run": "x.run"}),
+        Column("m", title="E[M]", over="hps", latex="$E$", bold="sure"),
+    )
+    return Table(frame, columns, "Title", ["a note"], grouped=1, **options)
+
+
+def test_one_table_in_every_style():
+    written = {style: render([table()], style) for style in STYLES}
+    assert written["markdown"].splitlines() == [
+        "| who | hps E[M] |",
+        "| --- | ---: |",
+        "| x.run | **0.5000** |",
+        "| x.run | 0.2500 |",
+        "| b\\|y | – |",
+        "",
+        "a note",
+    ]
+    assert written["latex"].splitlines()[2:6] == [
+        r" & hps \\",
+        r"who & $E$ \\",
+        r"\midrule",
+        r"x.run & \textbf{0.5000} \\",
+    ]
+    assert written["latex"].endswith("% a note")
+    assert written["csv"].splitlines()[0] == "who,m,sure"
+    assert json.loads(written["json"])[2] == {"who": "b|y", "m": None, "sure": False}
+    assert "<td><b>0.5000</b></td>" in written["html"] and "<caption></caption>" in written["html"]
+    lines = written["table"].splitlines()
+    assert lines[0] == "Title" and lines[-1] == "a note"
+    assert sum("x.run" in line for line in lines) == 1  # rows of a group stand together
+
+
+def test_a_document_of_sentences_and_tables():
+    parts = [Heading("Ties of x"), "A sentence with [brackets].", table()]
+    markdown = render(parts, "markdown")
+    assert markdown.startswith("# Ties of x\n\nA sentence with [brackets].\n\n## Title\n\n| who")
+    assert render(parts, "html").startswith("<h1>Ties of x</h1>\n\n<p>A sentence")
+    assert render(parts, "latex").startswith("% Ties of x\n\n% A sentence")
+    assert "A sentence with [brackets]." in render(parts, "table")
+    assert render(parts, "csv").startswith("who,m,sure")
+
+
+def test_a_narrow_terminal_gets_the_narrow_form():
+    frame = pl.DataFrame({"short": [1]})
+    narrow = Table(frame, (Column("short", "count"),))
+    assert "E[M]" in render([table(narrow=narrow)], "table", width=60)
+    assert "E[M]" not in render([table(narrow=narrow)], "table", width=12)
+
+
+def test_an_unknown_style_is_refused():
+    with pytest.raises(InputError, match="unknown table style 'papyrus': use one of table"):
+        render([table()], "papyrus")
+
+
+def test_numbers_are_written_in_one_place():
+    assert number(0.5) == "0.5000"
+    assert number(0.123456, digits=2) == "0.12"
