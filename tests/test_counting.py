@@ -18,7 +18,7 @@ compiled = pytest.mark.skipif(
 
 
 def random_case(seed: int, queries: int, length: int, documents: int, levels: int, dtype: type):
-    """Lists in one row, and documents of interest in the order that `count` asks for."""
+    """Lists in one row, and documents of interest in the order that `count_candidates` asks for."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, length + 1, queries)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -54,7 +54,7 @@ def brute_force(scores, starts, stops, offsets, values, rows):
 )
 def test_count_is_brute_force_counting(backend, dtype, seed, shape):
     case = random_case(seed, *shape, dtype)
-    found = counting.count(*case)
+    found = counting.count_candidates(*case)
     np.testing.assert_array_equal(np.stack(found), brute_force(*case))
 
 
@@ -77,7 +77,9 @@ def test_compiled_equals_numpy_on_long_lists(dtype):
             scores[rows][order],
             rows[order],
         )
-        for ours, reference in zip(_counting.count(*case), _reference.count(*case), strict=True):
+        for ours, reference in zip(
+            _counting.count_candidates(*case), _reference.count_candidates(*case), strict=True
+        ):
             np.testing.assert_array_equal(ours, reference)
 
 

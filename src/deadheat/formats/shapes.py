@@ -61,6 +61,8 @@ class Run:
     documents: Documents = field(repr=False)
     ranks: Ints | None = None
     """The rank column, where the source has one and it was asked for."""
+    complete: bool = False
+    """Whether each list is known to hold every candidate there is."""
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -154,6 +156,26 @@ class DictDocuments:
                 "once their ids are written as text"
             )
         return named
+
+
+@dataclass(frozen=True)
+class SharedDocuments:
+    """Documents that every query lists, all in the same order: a corpus."""
+
+    doc_ids: pl.Series
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {doc: i for i, doc in enumerate(self.doc_ids.to_list())}
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        return self.doc_ids.gather(rows % len(self.doc_ids))
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where the corpus lacks it."""
+        position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
+        return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
 
 
 def text_id(value: Any) -> str:

@@ -51,9 +51,9 @@ cdef inline int64_t clip(int64_t x, int64_t low, int64_t high) noexcept nogil:
     return low if x < low else high if x > high else x
 
 
-def count(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
+def count_candidates(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
           const int64_t[::1] offsets, const real[::1] values, const int64_t[::1] rows):
-    """See `deadheat.ties._reference.count`."""
+    """See `deadheat.ties._reference.count_candidates`."""
     cdef Py_ssize_t n_queries = offsets.shape[0] - 1
     cdef Py_ssize_t n_documents = values.shape[0]
     out = np.zeros((3, n_documents), np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Counts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
-def count(
+def count_candidates(
     scores: NDArray[Any],
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],

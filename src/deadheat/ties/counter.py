@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.numbers import exact_floats
-from deadheat.ties.counting import count
+from deadheat.ties.counting import count_candidates
 from deadheat.ties.groups import Ints, TieGroups
 from deadheat.ties.scores import Bounds
 
@@ -124,16 +124,16 @@ class TieCounter:
                 )
             starts = np.arange(self.n_queries, dtype=np.int64) * scores.shape[1]
             bounds = (starts, starts + scores.shape[1])
-        self.count(scores.reshape(-1), bounds, np.asarray(start, np.int64))
+        self.add(scores.reshape(-1), bounds, np.asarray(start, np.int64))
 
-    def count(self, scores: NDArray[Any], bounds: Bounds, start: Ints) -> None:
+    def add(self, scores: NDArray[Any], bounds: Bounds, start: Ints) -> None:
         """Count a piece as `update` does, from floats known to hold no NaN."""
         starts, stops = bounds
         values = self.score
         if scores.dtype != values.dtype:
             scores, values = scores.astype(np.float64), values.astype(np.float64)
         rows = self.position + (starts - start)[self.query]
-        above, equal, before = count(
+        above, equal, before = count_candidates(
             np.ascontiguousarray(scores), starts, stops, self.offsets, values, rows
         )
         self.above += above

@@ -19,7 +19,7 @@ except ImportError:  # no C compiler when deadheat was installed
     BACKEND = "numpy"
 
 
-def count(
+def count_candidates(
     scores: NDArray[Any],
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
@@ -27,6 +27,6 @@ def count(
     values: NDArray[Any],
     rows: NDArray[np.int64],
 ) -> Counts:
-    """Count candidates above, equal and tied before; see `deadheat.ties._reference.count`."""
-    counts: Counts = _active.count(scores, starts, stops, offsets, values, rows)
+    """Count candidates above, equal and tied before, as `_reference.count_candidates` defines."""
+    counts: Counts = _active.count_candidates(scores, starts, stops, offsets, values, rows)
     return counts

@@ -1,0 +1,257 @@
+"""Candidate lists with their judged documents: where judgements meet scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deadheat.errors import InputError
+from deadheat.formats import Judgements, Run
+from deadheat.formats.arrays import unlisted_relevant
+from deadheat.remarks import Remark, note, warning
+from deadheat.ties.groups import Floats, Ints
+from deadheat.ties.scores import Bounds
+
+
+@dataclass(frozen=True)
+class JudgedLists:
+    """Candidate lists of all queries, and the documents of interest among them.
+
+    Documents of interest are the relevant ones, or all judged ones where a measure asks for
+    them.
+    """
+
+    query_ids: list[str]
+    scores: NDArray[Any]
+    """float32 or float64, without NaN."""
+    bounds: Bounds
+    query: Ints
+    """Per document of interest: index of its query."""
+    position: Ints
+    """Per document of interest: its place in its query's list, starting at 0."""
+    grade: Floats
+    """Per document of interest: its grade."""
+    unretrieved: tuple[Ints, Floats]
+    """Query and grade of the documents of interest that are not in their query's list."""
+    complete: bool = False
+    """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
+
+
+def judged_lists(
+    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
+) -> tuple[JudgedLists, list[Remark]]:
+    """Find the judged documents in the lists of a run without NaN.
+
+    Parameters
+    ----------
+    queries
+        Which queries count, one of `deadheat.evaluation.QUERY_POLICIES`.
+    with_judged
+        Whether judged documents that are not relevant are of interest, too.
+
+    Returns
+    -------
+    lists, remarks
+        The lists of the queries that count, an empty one where the run misses the query; and
+        what a reader should know of how judgements and run fit.
+    """
+    remarks: list[Remark] = []
+    selected, place = _select(judgements, run, queries, remarks)
+    lengths = np.diff(judgements.offsets)[selected]
+    query = np.repeat(np.arange(len(selected)), lengths)
+    first = np.repeat(judgements.offsets[selected] - np.cumsum(lengths) + lengths, lengths)
+    judgement = first + np.arange(len(query))
+    grade = judgements.grades[judgement]
+    remarks += negative_grades(grade)
+    if not with_judged:
+        relevant = np.flatnonzero(grade > 0)
+        query, judgement, grade = query[relevant], judgement[relevant], grade[relevant]
+
+    row = np.full(len(query), -1, np.int64)
+    in_run = np.flatnonzero(place[query] >= 0)
+    doc_ids = judgements.doc_ids.gather(judgement[in_run])
+    row[in_run] = run.documents.find(place[query[in_run]], doc_ids)
+    retrieved = row >= 0
+    if not (retrieved & (grade > 0)).any() and (grade[in_run] > 0).any():
+        listed = run.documents.ids(np.arange(min(2, len(run.scores)))).to_list()
+        remarks.append(
+            warning(
+                "no relevant document was retrieved for any query: the judgements name documents "
+                "like {judged}, the run like {listed}; do the ids match?",
+                judged=_examples(doc_ids.to_list()),
+                listed=_examples(listed),
+            )
+        )
+    starts = np.where(place >= 0, run.offsets[place], 0)
+    stops = np.where(place >= 0, run.offsets[place + 1], 0)
+    lists = JudgedLists(
+        [judgements.query_ids[q] for q in selected.tolist()],
+        run.scores,
+        (starts, stops),
+        query[retrieved],
+        row[retrieved] - starts[query[retrieved]],
+        grade[retrieved],
+        (query[~retrieved], grade[~retrieved]),
+        run.complete,
+    )
+    return lists, remarks
+
+
+def labelled_lists(
+    query_ids: list[str],
+    scores: NDArray[Any],
+    offsets: Ints,
+    grades: NDArray[Any],
+    n_relevant: ArrayLike | None = None,
+    *,
+    queries: str,
+    with_judged: bool,
+) -> tuple[JudgedLists, list[Remark]]:
+    """Take lists whose every candidate carries its grade; the twin of `judged_lists` for arrays.
+
+    Parameters
+    ----------
+    offsets
+        The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]`` of scores and grades.
+    n_relevant
+        Relevant documents of each query; those that are not among its candidates count with
+        grade 1. Unless given, the candidates hold them all.
+    """
+    rows = np.arange(len(scores)) if with_judged else np.flatnonzero(grades > 0)
+    query = np.searchsorted(offsets, rows, "right") - 1
+    listed = np.bincount(query[grades[rows] > 0], minlength=len(query_ids))
+    unlisted = unlisted_relevant(n_relevant, listed)
+    counted = (listed + unlisted > 0) | (queries == "all")
+    remarks = negative_grades(grades) + _left_out(int((~counted).sum()))
+    if not counted.any():
+        raise InputError("no query has a relevant document: there is nothing to evaluate")
+    number = np.cumsum(counted) - 1
+    rows, query = rows[counted[query]], query[counted[query]]
+    absent = np.repeat(number, unlisted)
+    lists = JudgedLists(
+        [query_ids[q] for q in np.flatnonzero(counted).tolist()],
+        scores,
+        (offsets[:-1][counted], offsets[1:][counted]),
+        number[query],
+        rows - offsets[query],
+        grades[rows].astype(np.float64),
+        (absent, np.ones(len(absent))),
+        complete=not len(absent),
+    )
+    return lists, remarks
+
+
+def without_nan(run: Run, nan: str) -> Run:
+    """Give the run with scores that can be ranked; `nan` is as for `rankable`."""
+
+    def name(query: int, position: int) -> str:
+        document = run.documents.ids(run.offsets[query : query + 1] + position)[0]
+        return f"{run.source}: query {run.query_ids[query]!r}, document {document!r}"
+
+    return replace(run, scores=rankable(run.scores, run.offsets, nan, name))
+
+
+def rankable(
+    scores: NDArray[Any], offsets: Ints, nan: str, name: Callable[[int, int], str]
+) -> NDArray[Any]:
+    """Give scores without NaN.
+
+    Parameters
+    ----------
+    offsets
+        The scores of query ``q`` are ``scores[offsets[q]:offsets[q + 1]]``.
+    nan
+        ``"raise"`` and ``"refuse"`` refuse a NaN, the first where ``"last"`` is a choice, too:
+        it puts such documents below all others, tied.
+    name
+        Names the document at a position of a query's list, for the message.
+    """
+    if not len(scores) or not np.isnan(np.min(scores)):
+        return scores
+    if nan == "last":
+        # Below every score, −inf included, and the others as they are: −inf makes room.
+        lowest = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
+        return np.where(np.isnan(scores), -np.inf, lowest)
+    row = int(np.flatnonzero(np.isnan(scores))[0])
+    query = int(np.searchsorted(offsets, row, "right")) - 1
+    choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
+    raise InputError(
+        f"{name(query, row - int(offsets[query]))}: the score is NaN, which has no place in a "
+        f"ranking; mend the scores{choice}"
+    )
+
+
+def negative_grades(grades: NDArray[Any]) -> list[Remark]:
+    """Note grades below 0."""
+    below = int(np.count_nonzero(grades < 0)) if grades.size and grades.min() < 0 else 0
+    pattern = "{below:judgement} below 0: counted as not relevant"
+    return [note(pattern, below=below)] if below else []
+
+
+def _select(
+    judgements: Judgements, run: Run, queries: str, remarks: list[Remark]
+) -> tuple[Ints, Ints]:
+    """Judged queries that count, and the index of each in the run, −1 where it is missing."""
+    place = np.array([run.query_index.get(query, -1) for query in judgements.query_ids])
+    in_run = place >= 0
+    if not in_run.any():
+        raise InputError(
+            f"{run.source}: no query of the run is judged: the judgements name queries like "
+            f"{_examples(judgements.query_ids)}, the run like {_examples(run.query_ids)}"
+        )
+    if unjudged := len(run.query_ids) - int(in_run.sum()):
+        remarks.append(
+            warning(
+                "{unjudged:query} of the run without judgements: left out, nothing can be said "
+                "about them",
+                unjudged=unjudged,
+            )
+        )
+    if not _like_grades(judgements.grades) and _like_grades(run.scores):
+        remarks.append(
+            warning(
+                "the judgements hold fractions, and the run only small whole numbers: are "
+                "judgements and run swapped?"
+            )
+        )
+    relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
+    if queries == "judged":
+        counted = relevant > 0
+        remarks += _left_out(int((~counted).sum()))
+    else:
+        counted = in_run if queries == "intersection" else np.ones(len(place), bool)
+    selected = np.flatnonzero(counted)
+    if not len(selected):
+        raise InputError(
+            f"{judgements.source}: no query has a relevant document (a grade above 0): there is "
+            "nothing to evaluate"
+        )
+    missing = selected[~in_run[selected]]
+    if len(missing):
+        remarks.append(
+            warning(
+                "{missing:query} judged but missing from the run, for example {example}: each "
+                "counts as 0 (queries='intersection' leaves such queries out)",
+                missing=len(missing),
+                example=repr(judgements.query_ids[missing[0]]),
+            )
+        )
+    return selected, place[selected]
+
+
+def _left_out(queries: int) -> list[Remark]:
+    pattern = "{queries:query} without a relevant document: left out"
+    return [note(pattern, queries=queries)] if queries else []
+
+
+def _like_grades(numbers: NDArray[Any]) -> bool:
+    """Whether the numbers are small and whole, as grades are."""
+    return bool(((np.abs(numbers) <= 10) & (np.floor(numbers) == numbers)).all())
+
+
+def _examples(ids: list[str]) -> str:
+    return " and ".join(repr(id_) for id_ in ids[:2])

@@ -1,0 +1,63 @@
+"""How large the tie groups of lists are, judged or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.formats import Run
+from deadheat.provenance import ScoreFacts
+from deadheat.ties.groups import Ints
+from deadheat.ties.lists import without_nan
+from deadheat.ties.scores import Bounds
+
+
+@dataclass(frozen=True)
+class GroupSizes:
+    """Every tie group of some lists; a document that stands alone is a group of one."""
+
+    query: Ints
+    """Per group: index of its query; groups stand in the order of queries."""
+    score: NDArray[Any]
+    """Per group: the score of its documents; inside a query from low to high."""
+    size: Ints
+    """Per group: documents in it."""
+
+    @property
+    def facts(self) -> ScoreFacts:
+        """Documents, distinct scores, and the size of the largest group."""
+        return ScoreFacts(int(self.size.sum()), len(self.size), int(self.size.max(initial=0)))
+
+    @property
+    def tied_pairs(self) -> int:
+        """Pairs of documents with the same score, over all queries."""
+        return int((self.size * (self.size - 1) // 2).sum())
+
+
+def run_sizes(run: Run) -> GroupSizes:
+    """Find the tie groups of a run; refuse one with NaN scores."""
+    rankable_run = without_nan(run, "refuse")
+    return group_sizes(rankable_run.scores, (run.offsets[:-1], run.offsets[1:]))
+
+
+def group_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
+    """Find the tie groups of all documents of lists without NaN.
+
+    >>> scores = np.array([0.5, 0.25, 0.5, 0.75])
+    >>> sizes = group_sizes(scores, (np.array([0, 3]), np.array([3, 4])))
+    >>> sizes.query, sizes.score, sizes.size
+    (array([0, 0, 1]), array([0.25, 0.5 , 0.75]), array([1, 2, 1]))
+    """
+    starts, stops = bounds
+    slices = zip(starts.tolist(), stops.tolist(), strict=True)
+    ascending = np.concatenate(
+        [scores[:0], *(np.sort(scores[start:stop]) for start, stop in slices)]
+    )
+    query = np.repeat(np.arange(len(starts)), stops - starts)
+    new = np.ones(len(ascending), bool)
+    new[1:] = (ascending[1:] != ascending[:-1]) | (query[1:] != query[:-1])
+    first = np.flatnonzero(new)
+    return GroupSizes(query[first], ascending[first], np.diff(first, append=len(ascending)))

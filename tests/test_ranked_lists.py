@@ -1,0 +1,112 @@
+"""Ranked lists: documents in the order of a tie rule, with the groups that ties make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_rules import collections
+
+import deadheat as dh
+from deadheat.evaluation import rank_query
+from deadheat.ties.ranked import ranked_lists
+
+
+def lists_of(run: dict, qrels: dict, top: int, **options: object):
+    return ranked_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, **options)
+
+
+def test_a_list_that_is_cut_says_what_it_leaves_out():
+    run = {"q": {"a": 3.0, "b": 1.0, "c": 2.0, "d": 1.0, "e": 1.0, "f": 0.0}}
+    lists = lists_of(run, {"q": {"b": 1, "e": 2, "x": 1, "c": 0}, "absent": {"a": 1}}, 3)
+    assert lists.doc_ids == ["a", "c", "b"]
+    assert (lists.above.tolist(), lists.size.tolist()) == ([0, 1, 2], [1, 1, 3])
+    assert lists.shown.tolist() == [3, 0]
+    assert lists.retrieved.tolist() == [6, 0]
+    assert lists.rest.tolist() == [2, 0]
+    assert lists.rest_relevant.tolist() == [1, 0]
+    assert lists.missing.tolist() == [1, 1]
+    np.testing.assert_array_equal(lists.grades, [np.nan, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("rule", "order"),
+    [("input", "bca"), ("id_asc", "abc"), ("id_desc", "cba"), ("pytrec_eval", "cba")],
+)
+def test_tied_documents_stand_in_the_order_of_the_rule(rule, order):
+    run = {"q": {"b": 1.0, "c": 1.0, "a": 1.0, "z": 0.5, "y": 2.0}}
+    lists = lists_of(run, {"q": {"a": 1}}, 9, rule=rule)
+    assert "".join(lists.doc_ids) == f"y{order}z"
+    assert lists.above.tolist() == [0, 1, 1, 1, 4]
+
+
+def test_the_rank_column_is_a_rule_too(tmp_path):
+    path = tmp_path / "x.run"
+    path.write_text("q Q0 a 2 1.0 t\nq Q0 b 1 1.0 t\n")
+    run, qrels = dh.read_run(path, with_ranks=True), dh.read_qrels({"q": {"a": 1}})
+    assert ranked_lists(run, qrels, ["q"], 5, rule="rank").doc_ids == ["b", "a"]
+
+
+def test_near_and_missing_scores_tie_as_they_did_in_the_evaluation():
+    run = {"q": {"a": 1.0, "b": 0.99, "c": float("nan"), "d": float("-inf"), "e": float("inf")}}
+    lists = lists_of(run, {"q": {"a": 1}}, 9, tolerance=0.1, nan="last")
+    assert lists.doc_ids == ["e", "a", "b", "d", "c"]
+    assert lists.above.tolist() == [0, 1, 1, 3, 4]
+    assert np.isnan(lists.scores[4])  # shown as it was given
+
+
+# The order of a list is that of the oblivious value.
+
+NEAR = {"q": {"z": 0.1, "a": 0.1 + 1e-12}}
+"""Told apart as given, tied in float32 and within a tolerance."""
+
+
+@pytest.mark.parametrize(
+    ("options", "order", "oblivious"),
+    [
+        ({"rule": "pytrec_eval"}, ["z", "a"], 0.5),  # tied in float32, and z comes first
+        ({"rule": "pytrec_eval", "tolerance": 1e-9}, ["z", "a"], 0.5),
+        ({"rule": "id_desc"}, ["a", "z"], 1),
+        ({"rule": "id_desc", "tolerance": 1e-9}, ["a", "z"], 1),  # it sees no tolerance
+        ({"rule": "input", "tolerance": 1e-9}, ["a", "z"], 1),
+    ],
+)
+def test_a_list_is_in_the_order_that_gives_the_oblivious_value(options, order, oblivious):
+    lists = lists_of(NEAR, {"q": {"a": 1}}, 9, **options)
+    assert lists.doc_ids == order
+    tied = "tolerance" in options
+    assert dict(zip(order, lists.size.tolist(), strict=True)) == dict.fromkeys(order, 1 + tied)
+    result = dh.evaluate(
+        {"q": {"a": 1}},
+        NEAR,
+        "MRR",
+        tie_break=options["rule"],
+        tie_tolerance=options.get("tolerance", 0),
+    )
+    assert result["MRR"].oblivious == oblivious
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("rule", [rule for rule in dh.TIE_RULES if rule != "rank"])
+@settings(max_examples=60)
+@given(collection=collections(), top=st.integers(1, 12))
+def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):
+    """Every relevant document stands in the list where the oblivious MRR of it alone says."""
+    qrels, run = collection
+    lists = ranked_lists(dh.read_run(run), dh.read_qrels(qrels), list(run), rule=rule)
+    ends = np.cumsum(lists.shown)
+    for query, start, end in zip(run, ends - lists.shown, ends, strict=True):
+        listed = lists.doc_ids[start:end]
+        assert sorted(listed) == sorted(run[query])
+        for place, doc in enumerate(listed, 1):
+            alone = rank_query({query: {doc: 1}}, run, query, "MRR", tie_break=rule)
+            assert alone.result["MRR"].oblivious == 1 / place
+        short = ranked_lists(dh.read_run(run), dh.read_qrels(qrels), [query], top, rule=rule)
+        assert short.doc_ids == listed[:top]
+        scores = list(run[query].values())
+        for doc, above, size in zip(
+            listed, lists.above[start:end], lists.size[start:end], strict=True
+        ):
+            assert above == sum(score > run[query][doc] for score in scores)
+            assert size == scores.count(run[query][doc])
