@@ -9,6 +9,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import deadheat as dh
+from deadheat.evaluation import Views, results_table
 from deadheat.measures import MEASURES
-from deadheat.report.tables import render
-from deadheat.result import Views
+from deadheat.provenance import Provenance
+from deadheat.remarks import note, warning
+from deadheat.tables import render
 
 QRELS = {"q1": {"d1": 1, "d3": 1}, "q2": {"d2": 2}}
 RUN = {"q1": {"d1": 0.9, "d2": 0.5, "d3": 0.5}, "q2": {"d1": 1.0, "d2": 0.0}}
@@ -94,8 +97,9 @@ def results(draw):
             st.lists(st.sampled_from(MEASURES), min_size=1, max_size=3, unique=True)
         )
     }
-    texts = draw(st.lists(text, max_size=2))
-    return dh.Result(ids, views, {"run": draw(text), "x": draw(finite)}, texts, texts[:1])
+    value = st.integers(0, 9) | text
+    remarks = draw(st.lists(st.builds(note, text, x=value) | st.builds(warning, text)))
+    return dh.Result(ids, views, Provenance(draw(text), tie_tolerance=draw(finite)), (*remarks,))
 
 
 def same(a: dh.Result, b: dh.Result) -> bool:
@@ -106,7 +110,7 @@ def same(a: dh.Result, b: dh.Result) -> bool:
             for name, v in vars(views).items()
         ]
 
-    other = ("query_ids", "provenance", "warnings", "notes")
+    other = ("query_ids", "provenance", "remarks")
     return raw(a) == raw(b) and all(getattr(a, name) == getattr(b, name) for name in other)
 
 
@@ -136,16 +140,17 @@ def test_to_dict_has_plain_values(result):
     assert data["measures"]["Recall@2"]["expected"] == 0.875
     assert data["measures"]["Recall@2"]["range"] == 0.25
     provenance = data["provenance"]
+    assert (provenance["run"], provenance["qrels"]) == ("run", "qrels")
     assert provenance["tie_break"] == "input"
-    assert provenance["deadheat"] == dh.__version__
-    assert {"run", "qrels", "counting", "numpy", "polars", "python"} <= set(provenance)
+    assert provenance["versions"]["deadheat"] == dh.__version__
+    assert {"counting", "numpy", "polars", "python"} <= set(provenance["versions"])
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda data: data.pop("per_query"),
-        lambda data: data.pop("notes"),
+        lambda data: data.pop("remarks"),
         lambda data: data["per_query"].pop("query_id"),
         lambda data: data["per_query"]["MRR"].pop("best"),
         lambda data: data["per_query"]["MRR"].update(best=["x", "y"]),
@@ -190,34 +195,42 @@ def test_csv_reads_back_whatever_the_ids(result):
 @pytest.fixture
 def nasty() -> dh.Result:
     result = dh.evaluate({NASTY: {"d": 1}}, {NASTY: {"d": 1.0}}, "MRR")
-    result.provenance["run"] = NASTY
-    result.notes.append(NASTY)
-    return result
+    return renamed(replace(result, remarks=(note(NASTY),)), NASTY)
+
+
+def renamed(result: dh.Result, name: str) -> dh.Result:
+    return replace(result, provenance=replace(result.provenance, run=name))
+
+
+def written(results: list[dh.Result], style: str, **options: bool) -> str:
+    return render([results_table(results, **options)], style)
 
 
 def test_html_escapes(nasty):
-    for html in (nasty._repr_html_(), render([nasty, nasty], "html", per_query=True)):
+    for html in (nasty._repr_html_(), written([nasty, nasty], "html", per_query=True)):
         assert "<script>" not in html
         assert "&lt;script&gt;" in html
         assert html.count("<table>") == html.count("</table>") == 1
 
 
 def test_markdown_escapes(nasty):
-    text = render([nasty], "markdown", per_query=True)
-    header, rule, row = text.splitlines()
+    text = written([nasty], "markdown", per_query=True)
+    header, rule, row = text.split("\n\n")[0].splitlines()
     unescaped = row.replace("\\\\", "").replace("\\|", "")
     assert unescaped.count("|") == header.count("|") == rule.count("|")
     assert "\\<script>" in row
     assert "\\*y\\*" in row
     newline = dh.evaluate({"a\nb": {"d": 1}}, {"a\nb": {"d": 1.0}}, "MRR")
-    assert len(render([newline], "markdown", per_query=True).splitlines()) == 3
+    table = written([newline], "markdown", per_query=True).split("\n\n")[0]
+    assert len(table.splitlines()) == 3
 
 
 def test_latex_escapes(nasty):
-    row = render([nasty], "latex", per_query=True).splitlines()[-3]
+    table = written([nasty], "latex", per_query=True).partition("\n%")[0]
+    row = table.splitlines()[-3]
     assert r"a\_b \& 100\% \textbackslash{} \{x\}" in row
     assert row.replace(r"\&", "").count("&") == 8
-    header = nasty.to_latex().splitlines()
+    header = nasty.to_latex().partition("\n%")[0].splitlines()
     assert header[0] == r"\begin{tabular}{lrrrrrrr}"
     assert r"$\pm$ tie std" in header[2]
     assert header[-1] == r"\end{tabular}"
@@ -236,7 +249,7 @@ def test_tables_for_people(result):
 
 def test_unknown_style(result):
     with pytest.raises(dh.InputError, match="unknown table style 'pdf': use one of table"):
-        render([result], "pdf")
+        written([result], "pdf")
 
 
 def test_print_is_plain_text(result):
@@ -252,7 +265,7 @@ def test_print_in_a_notebook_gives_the_text(result, monkeypatch):
 
 
 def test_names_in_brackets_are_no_markup(nasty):
-    nasty.provenance["run"] = "bm25[bold][x=1].run"
+    nasty = renamed(nasty, "bm25[bold][x=1].run")
     assert str(nasty).startswith("bm25[bold][x=1].run · 1 query")
     terminal = Console(file=io.StringIO(), force_terminal=True, width=200)
     terminal.print(nasty)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
-from deadheat.evaluation import evaluate, evaluate_arrays, evaluate_groups
+from deadheat.evaluation import Result, Summary, evaluate, evaluate_arrays, evaluate_groups
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import (
     DCG,
@@ -23,7 +23,6 @@ from deadheat.measures import (
     nDCG,
 )
 from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.result import Result, Summary
 from deadheat.ties import TIE_RULES, TieCounter, TieGroups
 
 if _TYPE_CHECKING:

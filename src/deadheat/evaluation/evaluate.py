@@ -1,30 +1,27 @@
-"""From judgements and scores to a result."""
+"""Evaluate runs, arrays and tie groups."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
-from deadheat.formats import read_qrels, read_run
-from deadheat.formats.arrays import flatten, query_names, unlisted_relevant
-from deadheat.matching import judged_lists, ranked, without_nan
+from deadheat.evaluation.result import Result, Views
+from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.formats.arrays import flatten, query_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remarks, queries_in_words
-from deadheat.result import Result, Views
-from deadheat.ties import BACKEND, Lists, TieGroups, tie_groups
-from deadheat.ties.rules import check_rule
-
-Ints = NDArray[np.int64]
+from deadheat.provenance import Provenance
+from deadheat.remarks import Remark, announce, note, warning
+from deadheat.ties import BACKEND, TieGroups, tie_groups
+from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.rules import check_rule, rule_order
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
 QUERY_POLICIES = {
@@ -77,22 +74,47 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    wanted = parse_measures(measures)
-    _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
-    judgements = read_qrels(qrels)
-    candidates = read_run(run, with_ranks=tie_break == "rank")
-    remarks = Remarks.under(tie_break)
-    names, lists = judged_lists(judgements, ranked(candidates, nan), wanted, queries, remarks)
-    groups = tie_groups(
-        lists,
-        rule=tie_break,
-        ids=candidates.documents.ids,
-        rank_column=candidates.ranks,
-        tolerance=tie_tolerance,
+    result = evaluated(
+        read_qrels(qrels),
+        read_run(run, with_ranks=tie_break == "rank"),
+        parse_measures(measures),
+        tie_break=tie_break,
+        tie_tolerance=tie_tolerance,
+        queries=queries,
+        nan=nan,
     )
-    sources = {"run": candidates.source, "qrels": judgements.source}
-    provenance = _provenance(sources, tie_break, tie_tolerance, queries, nan)
-    return _result(names, groups, wanted, provenance, remarks)
+    announce(result.warnings)
+    return result
+
+
+def evaluated(
+    judgements: Judgements,
+    run: Run,
+    measures: Sequence[Measure],
+    *,
+    tie_break: str = "input",
+    tie_tolerance: float = 0.0,
+    queries: str = "judged",
+    nan: str = "raise",
+) -> Result:
+    """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
+    _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
+    rankable_run = without_nan(run, nan)
+    lists, remarks = judged_lists(
+        judgements, rankable_run, queries=queries, with_judged=_need_judged(measures)
+    )
+    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
+    groups = tie_groups(lists, order, tolerance=tie_tolerance)
+    provenance = Provenance(
+        run.source,
+        judgements.source,
+        tie_break,
+        float(tie_tolerance),
+        queries,
+        nan,
+        versions=_versions(),
+    )
+    return _result(lists.query_ids, groups, measures, provenance, remarks)
 
 
 def evaluate_arrays(
@@ -132,40 +154,25 @@ def evaluate_arrays(
     >>> round(result["Recall@2"].expected, 4)
     0.6667
     """
-    wanted = parse_measures(measures)
+    parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
-    remarks = Remarks.under("input")
     flat, grades, offsets = flatten(scores, relevance)
     names = query_names(query_ids, len(offsets) - 1)
-    remarks.note_negative(grades)
-    flat = without_nan(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
-    judged = any(measure.needs_judged for measure in wanted)
-    rows = np.arange(len(flat)) if judged else np.flatnonzero(grades > 0)
-    query = np.searchsorted(offsets, rows, "right") - 1
-    listed = np.bincount(query[grades[rows] > 0], minlength=len(names))
-    unlisted = unlisted_relevant(n_relevant, listed)
-
-    counted = (listed + unlisted > 0) | (queries == "all")
-    remarks.note_left_out(len(names) - int(counted.sum()))
-    if not counted.any():
-        raise InputError("no query has a relevant document: there is nothing to evaluate")
-    number = np.cumsum(counted) - 1
-    keep = counted[query]
-    rows, query = rows[keep], query[keep]
-    absent = np.repeat(number, unlisted)
-    lists = Lists(
-        flat,
-        (offsets[:-1][counted], offsets[1:][counted]),
-        number[query],
-        rows - offsets[query],
-        grades[rows].astype(np.float64),
-        (absent, np.ones(len(absent))),
+    lists, remarks = labelled_lists(
+        names,
+        rankable(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        offsets,
+        grades,
+        n_relevant,
+        queries=queries,
+        with_judged=_need_judged(parsed),
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
-    if not len(absent):  # the lists hold all there is, so nothing was cut from them
-        groups = replace(groups, end_above=None, end_size=None)
-    provenance = _provenance({"run": "arrays"}, "input", tie_tolerance, queries, nan)
-    return _result(list(compress(names, counted)), groups, wanted, provenance, remarks)
+    tolerance = float(tie_tolerance)
+    provenance = Provenance("arrays", None, "input", tolerance, queries, nan, versions=_versions())
+    result = _result(lists.query_ids, groups, parsed, provenance, remarks)
+    announce(result.warnings)
+    return result
 
 
 def evaluate_groups(
@@ -193,23 +200,67 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
-    remarks = Remarks.under("input")
-    provenance = _provenance({"run": "tie groups"}, "input", 0.0, "all", "raise")
     names = query_names(query_ids, groups.n_queries)
-    return _result(names, groups, parse_measures(measures), provenance, remarks)
+    provenance = Provenance("tie groups", None, queries="all", versions=_versions())
+    return _result(names, groups, parse_measures(measures), provenance, [])
 
 
-def _provenance(
-    sources: dict[str, str], tie_break: str, tie_tolerance: float, queries: str, nan: str
-) -> dict[str, Any]:
+def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
+    """Every view of every measure."""
     return {
-        **sources,
-        "tie_break": tie_break,
-        "tie_tolerance": float(tie_tolerance),
-        "queries": queries,
-        "nan": nan,
-        **_versions(),
+        measure: Views(
+            expected=measure.expected(groups),
+            best=measure.at(groups, groups.best_rank),
+            worst=measure.at(groups, groups.worst_rank),
+            oblivious=measure.at(groups, groups.rank),
+            variance=measure.variance(groups),
+        )
+        for measure in measures
     }
+
+
+def _result(
+    query_ids: list[str],
+    groups: TieGroups,
+    measures: Sequence[Measure],
+    provenance: Provenance,
+    remarks: list[Remark],
+) -> Result:
+    views = views_of(groups, measures)
+    return Result(query_ids, views, provenance, (*remarks, *_cuts(groups, measures)))
+
+
+def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
+    """Tell of lists that end inside a tie group which the cutoff of a measure reaches.
+
+    That is a warning where relevant documents are missing from the list: it is not the whole
+    collection, so documents tied with its last ones may be missing, too. Otherwise the list
+    may be all there is.
+    """
+    if groups.end_above is None or groups.end_size is None:
+        return []
+    partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
+    remarks = []
+    for lists, remark, text in (
+        (
+            partial,
+            warning,
+            "were cut inside a tie group: documents with the same score may be missing, and no "
+            "evaluator can know them; retrieve more documents, or cut at a score",
+        ),
+        (~partial, note, "end inside a tie group; they are taken to be complete"),
+    ):
+        inside = (groups.end_size > 1) & lists
+        queries = [int((inside & (groups.end_above < m.depth(groups))).sum()) for m in measures]
+        reached = {f"m{i}": n for i, n in enumerate(queries) if n}
+        if reached:
+            named = [f"{m} ({{m{i}:query}})" for i, m in enumerate(measures) if queries[i]]
+            remarks.append(remark(f"{', '.join(named)}: these lists {text}", **reached))
+    return remarks
+
+
+def _need_judged(measures: Iterable[Measure]) -> bool:
+    return any(measure.needs_judged for measure in measures)
 
 
 @cache
@@ -234,57 +285,3 @@ def _check_options(
     for name, value, choices in (("queries", queries, policies), ("nan", nan, NAN_POLICIES)):
         if value not in tuple(choices):
             raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _result(
-    names: list[str],
-    groups: TieGroups,
-    measures: list[Measure],
-    provenance: dict[str, Any],
-    remarks: Remarks,
-) -> Result:
-    views = views_of(groups, measures)
-    _report_cuts(groups, measures, remarks)
-    return Result(names, views, provenance, remarks.warnings, remarks.notes)
-
-
-def _report_cuts(groups: TieGroups, measures: list[Measure], remarks: Remarks) -> None:
-    """Report lists that end inside a tie group which the cutoff of a measure reaches.
-
-    That is a warning where relevant documents are missing from the list: it is not the whole
-    collection, so documents tied with its last ones may be missing, too. Otherwise the list
-    may be all there is.
-    """
-    if groups.end_above is None or groups.end_size is None:
-        return
-    partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
-    for lists, report, text in (
-        (
-            partial,
-            remarks.warn,
-            "were cut inside a tie group: documents with the same score may be missing, and no "
-            "evaluator can know them; retrieve more documents, or cut at a score",
-        ),
-        (~partial, remarks.notes.append, "end inside a tie group; they are taken to be complete"),
-    ):
-        reached = {
-            measure: (groups.end_size > 1) & (groups.end_above < measure.depth(groups)) & lists
-            for measure in measures
-        }
-        each = [f"{m} ({queries_in_words(int(q.sum()))})" for m, q in reached.items() if q.any()]
-        if each:
-            report(f"{', '.join(each)}: these lists {text}")
-
-
-def views_of(groups: TieGroups, measures: list[Measure]) -> dict[Measure, Views]:
-    """Every view of every measure."""
-    return {
-        measure: Views(
-            expected=measure.expected(groups),
-            best=measure.at(groups, groups.best_rank),
-            worst=measure.at(groups, groups.worst_rank),
-            oblivious=measure.at(groups, groups.rank),
-            variance=measure.variance(groups),
-        )
-        for measure in measures
-    }

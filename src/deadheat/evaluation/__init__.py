@@ -1,0 +1,44 @@
+"""From judgements and scores to a result: per query and on average, with what to know of it."""
+
+from deadheat.evaluation.evaluate import (
+    DEFAULT_MEASURES,
+    NAN_POLICIES,
+    QUERY_POLICIES,
+    evaluate,
+    evaluate_arrays,
+    evaluate_groups,
+    evaluated,
+    views_of,
+)
+from deadheat.evaluation.query import RankedQuery, rank_query
+from deadheat.evaluation.result import (
+    Result,
+    Summary,
+    Views,
+    headline,
+    read_results,
+    results_table,
+    same_judgements,
+    short_names,
+)
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "NAN_POLICIES",
+    "QUERY_POLICIES",
+    "RankedQuery",
+    "Result",
+    "Summary",
+    "Views",
+    "evaluate",
+    "evaluate_arrays",
+    "evaluate_groups",
+    "evaluated",
+    "headline",
+    "rank_query",
+    "read_results",
+    "results_table",
+    "same_judgements",
+    "short_names",
+    "views_of",
+]

@@ -1,0 +1,77 @@
+"""One query looked at closely: its ranked list, and what the ties in it do to a measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import evaluated
+from deadheat.evaluation.result import Result
+from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats.shapes import id_column
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measure
+from deadheat.ties.ranked import RankedLists, ranked_lists
+
+
+@dataclass(frozen=True)
+class RankedQuery:
+    """The whole list of one query in the order of a tie rule, and the value of a measure on it."""
+
+    query: str
+    measure: Measure
+    result: Result
+    """Of this query alone."""
+    documents: RankedLists
+    """Of this query alone."""
+
+
+def rank_query(
+    qrels: Any,
+    run: Any,
+    query: str,
+    measure: str | Measure = "Recall@10",
+    *,
+    tie_break: str = "input",
+) -> RankedQuery:
+    """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.
+
+    What a reader should know of the numbers is in the remarks of the result.
+
+    Parameters
+    ----------
+    qrels, run, tie_break
+        As for `deadheat.evaluate`.
+    query
+        The id of the query.
+    measure
+        The measure to evaluate.
+    """
+    parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
+    judgements = _judged(read_qrels(qrels), str(query))
+    listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), str(query))
+    result = evaluated(judgements, listed, [parsed], tie_break=tie_break, queries="all")
+    documents = ranked_lists(listed, judgements, [str(query)], rule=tie_break)
+    return RankedQuery(str(query), parsed, result, documents)
+
+
+def _judged(judgements: Judgements, query: str) -> Judgements:
+    if query not in judgements.query_ids:
+        raise InputError(f"{judgements.source}: query {query!r} is not judged in it")
+    first, last = judgements.offsets[judgements.query_ids.index(query) :][:2].tolist()
+    doc_ids, grades = judgements.doc_ids[first:last], judgements.grades[first:last]
+    names = id_column([query] * (last - first))
+    return judgements_from_columns(judgements.source, names, doc_ids, grades)
+
+
+def _retrieved(run: Run, query: str) -> Run:
+    if query not in run.query_index:
+        raise InputError(f"{run.source}: query {query!r} is not in it")
+    rows = np.arange(*run.offsets[run.query_index[query] :][:2])
+    names = id_column([query] * len(rows))
+    ranks = None if run.ranks is None else run.ranks[rows]
+    return run_from_columns(run.source, names, run.documents.ids(rows), run.scores[rows], ranks)

@@ -1,0 +1,404 @@
+"""What an evaluation gives: every view of every measure, per query and on average."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measure
+from deadheat.provenance import Provenance
+from deadheat.remarks import Remark, added, counted_range, texts
+from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.ties.rules import rule_note
+
+Floats = NDArray[np.float64]
+
+VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
+"""The views of a measure, in the order they are shown."""
+VIEW_COLUMNS = (
+    Column("expected"),
+    Column("std", title="± tie std"),
+    Column("worst"),
+    Column("best"),
+    Column("range"),
+    Column("oblivious"),
+    Column("bias", "signed"),
+)
+
+
+@dataclass(frozen=True)
+class Views:
+    """The views of one measure, a value per query."""
+
+    expected: Floats
+    """Mean over all orders of tied documents, E[M]."""
+    best: Floats
+    """Value when ties are broken in favour of the system."""
+    worst: Floats
+    """Value when ties are broken against the system."""
+    oblivious: Floats
+    """Value of a tool that breaks ties by the named rule, M_obl."""
+    variance: Floats | None
+    """Variance over all orders of tied documents; None if it is not computed (ERR)."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The views of one measure, averaged over queries."""
+
+    measure: str
+    expected: float
+    """Mean over queries of E[M], the number to report."""
+    best: float
+    worst: float
+    oblivious: float
+    """Mean over queries of M_obl, what a tie-oblivious tool reports."""
+    std: float | None
+    """Tie std: the standard deviation of the mean under random tie-breaking."""
+    sampling_error: float | None
+    """Standard error of the expected value from having sampled these queries; None for one."""
+    queries: int
+    """How many queries were averaged."""
+
+    @property
+    def range(self) -> float:
+        """Best − worst: how far tie-breaking alone can move the number."""
+        return self.best - self.worst
+
+    @property
+    def bias(self) -> float:
+        """Oblivious − expected: what the tie-oblivious number owes to its tie rule."""
+        return self.oblivious - self.expected
+
+
+@dataclass(frozen=True)
+class Result:
+    """Views of all measures; ``result["nDCG@10"]`` is the summary of one.
+
+    >>> import deadheat as dh
+    >>> result = dh.evaluate({"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}, ["MRR"])
+    >>> result["MRR"].expected, result["MRR"].range, result["MRR"].bias
+    (0.75, 0.5, 0.25)
+    """
+
+    query_ids: list[str]
+    views: dict[Measure, Views]
+    provenance: Provenance = field(default_factory=Provenance)
+    """Where the numbers come from: sources, tie rule, options, model, dataset, versions."""
+    remarks: tuple[Remark, ...] = ()
+    """What a reader of the numbers should know."""
+
+    @property
+    def name(self) -> str:
+        """What was evaluated."""
+        return self.provenance.run
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the numbers mean."""
+        return texts(self.remarks, "warning")
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader of the numbers should know, the tie rule first."""
+        return [rule_note(self.provenance.tie_break), *texts(self.remarks, "note")]
+
+    def __getitem__(self, measure: str | Measure) -> Summary:
+        """Summary of a measure, by any of its names."""
+        wanted = measure if isinstance(measure, Measure) else parse_measure(str(measure))
+        if wanted not in self._summaries:
+            raise KeyError(
+                f"{wanted} was not evaluated; this result has {', '.join(map(repr, self.views))}"
+            )
+        return self._summaries[wanted]
+
+    def __contains__(self, measure: object) -> bool:
+        """Whether the measure was evaluated, by any of its names."""
+        try:
+            return isinstance(measure, (str, Measure)) and bool(self[measure])
+        except (KeyError, InputError):
+            return False
+
+    def __iter__(self) -> Iterator[Summary]:
+        """Iterate over the summaries of the measures, in the order asked for."""
+        return iter(self._summaries.values())
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    @cached_property
+    def _summaries(self) -> dict[Measure, Summary]:
+        return {measure: _summarise(measure, views) for measure, views in self.views.items()}
+
+    @cached_property
+    def aggregate(self) -> pl.DataFrame:
+        """A row per measure, with all views averaged over queries."""
+        rows = [{**asdict(s), "range": s.range, "bias": s.bias} for s in self]
+        types = dict.fromkeys((*VIEWS, "sampling_error"), pl.Float64)
+        return pl.DataFrame(
+            rows, {"measure": pl.String, **types, "queries": pl.Int64}, orient="row"
+        )
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """A row per query and measure, with all views."""
+        n = len(self.query_ids)
+        return pl.concat(
+            pl.DataFrame(
+                {
+                    "query_id": pl.Series(self.query_ids, dtype=pl.String),
+                    "measure": pl.Series([repr(measure)], dtype=pl.String).new_from_index(0, n),
+                    "expected": v.expected,
+                    "best": v.best,
+                    "worst": v.worst,
+                    "range": v.best - v.worst,
+                    "std": pl.Series(
+                        [None] * n if v.variance is None else np.sqrt(v.variance), dtype=pl.Float64
+                    ),
+                    "oblivious": v.oblivious,
+                    "bias": v.oblivious - v.expected,
+                }
+            )
+            for measure, v in self.views.items()
+        )
+
+    @classmethod
+    def concat(cls, results: Sequence[Result]) -> Result:
+        """Put results of different queries, evaluated alike, under one another."""
+
+        def joined(measure: Measure, view: str) -> Any:
+            values = [getattr(result.views[measure], view) for result in results]
+            return None if values[0] is None else np.concatenate(values)
+
+        first = results[0]
+        return cls(
+            [query for result in results for query in result.query_ids],
+            {
+                measure: Views(**{view: joined(measure, view) for view in vars(first.views[measure])})
+                for measure in first.views
+            },
+            first.provenance,
+            added(result.remarks for result in results),
+        )
+
+    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+        """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
+        out: dict[str, Any] = {
+            "provenance": self.provenance.to_dict(),
+            "remarks": [remark.to_dict() for remark in self.remarks],
+            "warnings": self.warnings,
+            "notes": self.notes,
+            "measures": {row.pop("measure"): row for row in self.aggregate.to_dicts()},
+        }
+        if per_query:
+            out["per_query"] = {
+                "query_id": list(self.query_ids),
+                **{
+                    repr(measure): {
+                        name: None if values is None else values.tolist()
+                        for name, values in vars(views).items()
+                    }
+                    for measure, views in self.views.items()
+                },
+            }
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Result:
+        """Read what `to_dict` wrote; refuse what it could not have written."""
+        try:
+            columns = dict(data["per_query"])
+            query_ids = columns.pop("query_id")
+            views = {parse_measure(name): _views_from(column) for name, column in columns.items()}
+            provenance, remarks = Provenance.from_dict(data["provenance"]), data["remarks"]
+            result = cls(query_ids, views, provenance, tuple(map(Remark.from_dict, remarks)))
+            _check(result)
+            return result
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(
+                f"this is not a stored deadheat result with its per-query values ({error})"
+            ) from None
+
+    def to_json(self, *, per_query: bool = True) -> str:
+        """Everything as JSON; `from_json` reads it back without losing a bit."""
+        return json.dumps(self.to_dict(per_query=per_query), indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Read what `to_json` wrote."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}") from None
+        return cls.from_dict(data)
+
+    def to_csv(self, *, per_query: bool = False) -> str:
+        """Comma-separated values: a row per measure, or per query and measure."""
+        return self._render("csv", per_query=per_query)
+
+    def to_markdown(self, *, percent: bool = False) -> str:
+        """Give a Markdown table, a row per measure."""
+        return self._render("markdown", percent=percent)
+
+    def to_latex(self, *, percent: bool = False) -> str:
+        """Give a LaTeX table (booktabs), a row per measure."""
+        return self._render("latex", percent=percent)
+
+    def _render(self, style: str, *, percent: bool = False, per_query: bool = False) -> str:
+        return render([results_table([self], per_query=per_query)], style, percent=percent)
+
+    def __str__(self) -> str:
+        return self._render("table")
+
+    def __rich__(self) -> Any:
+        """Let rich print the table in colour."""
+        return rich_parts([results_table([self])])
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
+
+
+def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
+    """Put results side by side: a row per run and measure, or per run, query and measure."""
+    frames = [
+        (result.per_query if per_query else result.aggregate).select(
+            pl.lit(result.name).alias("run"), pl.all()
+        )
+        for result in results
+    ]
+    short = short_names([result.name for result in results])
+    several = len(results) > 1
+    names = dict(zip((result.name for result in results), short, strict=True))
+    words = [Column("run", "name", words=names)] if several else []
+    words += [Column("query_id", "name", title="query")] if per_query else []
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    queries = counted_range([len(result.query_ids) for result in results], "query")
+    return Table(
+        pl.concat(frames),
+        [*words, Column("measure", "name"), *VIEW_COLUMNS],
+        title=queries if several else f"{short[0]} · {queries}",
+        notes=list(notes),
+        grouped=int(several),
+    )
+
+
+FEW_MEASURES = 8
+"""Up to so many measures are all shown where there is room for few."""
+
+
+def headline(measures: Iterable[Measure]) -> list[Measure]:
+    """Choose the measures to show: all if they are few, else each at cutoff 10 or its largest.
+
+    >>> from deadheat import parse_measures
+    >>> headline(parse_measures(["nDCG@1,3,5,10,20,50,100", "MAP", "Recall@5,20,100"]))
+    [nDCG@10, MAP, Recall@100]
+    """
+    measures = list(measures)
+    if len(measures) <= FEW_MEASURES:
+        return measures
+    chosen: dict[Measure, Measure] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        family = measure(cutoff=None)
+        if family not in chosen or chosen[family].cutoff != 10:
+            chosen[family] = measure
+    return [measure for measure in measures if measure in chosen.values()]
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read a file of one stored result, or of a list of them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not a stored result, which is JSON ({error}); for run files, give the "
+            "judgements with --qrels"
+        ) from None
+    items = data if isinstance(data, list) else [data]
+    if not items:
+        raise InputError(f"{path}: there is no result in it")
+    results = []
+    for item in items:
+        if isinstance(item, dict) and "measures" in item and "per_query" not in item:
+            raise InputError(
+                f"{path}: the values of single queries are missing; write it again with "
+                "`deadheat eval … --per-query --format json`"
+            )
+        try:
+            results.append(Result.from_dict(item))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+    return results
+
+
+def same_judgements(one: Result, other: Result) -> bool:
+    """Whether two results were computed with the same judgements, as far as they tell."""
+    here, there = one.provenance.judgements, other.provenance.judgements
+    return None in (here, there) or here == there or _path(here) == _path(there)
+
+
+def _path(name: str | None) -> Path:
+    return Path(name or "").resolve()
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names of runs without their folders, where that leaves them distinct.
+
+    >>> short_names(["out/bm25.run", "out/bf16.run"]), short_names(["a/x.run", "b/x.run"])
+    (['bm25.run', 'bf16.run'], ['a/x.run', 'b/x.run'])
+    """
+    names = [Path(path).name for path in paths]
+    return names if len(set(names)) == len(names) else list(paths)
+
+
+def _views_from(columns: dict[str, Any]) -> Views:
+    variance = columns["variance"]
+    return Views(
+        expected=np.array(columns["expected"], np.float64),
+        best=np.array(columns["best"], np.float64),
+        worst=np.array(columns["worst"], np.float64),
+        oblivious=np.array(columns["oblivious"], np.float64),
+        variance=None if variance is None else np.array(variance, np.float64),
+    )
+
+
+def _summarise(measure: Measure, views: Views) -> Summary:
+    n = len(views.expected)
+    variance = views.variance
+    return Summary(
+        measure=repr(measure),
+        expected=float(views.expected.mean()),
+        best=float(views.best.mean()),
+        worst=float(views.worst.mean()),
+        oblivious=float(views.oblivious.mean()),
+        std=None if variance is None else math.sqrt(float(variance.sum())) / n,
+        sampling_error=float(views.expected.std(ddof=1)) / math.sqrt(n) if n > 1 else None,
+        queries=n,
+    )
+
+
+def _check(result: Result) -> None:
+    """Refuse a stored result whose parts do not fit together."""
+    ids = result.query_ids
+    if not all(isinstance(query, str) for query in ids) or not 0 < len(set(ids)) == len(ids):
+        raise ValueError("its query_id must be distinct texts")
+    if not result.views:
+        raise ValueError("it holds no measure")
+    for measure, views in result.views.items():
+        for name, values in vars(views).items():
+            if values is not None and values.shape != (len(ids),):
+                raise ValueError(f"{len(ids)} queries, but {name} of {measure} {values.shape}")
+            if values is not None and not np.isfinite(values).all():
+                raise ValueError(f"{name} of {measure} is not finite everywhere")
