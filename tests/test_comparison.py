@@ -31,7 +31,8 @@ from deadheat.comparison.statistics import (
     ranks,
     sign_flip_p_values,
 )
-from deadheat.result import Views
+from deadheat.evaluation import Views
+from deadheat.provenance import Provenance
 
 few_queries = pytest.mark.filterwarnings("ignore:with .* no corrected p-value")
 
@@ -357,7 +358,9 @@ def test_runs_and_results_give_the_same_comparison():
     assert from_runs.pairs.equals(dh.compare(results).pairs)
     assert dh.compare(results, measures="MAP").pairs["measure"].unique().to_list() == ["MAP"]
     renamed = [
-        dataclasses.replace(result, provenance={**result.provenance, "run": f"folder/{name}"})
+        dataclasses.replace(
+            result, provenance=dataclasses.replace(result.provenance, run=f"folder/{name}")
+        )
         for name, result in results.items()
     ]
     assert from_runs.pairs.equals(dh.compare(renamed).pairs)
@@ -381,15 +384,15 @@ def test_pairs_and_ranking_frames():
     assert (ranking["rank"] <= ranking["worst_rank"]).all()
     assert ranking["expected"].is_sorted(descending=True)
     assert comparison.ranking.schema["std"] == pl.Float64
-    assert comparison.settings["queries"] == 30
-    assert comparison.settings["systems"]["s0"]["tie_break"] == "input"
+    assert comparison.settings.queries == 30
+    assert comparison.provenance["s0"].tie_break == "input"
 
 
 def test_a_baseline_is_always_b():
     qrels, runs = made_up()
     comparison = dh.compare(qrels, runs, ["MRR"], baseline="s1")
     assert comparison.pairs.select("a", "b").rows() == [("s0", "s1"), ("s2", "s1")]
-    assert comparison.settings["baseline"] == "s1"
+    assert comparison.settings.baseline == "s1"
 
 
 def test_a_decision_error_in_real_runs():
@@ -492,7 +495,7 @@ def test_options_of_evaluate_are_refused_for_results(three):
 
 
 def test_different_judgements_are_refused(three):
-    other = dataclasses.replace(three["s1"], provenance={"run": "x", "qrels": "other/qrels.txt"})
+    other = dataclasses.replace(three["s1"], provenance=Provenance("x", "other/qrels.txt"))
     with pytest.raises(dh.InputError, match=r"judgements qrels, x with other/qrels\.txt"):
         dh.compare({"s0": three["s0"], "x": other})
 
@@ -517,7 +520,7 @@ def test_different_queries_are_refused_unless_the_intersection_is_asked_for():
         dh.compare(both)
     with pytest.warns(dh.DeadheatWarning, match="on the 10 of 12 queries"):
         comparison = dh.compare(both, queries="intersection")
-    assert comparison.settings["queries"] == 10
+    assert comparison.settings.queries == 10
     with pytest.warns(dh.DeadheatWarning, match="on the 10 of 12 queries"):
         again = dh.compare(qrels, {**runs, "s1": fewer}, ["MRR"], queries="intersection")
     assert again.pairs.equals(comparison.pairs)

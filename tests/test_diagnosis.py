@@ -17,7 +17,7 @@ from test_scoring_recorded import BF16, HPS
 
 import deadheat as dh
 from deadheat.cli import main
-from deadheat.diagnosis.grid import FLOATS, find_grid
+from deadheat.diagnosis.number_grid import FLOATS, find_grid
 from deadheat.diagnosis.what_if import FAMILIES, to_int8
 from deadheat.scoring import score
 
@@ -412,7 +412,10 @@ def test_a_diagnosis_is_plain_data_in_every_form():
     ("arguments", "message"),
     [
         ({"run": {}}, "no scored documents"),
-        ({"run": {"q": {"a": float("nan"), "b": 1.0}}}, "query 'q' has a NaN score"),
+        (
+            {"run": {"q": {"a": float("nan"), "b": 1.0}}},
+            "query 'q', document 'a': the score is NaN.*mend the scores$",
+        ),
         ({"measures": ["nDCG@10"]}, "measures need judgements"),
         ({"qrels": QRELS, "measures": ["nope"]}, "unknown measure"),
         ({"tolerance": -1}, "0 or more"),

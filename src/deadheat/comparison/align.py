@@ -1,4 +1,4 @@
-"""The border of a comparison: systems under names, with the same measures and queries."""
+"""Systems that can be compared: under distinct names, with the same measures and queries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
+from deadheat.evaluation.result import Result, Views, same_judgements, short_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.result import Result, Views, short_names
+from deadheat.remarks import Remark, warning
 
 
 def checked(result: Any) -> Result:
@@ -27,14 +28,25 @@ def checked(result: Any) -> Result:
 
 
 def named(given: Any, result_of: Callable[[Any], Result]) -> dict[str, Result]:
-    """Results of a dict or list, under distinct names."""
+    """Give the results of a dict or list of systems under distinct names.
+
+    Parameters
+    ----------
+    given
+        ``{name: system}``, or systems that are named by what was evaluated.
+    result_of
+        Turns a system into its result.
+    """
     if isinstance(given, (str, Path, Result)):
         given = [given]
-    values = list(given.values() if isinstance(given, Mapping) else given)
-    if len(values) < 2:
-        raise InputError(f"a comparison needs two systems or more, not {len(values)}")
-    results = list(map(result_of, values))
-    names = list(map(str, given)) if isinstance(given, Mapping) else short_names(results)
+    systems = list(given.values() if isinstance(given, Mapping) else given)
+    if len(systems) < 2:
+        raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
+    results = list(map(result_of, systems))
+    if isinstance(given, Mapping):
+        names = list(map(str, given))
+    else:
+        names = short_names([result.name for result in results])
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(
             f"{len(twice)} systems are called {twice[0]!r}: compare each once, or name them with "
@@ -47,8 +59,8 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     """Names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    full = [name for name, result in systems.items() if result.name == baseline]
-    meant = [baseline] if baseline in systems else full
+    by_path = [name for name, result in systems.items() if result.name == baseline]
+    meant = [baseline] if baseline in systems else by_path
     if len(meant) != 1:
         raise InputError(
             f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
@@ -56,37 +68,56 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     return [(name, meant[0]) for name in systems if name != meant[0]]
 
 
-def check_origins(systems: dict[str, Result], warned: list[str]) -> None:
+def check_origins(systems: dict[str, Result]) -> list[Remark]:
     """Refuse systems with different judgements; warn where their ties mean different things."""
+    remarks = []
     name, first = next(iter(systems.items()))
     for other, result in systems.items():
-        here, there = (str(r.provenance.get("qrels", "")) for r in (first, result))
-        if here and there and Path(here).resolve() != Path(there).resolve():
+        if not same_judgements(first, result):
+            here, there = first.provenance.judgements, result.provenance.judgements
             raise InputError(
                 f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
                 "can be compared on the same judgements only"
             )
         for option in ("tie_break", "tie_tolerance"):
-            mine, theirs = first.provenance.get(option), result.provenance.get(option)
+            mine, theirs = getattr(first.provenance, option), getattr(result.provenance, option)
             if mine != theirs:
-                warned.append(
-                    f"{name} and {other} differ in {option}, {mine!r} and {theirs!r}: evaluate "
-                    "them alike, or their ties do not compare"
+                remarks.append(
+                    warning(
+                        "{name} and {other} differ in {option}, {mine} and {theirs}: evaluate "
+                        "them alike, or their ties do not compare",
+                        name=name,
+                        other=other,
+                        option=option,
+                        mine=repr(mine),
+                        theirs=repr(theirs),
+                    )
                 )
+    return remarks
 
 
 def aligned(
-    systems: dict[str, Result], measures: Any, queries: str, warned: list[str]
-) -> dict[str, Result]:
-    """Results with the same measures and the same queries in the same order."""
+    systems: dict[str, Result], measures: Any, queries: str
+) -> tuple[dict[str, Result], list[Remark]]:
+    """Restrict results to the measures and queries that all of them have, in one order.
+
+    Parameters
+    ----------
+    measures
+        Those to compare in; all that the systems share unless given.
+    queries
+        ``"intersection"`` leaves out queries that some system lacks; otherwise they are refused.
+    """
+    remarks = []
     known = dict.fromkeys(m for result in systems.values() for m in result.views)
-    wanted = list(known) if measures is None else parse_measures(measures)
-    common = [m for m in wanted if all(m in result.views for result in systems.values())]
+    asked = list(known) if measures is None else parse_measures(measures)
+    common = [m for m in asked if all(m in result.views for result in systems.values())]
     if not common:
         raise InputError("the systems have no measure in common: evaluate them in the same ones")
-    if len(common) < len(wanted):
-        dropped = ", ".join(repr(m) for m in wanted if m not in common)
-        warned.append(f"not every system was evaluated in {dropped}: left out")
+    if len(common) < len(asked):
+        dropped = ", ".join(repr(m) for m in asked if m not in common)
+        pattern = "not every system was evaluated in {dropped}: left out"
+        remarks.append(warning(pattern, dropped=dropped))
 
     ids = {name: set(result.query_ids) for name, result in systems.items()}
     shared, every = set.intersection(*ids.values()), set.union(*ids.values())
@@ -98,9 +129,11 @@ def aligned(
                 f"compared on the same queries only; the {len(shared):,} queries that all share "
                 "are compared with queries='intersection' (--queries intersection)"
             )
-        warned.append(f"compared on the {len(shared):,} of {len(every):,} queries that all share")
-    chosen = [q for q in next(iter(systems.values())).query_ids if q in shared]
-    return {name: _restricted(result, common, chosen) for name, result in systems.items()}
+        pattern = "compared on the {shared} of {every:query} that all share"
+        remarks.append(warning(pattern, shared=len(shared), every=len(every)))
+    chosen = [query for query in next(iter(systems.values())).query_ids if query in shared]
+    restricted = {name: _restricted(result, common, chosen) for name, result in systems.items()}
+    return restricted, remarks
 
 
 def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.result import Floats, Views
+from deadheat.evaluation.result import Floats, Views
 
 TOLERANCE = 1e-12
 """Means of a measure that are this close differ by rounding only."""

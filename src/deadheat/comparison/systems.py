@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,15 @@ import polars as pl
 from deadheat.comparison import statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.statistics import METHODS, sign
-from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import DEFAULT_MEASURES, evaluate
-from deadheat.formats import read_qrels
+from deadheat.errors import InputError
+from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated
+from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.result import Result
+from deadheat.provenance import Provenance
+from deadheat.remarks import Remark, announce, counted, lines, note, texts, warning
+from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.ties.rules import rule_note
 
 COLUMNS = {
     "a": "system A",
@@ -47,6 +48,18 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
+class Settings:
+    """How systems were compared."""
+
+    queries: int
+    """How many queries all systems share."""
+    alpha: float
+    resamples: int
+    seed: int
+    baseline: str | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What can be said of systems against each other; printed, two tables."""
 
@@ -56,17 +69,43 @@ class Comparison:
     """A row per measure and system, the highest expectation first. `rank` is by expectation,
     `best_rank` and `worst_rank` are what tie-breaking can make of it, `oblivious_rank` is by
     the oblivious value; equal values share the better rank."""
-    settings: dict[str, Any]
-    """Level, resamples, seed, baseline, number of queries, and the origin of every system."""
-    warnings: list[str]
-    """What about the input changes what the comparison means."""
-    notes: list[str]
+    settings: Settings
+    provenance: dict[str, Provenance]
+    """Where the result of each system comes from."""
+    remarks: tuple[Remark, ...]
     """What a reader of the comparison should know."""
+    system_remarks: dict[str, tuple[Remark, ...]]
+    """What a reader of each system's result should know."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the comparison means."""
+        inherited = lines(self.system_remarks, "warning", of="system")
+        return [*inherited, *texts(self.remarks, "warning")]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader of the comparison should know."""
+        rules = dict.fromkeys(rule_note(origin.tie_break) for origin in self.provenance.values())
+        inherited = lines(self.system_remarks, "note", of="system")
+        return [*rules, *inherited, *texts(self.remarks, "note")]
+
+    def tables(self) -> list[Table]:
+        """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
+        queries = counted(self.settings.queries, "query")
+        ranking = Table(self.ranking, RANKING, f"Ranking · {queries}", grouped=1)
+        return [ranking, Table(self.pairs, PAIRS, "A against B", self.notes, grouped=2)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
-        frames = {"pairs": self.pairs.to_dicts(), "ranking": self.ranking.to_dicts()}
-        return {**vars(self), **frames}
+        return {
+            "pairs": self.pairs.to_dicts(),
+            "ranking": self.ranking.to_dicts(),
+            "settings": asdict(self.settings),
+            "systems": {name: origin.to_dict() for name, origin in self.provenance.items()},
+            "warnings": self.warnings,
+            "notes": self.notes,
+        }
 
     def to_json(self) -> str:
         """Everything as JSON."""
@@ -77,25 +116,45 @@ class Comparison:
         return (self.ranking if ranking else self.pairs).write_csv().rstrip("\n")
 
     def to_markdown(self, *, percent: bool = False) -> str:
-        """Give two Markdown tables: pairs and ranking."""
-        return self._render("markdown", percent=percent)
-
-    def _render(self, style: str, **options: bool) -> str:
-        from deadheat.report.comparison import render
-
-        return render(self, style, **options)
+        """Give two Markdown tables: ranking and pairs."""
+        return render(self.tables(), "markdown", percent=percent)
 
     def __str__(self) -> str:
-        return self._render("table")
+        return render(self.tables(), "table")
 
     def __rich__(self) -> Any:
         """Let rich print the tables in colour."""
-        from deadheat.report.comparison import rich_tables
-
-        return rich_tables(self)
+        return rich_parts(self.tables())
 
     def _repr_html_(self) -> str:
-        return self._render("html")
+        return render(self.tables(), "html")
+
+
+RANKING = (
+    Column("measure", "name"),
+    Column("system", "name"),
+    Column("rank", "count"),
+    Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
+    Column("oblivious_rank", "count", title="oblivious rank"),
+    Column("expected"),
+    Column("std", title="± tie std"),
+    Column("worst"),
+    Column("best"),
+    Column("oblivious"),
+)
+PAIRS = (
+    Column("a", "name", title="A"),
+    Column("b", "name", title="B"),
+    Column("measure", "name"),
+    Column("difference", "signed", title="A − B"),
+    Column("std", title="± tie std"),
+    Column(("lowest", "highest"), "interval", title="tie interval"),
+    Column(("a_wins", "probability_method"), "probability", title="A wins"),
+    Column("oblivious_difference", "signed", title="oblivious A − B"),
+    Column(("interval_low", "interval_high"), "interval", title="query interval"),
+    Column("p_holm", "probability", title="p (Holm)"),
+    Column("verdict", "name"),
+)
 
 
 def compare(
@@ -145,50 +204,81 @@ def compare(
     >>> comparison.pairs.select("difference", "lowest", "highest", "a_wins", "verdict").row(0)
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
-    _check_options(alpha, resamples, seed)
     if runs is not None:
-        wanted = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-        options |= {"measures": wanted, "queries": queries}
-        systems = named(runs, partial(evaluate, read_qrels(results_or_qrels), **options))
+        parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
+        judgements = read_qrels(results_or_qrels)
+        with_ranks = options.get("tie_break") == "rank"
+
+        def result_of(run: Any) -> Result:
+            source = read_run(run, with_ranks=with_ranks)
+            return evaluated(judgements, source, parsed, queries=queries, **options)
+
+        systems = named(runs, result_of)
     elif options:
         raise InputError(f"{', '.join(options)}: these results have been evaluated already")
     else:
         systems = named(results_or_qrels, checked)
-    names = pairs_of(systems, baseline)
-    warned: list[str] = []
-    check_origins(systems, warned)
-    systems = aligned(systems, measures, queries, warned)
-    n, tests = len(_first(systems).query_ids), len(names) * len(_first(systems))
-    _check_power(n, tests, alpha, resamples, warned)
-    pairs = _compared(systems, names, alpha, resamples, seed)
-    for a, b in names:
-        if _values(systems[a]) == _values(systems[b]):
-            warned.append(f"{a} and {b} have the same values in every query: is it one run twice?")
-    for text in warned:
-        warnings.warn(text, DeadheatWarning, stacklevel=2)
+    comparison = compared(
+        systems,
+        measures,
+        baseline=baseline,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+        queries=queries,
+    )
+    announce(comparison.warnings)
+    return comparison
 
-    notes = [note for result in systems.values() for note in result.notes]
-    notes += [f"A wins, {m}: {METHODS[m]}" for m in METHODS if m in pairs["probability_method"]]
+
+def compared(
+    systems: dict[str, Result],
+    measures: Any = None,
+    *,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    resamples: int = 9999,
+    seed: int = 0,
+    queries: str = "judged",
+) -> Comparison:
+    """Compare named results as `compare` does, without a word: what to know is on the result."""
+    _check_options(alpha, resamples, seed)
+    names = pairs_of(systems, baseline)
+    remarks = check_origins(systems)
+    systems, alignment = aligned(systems, measures, queries)
+    n, tests = len(_first(systems).query_ids), len(names) * len(_first(systems))
+    pairs = _pairs(systems, names, alpha, resamples, seed)
+    remarks += alignment + _power(n, tests, alpha, resamples) + _identical(systems, names)
+    remarks += [
+        note(f"A wins, {method}: {meaning}")
+        for method, meaning in METHODS.items()
+        if method in pairs["probability_method"]
+    ]
     if n > 1:
         flips = f"all {2**n:,}" if 2**n <= resamples else f"{resamples:,} random"
-        notes.append(
-            f"p: paired randomisation test over queries, two-sided, {flips} sign flips, corrected "
-            f"by Holm for {tests:,} comparison{'s' * (tests > 1)}; query interval: "
-            f"{100 * (1 - alpha):g} % bootstrap, {resamples:,} samples, not corrected; seed {seed}"
+        remarks.append(
+            note(
+                "p: paired randomisation test over queries, two-sided, {flips} sign flips, "
+                "corrected by Holm for {tests:comparison}; query interval: {level} % bootstrap, "
+                "{resamples:sample}, not corrected; seed {seed}",
+                flips=flips,
+                tests=tests,
+                level=f"{100 * (1 - alpha):g}",
+                resamples=resamples,
+                seed=seed,
+            )
         )
-    given = {"alpha": alpha, "resamples": resamples, "seed": seed, "baseline": baseline}
-    origins = {name: result.provenance for name, result in systems.items()}
-    inherited = [f"{name}: {text}" for name, result in systems.items() for text in result.warnings]
     return Comparison(
         pairs,
         _ranking(systems),
-        settings={**given, "queries": n, "systems": origins},
-        warnings=inherited + warned,
-        notes=list(dict.fromkeys(notes)),
+        Settings(n, alpha, resamples, seed, baseline),
+        {name: result.provenance for name, result in systems.items()},
+        tuple(remarks),
+        {name: result.remarks for name, result in systems.items()},
     )
 
 
-def _compared(
+def _pairs(
     systems: dict[str, Result],
     names: list[tuple[str, str]],
     alpha: float,
@@ -265,13 +355,28 @@ def _check_options(alpha: float, resamples: int, seed: int) -> None:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
 
 
-def _check_power(n: int, tests: int, alpha: float, resamples: int, warned: list[str]) -> None:
+def _power(n: int, tests: int, alpha: float, resamples: int) -> list[Remark]:
     """Warn where no difference could be significant."""
-    least = tests * (2 / 2**n if 2**n <= resamples else 1 / (resamples + 1))
     if n == 1:
-        warned.append("there is one query: nothing can be said about other queries")
-    elif least > alpha:
-        warned.append(
-            f"with {n:,} queries, {resamples:,} resamples and {tests:,} comparisons no corrected "
-            f"p-value can be below {min(least, 1):.2g}: none can reach {alpha:g}"
+        return [warning("there is one query: nothing can be said about other queries")]
+    least = tests * (2 / 2**n if 2**n <= resamples else 1 / (resamples + 1))
+    if least <= alpha:
+        return []
+    return [
+        warning(
+            "with {n:query}, {resamples:resample} and {tests:comparison} no corrected p-value can "
+            "be below {least}: none can reach {alpha}",
+            n=n,
+            resamples=resamples,
+            tests=tests,
+            least=f"{min(least, 1):.2g}",
+            alpha=f"{alpha:g}",
         )
+    ]
+
+
+def _identical(systems: dict[str, Result], names: list[tuple[str, str]]) -> list[Remark]:
+    """Warn of systems that look like one run given twice."""
+    values = {name: _values(result) for name, result in systems.items()}
+    pattern = "{a} and {b} have the same values in every query: is it one run twice?"
+    return [warning(pattern, a=a, b=b) for a, b in names if values[a] == values[b]]

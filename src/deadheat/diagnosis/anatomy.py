@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.formats import Run
+from deadheat.ties.sizes import run_sizes
 
 
 @dataclass(frozen=True)
@@ -36,23 +37,18 @@ def dissect(run: Run) -> Anatomy:
     >>> dissect(read_run({"q": {"a": 0.5, "b": 0.5, "c": 0.25}})).sizes
     {1: 1, 2: 1}
     """
-    starts = run.offsets[:-1][np.diff(run.offsets) > 0]
-    ascending = np.concatenate([np.sort(list_) for list_ in np.split(run.scores, starts[1:])])
-    new = np.ones(len(ascending), bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    new[starts] = True
-    first = np.flatnonzero(new)
-    size = np.diff(first, append=len(ascending))
-    sizes, groups = np.unique(size, return_counts=True)
-    at = int(first[np.argmax(size)])
+    groups = run_sizes(run)
+    sizes, number = np.unique(groups.size, return_counts=True)
+    largest = int(np.argmax(groups.size))
+    lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(
         queries=len(run.query_ids),
-        documents=len(ascending),
-        distinct=len(first) / len(ascending),
-        tied=int(size[size > 1].sum()),
-        sizes=dict(zip(sizes.tolist(), groups.tolist(), strict=True)),
-        largest=int(size.max()),
-        largest_query=run.query_ids[int(np.searchsorted(run.offsets, at, "right")) - 1],
-        largest_score=float(ascending[at]),
-        end_tied=int((size[np.searchsorted(first, starts)] > 1).sum()),
+        documents=groups.facts.documents,
+        distinct=groups.facts.distinct / groups.facts.documents,
+        tied=int(groups.size[groups.size > 1].sum()),
+        sizes=dict(zip(sizes.tolist(), number.tolist(), strict=True)),
+        largest=groups.facts.largest,
+        largest_query=run.query_ids[groups.query[largest]],
+        largest_score=float(groups.score[largest]),
+        end_tied=int((groups.size[lowest] > 1).sum()),
     )

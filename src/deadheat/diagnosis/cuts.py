@@ -27,7 +27,8 @@ def cut_lists(groups: TieGroups) -> NDArray[np.bool_]:
 
     Other lists are taken to be complete, as `evaluate` does.
     """
-    assert groups.end_size is not None
+    if groups.end_size is None:  # the lists are known to be complete
+        return np.zeros(groups.n_queries, bool)
     retrieved = groups.sum_queries(groups.relevant(None))
     return (groups.end_size > 1) & (retrieved < groups.n_relevant(None))
 
@@ -35,7 +36,7 @@ def cut_lists(groups: TieGroups) -> NDArray[np.bool_]:
 def cut_bounds(
     groups: TieGroups, unretrieved: tuple[Ints, Floats], measures: list[Measure]
 ) -> list[CutBounds]:
-    """Bound each measure over all ways to complete the last tie group of cut lists.
+    """Bound each measure over all ways to complete the last tie group of cut lists, if any.
 
     The group may have held any number of further documents, among them any of the
     `unretrieved` judged ones. A measure is best when it held all of these and its relevant
@@ -45,14 +46,16 @@ def cut_bounds(
     read to the length it was given in, as if that were the cutoff: exact for lists of that
     length, but a longer list may score more.
     """
-    assert groups.end_above is not None
     cut, n = cut_lists(groups), groups.retrieved
+    if groups.end_above is None or groups.end_size is None or not cut.any():
+        return []
+    end_above = groups.end_above
     far = max([int(n.max()), *(measure.cutoff or 0 for measure in measures)])
     last = cut[groups.query] & (groups.above + groups.size == n[groups.query])
     pushed = replace(groups, size=groups.size + far * last)
     cut_off = cut[unretrieved[0]]
     query, grade = unretrieved[0][cut_off], unretrieved[1][cut_off]
-    filled = _join_last(groups, query, grade)
+    filled = _join(groups, query, grade, groups.end_above[query], groups.end_size[query])
 
     def value(measure: Measure, completed: TieGroups, rank: Ints, more: Ints) -> float:
         if measure.cutoff is not None:
@@ -62,7 +65,7 @@ def cut_bounds(
     return [
         CutBounds(
             repr(measure),
-            int((cut & (groups.end_above < measure.depth(groups))).sum()),
+            int((cut & (end_above < measure.depth(groups))).sum()),
             value(measure, pushed, pushed.worst_rank, far * cut),
             value(measure, filled, filled.best_rank, np.bincount(query, minlength=len(n))),
         )
@@ -70,11 +73,13 @@ def cut_bounds(
     ]
 
 
-def _join_last(groups: TieGroups, query: Ints, grade: Floats) -> TieGroups:
-    """Groups after documents joined the last one of their query; best ranks can be asked of it."""
-    assert groups.end_above is not None and groups.end_size is not None
-    above = np.concatenate((groups.above[groups.group], groups.end_above[query]))
-    size = np.concatenate((groups.size[groups.group], groups.end_size[query]))
+def _join(groups: TieGroups, query: Ints, grade: Floats, above: Ints, size: Ints) -> TieGroups:
+    """Groups after documents joined those that stand below `above` others in their query.
+
+    Best ranks can be asked of what is returned, worst ranks cannot: the groups did not grow.
+    """
+    above = np.concatenate((groups.above[groups.group], above))
+    size = np.concatenate((groups.size[groups.group], size))
     query = np.concatenate((groups.document_query, query))
     grade = np.concatenate((groups.grade, grade))
     order = np.lexsort((-grade, above, query))

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
-from deadheat.diagnosis.grid import Grid, Values, find_grid
+from deadheat.diagnosis.number_grid import NumberGrid, Values, find_grid
 from deadheat.diagnosis.origins import Origins, find_origins
+from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, views_of
-from deadheat.formats import Run, read_qrels, read_run
-from deadheat.matching import judged_lists
+from deadheat.evaluation import DEFAULT_MEASURES, Result, views_of
+from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remarks
-from deadheat.result import Result
+from deadheat.remarks import Remark, announce, texts
+from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
-from deadheat.ties.rules import check_rule
+from deadheat.ties.lists import judged_lists, without_nan
+from deadheat.ties.rules import check_rule, rule_note, rule_order
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,31 @@ class Diagnosis:
     name: str
     """What was diagnosed."""
     anatomy: Anatomy
-    grid: Grid
+    grid: NumberGrid
     origins: Origins | None = None
     """Where logits were given."""
     effect: Effect | None = None
     """Where judgements were given."""
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    tie_break: str = "input"
+    remarks: tuple[Remark, ...] = ()
+    """What a reader should know of how judgements and run fit."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the numbers mean."""
+        return texts(self.remarks, "warning")
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader of the numbers should know."""
+        rule = [] if self.effect is None else [rule_note(self.tie_break)]
+        return [*rule, *texts(self.remarks, "note")]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
-        return asdict(self)
+        facts = asdict(self)
+        del facts["remarks"]
+        return {**facts, "warnings": self.warnings, "notes": self.notes}
 
     def to_json(self) -> str:
         """Everything as JSON."""
@@ -74,20 +88,17 @@ class Diagnosis:
 
     def to_markdown(self) -> str:
         """Give sentences and Markdown tables."""
-        from deadheat.report.diagnosis import markdown_report
+        return self._render("markdown")
 
-        return markdown_report(self)
+    def _render(self, style: str, width: int | None = None) -> str:
+        return render(parts_of(self), style, width=width)
 
     def __rich__(self) -> Any:
         """Let rich print sentences and tables in colour."""
-        from deadheat.report.diagnosis import rich_report
-
-        return rich_report(self)
+        return rich_parts(parts_of(self))
 
     def __str__(self) -> str:
-        from deadheat.report.grid import plain
-
-        return plain(self.__rich__(), 96)
+        return self._render("table", width=96)
 
 
 def diagnose(
@@ -126,57 +137,77 @@ def diagnose(
     >>> found.anatomy.distinct, found.effect.straddling
     (0.8, {2: 1})
     """
+    found = diagnosed(
+        run,
+        qrels,
+        measures,
+        tie_break=tie_break,
+        tolerance=tolerance,
+        worst=worst,
+        logits=logits,
+        model_dtype=model_dtype,
+    )
+    announce(found.warnings)
+    return found
+
+
+def diagnosed(
+    run: Any,
+    qrels: Any = None,
+    measures: str | Measure | Iterable[Any] | None = None,
+    *,
+    tie_break: str = "input",
+    tolerance: float = 0.001,
+    worst: int = 5,
+    logits: Any = None,
+    model_dtype: object = None,
+) -> Diagnosis:
+    """Diagnose as `diagnose` does, without a word: what to know is on the diagnosis."""
     check_rule(tie_break)
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
     if qrels is None and measures is not None:
         raise InputError("measures need judgements: give qrels, too, or leave the measures out")
-    wanted = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-    candidates = read_run(run, with_ranks=tie_break == "rank")
-    _refuse_nan(candidates)
-    scores = candidates.scores
+    parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
+    candidates = without_nan(read_run(run, with_ranks=tie_break == "rank"), "refuse")
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
-    found = Diagnosis(candidates.source, dissect(candidates), find_grid(scores), origins)
+    grid = find_grid(candidates.scores)
+    diagnosis = Diagnosis(candidates.source, dissect(candidates), grid, origins)
     if qrels is None:
-        return found
-    remarks = Remarks.under(tie_break)
-    names, lists = judged_lists(read_qrels(qrels), candidates, wanted, "judged", remarks)
+        return diagnosis
+    with_judged = any(measure.needs_judged for measure in parsed)
+    lists, remarks = judged_lists(
+        read_qrels(qrels), candidates, queries="judged", with_judged=with_judged
+    )
 
     def groups_of(scores: Values) -> TieGroups:
-        ids, ranks = candidates.documents.ids, candidates.ranks
-        own = replace(lists, scores=scores)
-        return tie_groups(own, rule=tie_break, ids=ids, rank_column=ranks)
+        order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)
+        return tie_groups(replace(lists, scores=scores), order)
 
-    groups = groups_of(scores)
-    moved = Result(names, views_of(groups, wanted)).per_query.filter(pl.col("range") > 0)
-    by_range = moved.sort("range", descending=True, maintain_order=True)
-    rows = round_all(scores, lambda x: views_of(groups_of(x), wanted), tolerance)
-    cut = int(cut_lists(groups).sum())
+    groups = groups_of(lists.scores)
+    rows = round_all(lists.scores, lambda scores: views_of(groups_of(scores), parsed), tolerance)
     effect = Effect(
-        queries=len(names),
+        queries=len(lists.query_ids),
         tolerance=tolerance,
-        straddling=_straddling(groups, wanted),
-        worst_queries=[
-            row
-            for measure in map(repr, wanted)
-            for row in by_range.filter(measure=measure).head(worst).to_dicts()
-        ],
+        straddling=_straddling(groups, parsed),
+        worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
         enough=coarsest_enough(rows),
-        cut_lists=cut,
-        cut_bounds=cut_bounds(groups, lists.unretrieved, wanted) if cut else [],
+        cut_lists=int(cut_lists(groups).sum()),
+        cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
-    return replace(found, effect=effect, warnings=remarks.warnings, notes=remarks.notes)
+    return replace(diagnosis, effect=effect, tie_break=tie_break, remarks=tuple(remarks))
 
 
-def _refuse_nan(run: Run) -> None:
-    if np.isnan(np.min(run.scores)):
-        row = int(np.flatnonzero(np.isnan(run.scores))[0])
-        query = run.query_ids[int(np.searchsorted(run.offsets, row, "right")) - 1]
-        raise InputError(
-            f"{run.source}: query {query!r} has a NaN score, which has no place in a ranking; mend "
-            "the scores first"
-        )
+def _worst_queries(result: Result, most: int) -> list[dict[str, Any]]:
+    """Per measure the queries of the largest range, those of range 0 left out."""
+    moved = result.per_query.filter(pl.col("range") > 0)
+    by_range = moved.sort("range", descending=True, maintain_order=True)
+    return [
+        row
+        for measure in map(repr, result.views)
+        for row in by_range.filter(measure=measure).head(most).to_dicts()
+    ]
 
 
 def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:

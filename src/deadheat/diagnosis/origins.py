@@ -12,6 +12,7 @@ import polars as pl
 from deadheat.errors import InputError
 from deadheat.formats import Run, files, tables
 from deadheat.scoring import parse_format, score
+from deadheat.ties.sizes import group_sizes
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,17 @@ def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
     given = _logits(source, frame, query)
     regimes = ("native", "hps", "head")[: 1 + len(given)]
     kind: Any = "softmax" if isinstance(given["logits"], tuple) else "sigmoid"
-    scores = pl.DataFrame({"query": query}).with_columns(
-        pl.Series(regime, score(kind, regime=regime, model_dtype=dtype, **given))
-        for regime in regimes
-    )
+    query_number = query.rank("dense").to_numpy().astype(np.int64) - 1
+    by_query = np.argsort(query_number, kind="stable")
+    stops = np.cumsum(np.bincount(query_number))
+    bounds = np.append(0, stops[:-1]), stops
+    told_apart = np.zeros(len(query))
     tied = []
-    for i in range(len(regimes)):  # tied in this regime and all before it
-        size = scores.group_by("query", *regimes[: i + 1]).len()["len"].to_numpy().astype(np.int64)
-        tied.append(int((size * (size - 1) // 2).sum()))
+    for regime in regimes:  # tied in this regime and in all before it
+        scores = score(kind, regime=regime, model_dtype=dtype, **given)
+        pairs = np.column_stack([told_apart, scores])
+        told_apart = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
+        tied.append(group_sizes(told_apart[by_query], bounds).tied_pairs)
     head = tied[1] - tied[2] if len(tied) > 2 else None
     return Origins(dtype, tied[0], tied[0] - tied[1], head, tied[-1])
 

@@ -9,9 +9,9 @@ from itertools import chain, takewhile
 
 import numpy as np
 
-from deadheat.diagnosis.grid import FLOATS, Values, write_decimals
+from deadheat.diagnosis.number_grid import FLOATS, Values, write_decimals
+from deadheat.evaluation.result import Result, Views
 from deadheat.measures import Measure
-from deadheat.result import Result, Views
 
 
 def _same(scores: Values) -> Values:

@@ -29,7 +29,7 @@ _DOUBT = 10
 
 
 @dataclass(frozen=True)
-class Grid:
+class NumberGrid:
     """The coarsest statement that is true of every finite score."""
 
     name: str
@@ -44,7 +44,7 @@ class Grid:
     """Other true statements, which explain so few scores nearly as well."""
 
 
-def find_grid(scores: Values) -> Grid:
+def find_grid(scores: Values) -> NumberGrid:
     """Find the coarsest grid that holds all finite scores, which are float32 or float64.
 
     A statement about decimals says that each score is the float nearest to such a number.
@@ -58,15 +58,15 @@ def find_grid(scores: Values) -> Grid:
     found = []
     for name, text, spacing, penalty in _statements(values, own):
         bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
-        found.append(Grid(name, f"every score is {text}", len(values), bits))
+        found.append(NumberGrid(name, f"every score is {text}", len(values), bits))
     found.sort(key=lambda grid: grid.bits, reverse=True)
     if not found or found[0].bits < _DOUBT:
         name = f"fp{8 * values.itemsize}"
         text = f"every score is a value of {name}; no coarser grid is evident"
-        return Grid(name, text, len(values), 0.0)
+        return NumberGrid(name, text, len(values), 0.0)
     best, *others = found
     near = tuple(grid.name for grid in others if best.bits - grid.bits < _DOUBT)
-    return Grid(best.name, best.statement, best.distinct, best.bits, near)
+    return NumberGrid(best.name, best.statement, best.distinct, best.bits, near)
 
 
 def write_decimals(values: Values, k: int) -> Values:

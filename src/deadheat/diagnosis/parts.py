@@ -1,0 +1,128 @@
+"""A diagnosis in the order it is read: sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from deadheat.diagnosis.anatomy import Anatomy
+from deadheat.diagnosis.origins import Origins
+from deadheat.tables import Column, Heading, Table
+
+if TYPE_CHECKING:
+    from deadheat.diagnosis.diagnose import Diagnosis, Effect
+
+_CLASSES = (0, 1, 2, 5, 10, 100, 1_000, 10_000, 100_000, 10**12)
+"""Bounds of the classes of size."""
+
+
+def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
+    """Give what `deadheat.tables.render` writes of a diagnosis."""
+    anatomy, grid = diagnosis.anatomy, diagnosis.grid
+    facts = (
+        f"queries: {anatomy.queries:,} · documents: {anatomy.documents:,} · distinct scores: "
+        f"{anatomy.distinct:.1%} · tied documents: {anatomy.tied / anatomy.documents:.1%}\n"
+        f"largest tie group: {anatomy.largest:,} (query {anatomy.largest_query}, score "
+        f"{anatomy.largest_score:g}) · lists that end inside a tie group: {anatomy.end_tied:,}"
+    )
+    chance = f"; arbitrary numbers would all be so with a chance of 2^-{grid.bits:.0f}"
+    number_grid = (
+        f"Number grid: {grid.statement}. Decided as the coarsest statement that holds for each of "
+        f"the distinct scores ({grid.distinct:,}{chance if grid.bits > 0 else ''})."
+    )
+    if grid.not_excluded:
+        number_grid += f" Too few to exclude: {'; '.join(grid.not_excluded)}."
+    parts: list[str | Table] = [
+        Heading(f"Ties of {Path(diagnosis.name).name}"),
+        facts,
+        number_grid,
+        _sizes(anatomy),
+    ]
+    if diagnosis.origins is not None:
+        parts.append(_origins(diagnosis.origins))
+    if diagnosis.effect is not None:
+        parts += _effect(diagnosis.effect)
+    if diagnosis.notes:
+        parts.append("\n".join(diagnosis.notes))
+    return parts
+
+
+def _sizes(anatomy: Anatomy) -> Table:
+    rows = []
+    for low, high in pairwise(_CLASSES):
+        own = {size: n for size, n in anatomy.sizes.items() if low < size <= high}
+        if own:
+            name = f"{high}" if high == low + 1 else f"{low + 1:,}–{min(high, anatomy.largest):,}"
+            documents = sum(size * n for size, n in own.items())
+            rows.append({"size": name, "groups": sum(own.values()), "documents": documents})
+    columns = (Column("size", "name"), Column("groups", "count"), Column("documents", "count"))
+    return Table(pl.DataFrame(rows), columns, "Tie groups by size")
+
+
+def _origins(origins: Origins) -> Table:
+    rest = "the head or the model" if origins.head is None else "the model (remains)"
+    pairs = {
+        "the scoring function (gone under hps)": origins.scoring,
+        "the head (gone under head)": origins.head,
+        rest: origins.model,
+    }
+    rows = [{"tied by": name, "pairs": n} for name, n in pairs.items() if n is not None]
+    columns = (Column("tied by", "name"), Column("pairs", "count"))
+    title = f"Tied pairs of the {origins.model_dtype} model: {origins.pairs:,}"
+    return Table(pl.DataFrame(rows), columns, title)
+
+
+def _effect(effect: Effect) -> Iterator[str | Table]:
+    across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
+    if across:
+        yield (
+            f"Of {effect.queries:,} judged queries, a tie group with a relevant document lies "
+            f"across {across}."
+        )
+    measure = Column("measure", "name")
+    if effect.worst_queries:
+        columns = (
+            measure,
+            Column("query_id", "name", title="query"),
+            *(Column(view) for view in ("expected", "worst", "best", "range")),
+            Column("bias", "signed"),
+        )
+        frame = pl.DataFrame(effect.worst_queries, infer_schema_length=None)
+        yield Table(frame, columns, "Queries of the largest range", grouped=1)
+    columns = (
+        Column("format", "name"),
+        measure,
+        Column("expected"),
+        Column("change", "signed"),
+        Column("range"),
+        Column("bias", "signed"),
+        Column("enough", "flag"),
+    )
+    frame = pl.DataFrame(list(map(vars, effect.what_if)), infer_schema_length=None)
+    yield Table(frame, columns, "What if: the same scores, rounded", grouped=1)
+    yield "\n".join(_sentences(effect))
+    if effect.cut_bounds:
+        yield f"Lists cut inside a tie group: {effect.cut_lists:,}. Bounds, whatever was cut:"
+        columns = (measure, Column("lists", "count"), Column("worst"), Column("best"))
+        frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))
+        yield Table(frame, columns, "Bounds of the cut run")
+
+
+def _sentences(effect: Effect) -> Iterator[str]:
+    """Which formats are enough, a sentence per measure."""
+    as_given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
+    for measure, formats in effect.enough.items():
+        goal = f"enough for {measure} ± {effect.tolerance:g} here"
+        if formats:
+            verb = "are" if formats[0].endswith("decimals") else "is"
+            also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""
+            yield f"{formats[0]} {verb} {goal}{also}."
+        elif as_given[measure] > effect.tolerance:
+            moved = f"ties in the scores as given already move it by {as_given[measure]:.4f}"
+            yield f"No format is {goal}: {moved}."
+        else:
+            yield f"No format that was tried is {goal}: keep the scores as they are."
