@@ -15,8 +15,11 @@ from typing import Any
 import polars as pl
 
 import deadheat as dh
+from deadheat.evaluation import rank_query
+from deadheat.provenance import DatasetProvenance
 from deadheat.report.figures import comparison, curves, ranked_list
 from deadheat.scoring import score
+from deadheat.scoring.regimes import scoring_provenance
 
 REGIMES = {"native": "", "hps": " + HPS", "head": " + FP32 head"}
 DTYPES = {"bfloat16": "BF16", "float16": "FP16", "float32": "FP32"}
@@ -37,8 +40,11 @@ def evaluate_regimes(path: Path, measures: Any) -> Mapping[str, dh.Result]:
             )
             run = rows.select("query_id", "doc_id", score=pl.Series(scores))
             result = dh.evaluate(qrels, run, measures)
-            known = {"dataset": path.stem, "model_dtype": DTYPES[dtype], "regime": regime}
-            results[DTYPES[dtype] + words] = replace(result, provenance=result.provenance | known)
+            scoring = scoring_provenance(regime, dtype)
+            origin = replace(
+                result.provenance, dataset=DatasetProvenance(path.stem), scoring=scoring
+            )
+            results[DTYPES[dtype] + words] = replace(result, provenance=origin)
     return results
 
 
@@ -63,7 +69,7 @@ def main() -> None:
     qwen = evaluate_regimes(folders.recorded / "qwen2.5-0.5b-noveleval.parquet", cutoffs)
     cross = evaluate_regimes(folders.recorded / "cross-encoder-wikiqa.parquet", "MRR@10")
     plots = {
-        "ranked-list": ranked_list(qrels, run, "q", "Recall@3"),
+        "ranked-list": ranked_list(rank_query(qrels, run, "q", "Recall@3")),
         "curves": curves(qwen, percent=True, width="full"),
         "comparison": comparison(cross, percent=True),
     }

@@ -17,9 +17,13 @@ from click.testing import CliRunner
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.errors import InputError, MissingPackageError
+from deadheat.evaluation import rank_query
+from deadheat.provenance import DatasetProvenance
 from deadheat.report import figures
-from deadheat.report.figures.comparison import _joined, _lanes
-from deadheat.report.figures.ranked_list import _shown
+from deadheat.report.figures.comparison import lanes_of, overlapping
+from deadheat.report.figures.ranked_list import shown_rows
+from deadheat.scoring.regimes import scoring_provenance
+from deadheat.ties.sizes import run_sizes
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'deadheat[plots]'")
 Image = pytest.importorskip("PIL.Image", reason="matplotlib brings Pillow")
@@ -36,7 +40,16 @@ def result(seed: int = 0, measures=CURVE, step: float = 0.5, queries: int = 12, 
     relevance[:, :4] = 1
     scores = rng.normal(size=relevance.shape) + relevance * (1 + 0.05 * seed)
     found = dh.evaluate_arrays(np.round(scores / step) * step, relevance, measures)
-    return replace(found, provenance=found.provenance | provenance)
+    return replace(found, provenance=replace(found.provenance, **provenance))
+
+
+def drawn_list(*what, width: str = "column", **options) -> figures.Plot:
+    """The figure of one query's list."""
+    return figures.ranked_list(rank_query(*what, **options), width=width)
+
+
+def drawn_sizes(runs: dict) -> figures.Plot:
+    return figures.tie_sizes({name: run_sizes(dh.read_run(run)) for name, run in runs.items()})
 
 
 def texts(plot: figures.Plot):
@@ -81,7 +94,7 @@ def assert_readable(plot: figures.Plot) -> None:
 @pytest.mark.parametrize("ending", figures.ENDINGS)
 def test_a_figure_is_written_in_the_format_of_its_ending_and_always_the_same(tmp_path, ending):
     path = tmp_path / f"figure.{ending}"
-    plots = [figures.ranked_list(QRELS, RUN, "q", "Recall@3") for _ in range(2)]
+    plots = [drawn_list(QRELS, RUN, "q", "Recall@3") for _ in range(2)]
     assert plots[0].save(path) == path
     content = path.read_bytes()
     assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
@@ -112,13 +125,13 @@ def test_a_file_is_overwritten_only_by_force(tmp_path):
 @pytest.mark.parametrize("name", ["figure.gif", "figure", "pdf"])
 def test_an_unknown_ending_is_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"use \.png, \.svg, \.pdf"):
-        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / name)
+        drawn_list(QRELS, RUN, "q").save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / "none" / "figure.png")
+        drawn_list(QRELS, RUN, "q").save(tmp_path / "none" / "figure.png")
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -127,23 +140,23 @@ def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr("deadheat.output.os.fsync", fail)
     with pytest.raises(InputError, match="No space left"):
-        figures.ranked_list(QRELS, RUN, "q").save(tmp_path / "figure.png")
+        drawn_list(QRELS, RUN, "q").save(tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())
 
 
 def test_the_users_settings_change_nothing_and_are_not_changed(tmp_path):
     import matplotlib
 
-    plain = figures.ranked_list(QRELS, RUN, "q").render()
+    plain = drawn_list(QRELS, RUN, "q").render()
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 10}):
-        assert figures.ranked_list(QRELS, RUN, "q").render() == plain
+        assert drawn_list(QRELS, RUN, "q").render() == plain
         assert matplotlib.rcParams["font.size"] == 30
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"deadheat\[plots\]"):
-        figures.ranked_list(QRELS, RUN, "q")
+        drawn_list(QRELS, RUN, "q")
 
 
 def test_matplotlib_is_imported_only_to_draw():
@@ -214,13 +227,14 @@ def test_eight_curves_differ_without_colour():
 
 def test_the_caption_tells_tie_rule_queries_and_regimes():
     results = {
-        "low": result(0, model_dtype="bf16", regime="native"),
-        "high": result(0, model_dtype="bf16", regime="hps"),
+        "low": result(0, scoring=scoring_provenance("native", "bf16")),
+        "high": result(0, scoring=scoring_provenance("hps", "bf16")),
     }
     caption = figures.curves(results).caption
     assert "mean of 12 queries" in caption
     assert "ties in the order of the input" in caption
-    assert "low (model dtype bf16, regime native); high (model dtype bf16, regime hps)" in caption
+    assert "low (model dtype bf16, scoring dtype bf16, regime native); " in caption
+    assert "high (model dtype bf16, scoring dtype fp32, regime hps)" in caption
     assert "low and high coincide." in caption
     rules = {rule: dh.evaluate(QRELS, RUN, CURVE, tie_break=rule) for rule in ("input", "id_desc")}
     caption = figures.curves(rules).caption
@@ -236,7 +250,13 @@ def test_the_caption_tells_tie_rule_queries_and_regimes():
         ({"a": result(0, "nDCG@5,10"), "b": result(1, "nDCG@5,7")}, "several cutoffs"),
         (result(0, ["nDCG@10", "MRR", "MAP"]), "several cutoffs"),
         ({"a": result(0), "b": result(1, queries=11)}, "different queries"),
-        ({"a": result(0, dataset="x"), "b": result(1, dataset="y")}, "different dataset: x, y"),
+        (
+            {
+                "a": result(0, dataset=DatasetProvenance("x", split="test")),
+                "b": result(1, dataset=DatasetProvenance("x", split="dev")),
+            },
+            "different judgements: x test and x dev",
+        ),
     ],
 )
 def test_results_that_make_no_curves_are_refused(results, message):
@@ -279,9 +299,9 @@ def test_overlapping_pairs_are_joined_and_no_others():
     base = result(0, "nDCG@10")["nDCG@10"]
     ends = [(0.7, 0.8), (0.6, 0.65), (0.3, 0.75), (0.2, 0.25), (0.25, 0.28), (0.1, 0.1)]
     systems = [replace(base, worst=worst, best=best) for worst, best in ends]
-    joined = _joined(systems)
+    joined = overlapping(systems)
     assert joined == [[0, 2], [1, 2], [3, 4]]
-    assert _lanes(joined) == [[[0, 2], [3, 4]], [[1, 2]]]
+    assert lanes_of(joined) == [[[0, 2], [3, 4]], [[1, 2]]]
 
 
 def test_systems_that_never_overlap_are_said_to_hold_their_order():
@@ -325,7 +345,7 @@ def test_names_are_shown_as_they_are():
 
 
 def test_the_papers_example_is_drawn():
-    plot = figures.ranked_list(QRELS, RUN, "q", "Recall@3")
+    plot = drawn_list(QRELS, RUN, "q", "Recall@3")
     shown = [text for text, _ in texts(plot)]
     assert {"d1", "d2", "d3", "d4", "2–4", "3 tied, 2 relevant", "k = 3"} <= set(shown)
     assert {"0.7778", "0.6667", "1.0000"} <= set(shown)
@@ -348,14 +368,14 @@ def test_lists_of_any_length_are_readable(n, cutoff, width):
     scores = np.round(rng.beta(5, 1, n), 2)
     run = {"q": {f"document-{i:06d}": score for i, score in enumerate(scores)}}
     qrels = {"q": {f"document-{i:06d}": int(rng.integers(1, 3)) for i in range(0, n, 4)}}
-    plot = figures.ranked_list(qrels, run, "q", dh.nDCG @ cutoff, width=width)
+    plot = drawn_list(qrels, run, "q", dh.nDCG @ cutoff, width=width)
     assert plot.figure.get_figheight() < 6.5
     assert_readable(plot)
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(5, 3), (25, 10), (100, 50), (1000, None), (30, 99)])
 def test_every_document_has_its_row_or_is_counted(n, cutoff):
-    rows = _shown(n, cutoff, 24)
+    rows = shown_rows(n, cutoff, 24)
     assert [i for row in rows for i in row] == list(range(n))
     assert len(rows) <= 28
     if cutoff is not None and cutoff < n:
@@ -367,7 +387,7 @@ def test_tied_documents_stand_in_the_order_of_the_rule(rule, tmp_path):
     path = tmp_path / "run.txt"
     rows = [("b", 3, 0.5), ("c", 2, 0.5), ("a", 4, 0.5), ("z", 1, 0.9)]
     path.write_text("".join(f"q Q0 {d} {rank} {score} tag\n" for d, rank, score in rows))
-    plot = figures.ranked_list({"q": {"a": 1}}, path, "q", "MRR", tie_break=rule)
+    plot = drawn_list({"q": {"a": 1}}, path, "q", "MRR", tie_break=rule)
     places = {text: box.y0 for text, box in texts(plot) if text in "abcz"}
     drawn = "".join(sorted(places, key=lambda text: -places[text]))
     order = {"input": "zbca", "id_asc": "zabc", "rank": "zcba"}.get(rule, "zcba")
@@ -377,17 +397,17 @@ def test_tied_documents_stand_in_the_order_of_the_rule(rule, tmp_path):
 
 def test_scores_have_the_digits_that_tell_them_apart():
     scores = {"a": 0.99948066, "b": 0.99948067, "c": 0.5}
-    plot = figures.ranked_list({"q": {"a": 1}}, {"q": scores}, "q", "MRR")
+    plot = drawn_list({"q": {"a": 1}}, {"q": scores}, "q", "MRR")
     assert {"0.99948066", "0.99948067"} <= {text for text, _ in texts(plot)}
 
 
 def test_an_unknown_query_is_refused():
     with pytest.raises(InputError, match="qrels: query 'x' is not judged"):
-        figures.ranked_list(QRELS, RUN, "x")
+        drawn_list(QRELS, RUN, "x")
     with pytest.raises(InputError, match="run: query 'x' is not in it"):
-        figures.ranked_list(QRELS | {"x": {"d": 1}}, RUN, "x")
+        drawn_list(QRELS | {"x": {"d": 1}}, RUN, "x")
     with pytest.raises(InputError, match="names 2 measures"):
-        figures.ranked_list(QRELS, RUN, "q", "nDCG@5,10")
+        drawn_list(QRELS, RUN, "q", "nDCG@5,10")
 
 
 # Tie sizes
@@ -395,7 +415,7 @@ def test_an_unknown_query_is_refused():
 
 def test_tie_sizes_count_groups_and_documents():
     run = {"q1": dict(zip("abcdef", [3, 3, 3, 2, 1, 1], strict=True)), "q2": {"a": 3, "b": 2}}
-    plot = figures.tie_sizes({"mine": run})
+    plot = drawn_sizes({"mine": run})
     groups, documents = (axes.patches[0].get_data() for axes in plot.figure.axes)
     assert groups.values.tolist() == [3, 1, 1] and groups.edges.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert documents.values.tolist() == [8, 5, 3]
@@ -406,7 +426,7 @@ def test_tie_sizes_count_groups_and_documents():
 @pytest.mark.parametrize("scores", [[1.0], [1, 2, 3], [0.0, -0.0]])
 def test_few_documents_are_counted_in_whole_numbers(scores):
     run = {"q": dict(zip("abc", scores, strict=False))}
-    plot = figures.tie_sizes({"few": run})
+    plot = drawn_sizes({"few": run})
     assert plot.caption.endswith(f"largest group {2 if len(scores) == 2 else 1}.")
     labels = [text for text, _ in texts(plot) if text.isdigit()]
     assert all(labels.count(label) <= 4 for label in labels)  # once on each of four axes
@@ -418,7 +438,7 @@ def test_few_documents_are_counted_in_whole_numbers(scores):
 def test_large_groups_are_binned_on_logarithmic_axes():
     scores = np.repeat(np.arange(60.0), [1] * 55 + [2, 3, 4, 5, 300])
     runs = {name: {"q": {str(i): s for i, s in enumerate(scores)}} for name in ("one", "two")}
-    plot = figures.tie_sizes(runs)
+    plot = drawn_sizes(runs)
     left, right = plot.figure.axes
     assert left.get_xscale() == right.get_xscale() == left.get_yscale() == "log"
     groups = left.patches[0].get_data()
@@ -429,7 +449,7 @@ def test_large_groups_are_binned_on_logarithmic_axes():
 
 def test_tie_sizes_need_runs_with_numbers():
     with pytest.raises(InputError, match="NaN"):
-        figures.tie_sizes({"bad": {"q": {"a": float("nan")}}})
+        drawn_sizes({"bad": {"q": {"a": float("nan")}}})
     with pytest.raises(InputError, match="1 to 8 runs, not 0"):
         figures.tie_sizes({})
 

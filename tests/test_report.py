@@ -23,9 +23,12 @@ from click.testing import CliRunner
 import deadheat as dh
 from deadheat.cli import common as cli_common
 from deadheat.cli import main
+from deadheat.cli.pages import result_collections, with_comparison
 from deadheat.errors import InputError, MissingPackageError
-from deadheat.report.page import Collection, System, collect, read_results, render_page
-from deadheat.report.page.lists import ranked_lists
+from deadheat.evaluation import read_results
+from deadheat.provenance import Provenance
+from deadheat.remarks import warning
+from deadheat.report.page import Collection, System, render_page
 
 pytest.importorskip("plotly", reason="the page needs plotly: pip install 'deadheat[report]'")
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install 'deadheat[report]'")
@@ -80,6 +83,13 @@ def evaluated(qrels: dict, run: dict, measures: list[str], **options: object) ->
         return dh.evaluate(qrels, run, measures, **options)
 
 
+def compared_page(*results: dh.Result) -> str:
+    """The page of results under numbers, compared in their first measures."""
+    systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
+    measures = [measure for result in results for measure in result.views]
+    return render_page([with_comparison(Collection("c", systems), measures)])
+
+
 # What the page holds.
 
 
@@ -119,9 +129,8 @@ def test_values_of_queries_are_those_of_the_result():
 def test_hostile_names_are_text_wherever_they_stand(tmp_path):
     qrels, *runs = write_inputs(tmp_path, names=HOSTILE)
     result = evaluated(dh.read_qrels(qrels), dh.read_run(runs[0]), ["nDCG@10"])
-    for name in HOSTILE:
-        result.provenance[name] = name
-        result.warnings.append(name)
+    origin = Provenance(HOSTILE[0], HOSTILE[1], versions={name: name for name in HOSTILE})
+    result = replace(result, provenance=origin, remarks=tuple(map(warning, HOSTILE)))
     system = System(result, {"system": HOSTILE[0]}, dh.read_run(runs[0]), HOSTILE[1])
     page = render_page([Collection(HOSTILE[1], [system], dh.read_qrels(qrels))], title=HOSTILE[2])
     own = without_plotly(page)
@@ -155,51 +164,6 @@ def test_systems_are_named_by_what_tells_them_apart():
     assert Collection("c", [System(result, labels[0])]).names == ["m · native"]
 
 
-# Ranked lists.
-
-
-def lists_of(run: dict, qrels: dict, top: int, **options: object):
-    return ranked_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, **options)
-
-
-def test_a_list_that_is_cut_says_what_it_leaves_out():
-    run = {"q": {"a": 3.0, "b": 1.0, "c": 2.0, "d": 1.0, "e": 1.0, "f": 0.0}}
-    lists = lists_of(run, {"q": {"b": 1, "e": 2, "x": 1, "c": 0}, "absent": {"a": 1}}, 3)
-    assert lists.doc_ids == ["a", "c", "b"]
-    assert lists.first.tolist() == [True, True, True]
-    assert lists.shown.tolist() == [3, 0]
-    assert lists.retrieved.tolist() == [6, 0]
-    assert lists.rest.tolist() == [2, 0]
-    assert lists.rest_relevant.tolist() == [1, 0]
-    assert lists.missing.tolist() == [1, 1]
-    np.testing.assert_array_equal(lists.grades, [np.nan, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("rule", "order"),
-    [("input", "bca"), ("id_asc", "abc"), ("id_desc", "cba"), ("pytrec_eval", "cba")],
-)
-def test_tied_documents_stand_in_the_order_of_the_rule(rule, order):
-    run = {"q": {"b": 1.0, "c": 1.0, "a": 1.0, "z": 0.5, "y": 2.0}}
-    lists = lists_of(run, {"q": {"a": 1}}, 9, rule=rule)
-    assert "".join(lists.doc_ids) == f"y{order}z"
-    assert lists.first.tolist() == [True, True, False, False, True]
-
-
-def test_the_rank_column_is_a_rule_too(tmp_path):
-    path = tmp_path / "x.run"
-    path.write_text("q Q0 a 2 1.0 t\nq Q0 b 1 1.0 t\n")
-    run, qrels = dh.read_run(path, with_ranks=True), dh.read_qrels({"q": {"a": 1}})
-    assert ranked_lists(run, qrels, ["q"], 5, rule="rank").doc_ids == ["b", "a"]
-
-
-def test_near_and_missing_scores_tie_as_they_did_in_the_evaluation():
-    run = {"q": {"a": 1.0, "b": 0.99, "c": float("nan"), "d": float("-inf"), "e": float("inf")}}
-    lists = lists_of(run, {"q": {"a": 1}}, 9, tolerance=0.1)
-    assert lists.doc_ids == ["e", "a", "b", "d", "c"]
-    assert lists.first.tolist() == [True, True, False, True, True]
-
-
 # Where results come from.
 
 
@@ -213,13 +177,13 @@ def stored(tmp_path: Path, *options: str) -> tuple[Path, list[str]]:
 
 def test_stored_results_find_their_runs_again(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
-    (collection,) = collect(read_results(out))
+    (collection,) = result_collections(read_results(out))
     assert [system.labels["system"] for system in collection.systems] == ["tied.json", "sharp.json"]
     assert all(system.run is not None for system in collection.systems)
     run = json.loads(Path(runs[0]).read_text())
     Path(runs[0]).write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
     Path(runs[1]).unlink()
-    tied, sharp = collect(read_results(out))[0].systems
+    tied, sharp = result_collections(read_results(out))[0].systems
     assert tied.run is None and "changed since" in tied.no_run
     assert sharp.run is None and "no such file" in sharp.no_run
     page = tmp_path / "page.html"
@@ -230,7 +194,10 @@ def test_stored_results_find_their_runs_again(tmp_path):
 def test_results_of_other_judgements_are_other_collections(tmp_path):
     one = evaluated({"a": {"x": 1}}, {"a": {"x": 1.0}}, ["MRR"])
     two = evaluated({"b": {"x": 1}}, {"b": {"x": 1.0}}, ["MRR"])
-    one.provenance["qrels"], two.provenance["qrels"] = "one.txt", "two.txt"
+    one, two = (
+        replace(result, provenance=Provenance("run", qrels))
+        for result, qrels in ((one, "one.txt"), (two, "two.txt"))
+    )
     path = tmp_path / "both.json"
     path.write_text(json.dumps([one.to_dict(), two.to_dict()]))
     page = tmp_path / "page.html"
@@ -244,14 +211,7 @@ def test_other_queries_and_measures_are_said(tmp_path):
     both = evaluated(qrels, run, ["MRR", "MAP"])
     half = evaluated({"a": {"x": 1}}, {"a": run["a"]}, ["MRR"])
     other = evaluated(qrels, run, ["Recall@5"])
-    pages = [
-        data_of(
-            render_page(
-                [Collection("c", [System(r, {"system": str(i)}) for i, r in enumerate(rs)])]
-            )
-        )
-        for rs in ((both, half), (both, other), (both,))
-    ]
+    pages = [data_of(compared_page(*results)) for results in ((both, half), (both, other), (both,))]
     first, second, alone = (page["collections"][0]["comparison"] for page in pages)
     assert any("on the 1 of 2 queries" in text for text in first["warnings"])
     assert {pair[2] for pair in first["pairs"]} == {"MRR"}
@@ -264,8 +224,7 @@ def test_other_queries_and_measures_are_said(tmp_path):
 def test_a_pair_is_told_from_both_sides(tmp_path):
     qrels, *runs = write_inputs(tmp_path)
     results = [evaluated(dh.read_qrels(qrels), dh.read_run(run), ["MRR"]) for run in runs]
-    systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
-    found = data_of(render_page([Collection("c", systems)]))["collections"][0]["comparison"]
+    found = data_of(compared_page(*results))["collections"][0]["comparison"]
     one, two = (dict(zip(found["columns"], pair, strict=True)) for pair in found["pairs"])
     assert (one["a"], one["b"]) == (two["b"], two["a"]) == (0, 1)
     assert one["difference"] == -two["difference"]
@@ -371,8 +330,8 @@ def test_a_result_without_its_queries_names_the_way_out(tmp_path):
         lambda result: result["per_query"].update(Nonsense={}),
         lambda result: result["per_query"].pop("MRR"),
         lambda result: result.update(provenance=[]),
-        lambda result: result.update(warnings=None),
-        lambda result: result.update(notes=[1]),
+        lambda result: result.update(remarks=None),
+        lambda result: result.update(remarks=[1]),
     ],
 )
 def test_a_damaged_result_is_refused(tmp_path, damage):
@@ -665,7 +624,8 @@ def test_systems_may_differ_in_queries_and_measures(browser, tmp_path):
     systems = [System(both, {"system": "both"}), System(half, {"system": "half"})]
     path = tmp_path / "page.html"
     other = Collection("other", [System(half, {"system": "alone"})])
-    path.write_text(render_page([Collection("one", systems), other]))
+    one = with_comparison(Collection("one", systems), [*both.views, *half.views])
+    path.write_text(render_page([one, other]))
     browser.get_log("browser")
     browser.get(path.as_uri())
     assert text_of(browser, "#count").startswith("2 of 2")

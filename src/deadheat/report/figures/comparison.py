@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deadheat.errors import InputError
+from deadheat.evaluation import Result, Summary
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, INK, Plot
-from deadheat.result import Result, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def comparison(
     chosen = _choose(labelled, measure)
     order = sorted(labelled, key=lambda label: -labelled[label][chosen].expected)
     ranked = [labelled[label][chosen] for label in order]
-    lanes = _lanes(_joined(ranked))
+    lanes = lanes_of(overlapping(ranked))
     inches = style.inches(width)
     with style.styled():
         from matplotlib.lines import Line2D
@@ -105,7 +105,7 @@ def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measur
     return wanted
 
 
-def _joined(systems: list[Summary]) -> list[list[int]]:
+def overlapping(systems: list[Summary]) -> list[list[int]]:
     """Largest sets of systems whose intervals all share a value, two or more of them.
 
     Intervals that overlap pairwise have a point in common, and one such point is where one
@@ -120,7 +120,7 @@ def _joined(systems: list[Summary]) -> list[list[int]]:
     return sorted(map(sorted, largest))
 
 
-def _lanes(joined: list[list[int]]) -> list[list[list[int]]]:
+def lanes_of(joined: list[list[int]]) -> list[list[list[int]]]:
     """Share the joining lines out to as few lanes as keep them apart."""
     lanes: list[list[list[int]]] = []
     for members in joined:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deadheat.errors import InputError
+from deadheat.evaluation import Result
 from deadheat.measures import Measure
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, DASHES, INK, MARKERS, Plot
-from deadheat.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError
-from deadheat.formats import Run, read_run
 from deadheat.report.figures import style
 from deadheat.report.figures.style import COLOURS, DASHES, Plot
-from deadheat.ties.groups import Ints
+from deadheat.ties.sizes import GroupSizes
 
 _LINEAR = 16
 """Up to this size the axis of sizes is linear, and every size is a bin of its own."""
 
 
-def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot:
+def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") -> Plot:
     """Draw how many tie groups there are of each size, and how many documents they hold.
 
     Left: tie groups by size, large ones in bins 1, 2, 3–4, 5–8 … Right: documents in groups of
@@ -27,14 +25,13 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
     Parameters
     ----------
     runs
-        Runs by label: paths, dicts, tables or what else `deadheat.evaluate` takes.
+        Tie groups of runs by label, from `deadheat.ties.sizes.run_sizes`.
     width
         As for `curves`.
     """
     if not 1 <= len(runs) <= len(COLOURS):
         raise InputError(f"a figure of tie groups holds 1 to {len(COLOURS)} runs, not {len(runs)}")
-    read = {label: read_run(run) for label, run in runs.items()}
-    sizes = {label: group_sizes(run) for label, run in read.items()}
+    sizes = {label: groups.size for label, groups in runs.items()}
     largest = max(int(each.max()) for each in sizes.values())
     if largest <= _LINEAR:
         edges = np.arange(largest + 1) + 0.5
@@ -68,7 +65,7 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
             axes.grid(axis="y")
         style.legend(figure, panels[int(len(sizes) > 1)].patches, style.shorten(list(sizes), 34))
     described = "; ".join(
-        f"{label}: {each.sum():,} documents of {len(read[label].query_ids):,} queries, "
+        f"{label}: {each.sum():,} documents of {len(np.unique(runs[label].query)):,} queries, "
         f"{each[each > 1].sum() / each.sum():.1%} of them tied, largest group {each.max():,}"
         for label, each in sizes.items()
     )
@@ -79,16 +76,3 @@ def tie_sizes(runs: Mapping[str, Any], *, width: str | float = "column") -> Plot
         + f"; right: number of documents in groups of at least s. {described}."
     )
     return Plot(figure, caption)
-
-
-def group_sizes(run: Run) -> Ints:
-    """Sizes of all tie groups of a run, documents that stand alone as groups of 1.
-
-    >>> sorted(group_sizes(read_run({"q": {"a": 2.0, "b": 1.0, "c": 1.0}})).tolist())
-    [1, 2]
-    """
-    if not len(run.scores) or np.isnan(run.scores).any():
-        raise InputError(f"{run.source}: there is no score, or one that is NaN, in it")
-    query = np.repeat(np.arange(len(run.query_ids)), np.diff(run.offsets))
-    counted = pl.DataFrame({"query": query, "score": run.scores}).group_by("query", "score").len()
-    return counted["len"].to_numpy().astype(np.int64)

@@ -33,7 +33,7 @@ function select(label, options, onchange, chosen) {
 
 function number(value, signed = false) {
   if (value == null || Number.isNaN(value)) return "–";
-  const text = value.toFixed(4).replace(/^-(?=0\.?0*$)/, "");
+  const text = value.toFixed(DATA.digits).replace(/^-(?=0\.?0*$)/, "");
   return signed && Number(text) > 0 ? "+" + text : text.replace("-", "−");
 }
 
@@ -433,11 +433,11 @@ function ranked(query) {
   const k = here.cutoffs[explorer.measure];
   const items = [];
   for (let place = 0; place < shown;) {
+    const above = lists.above[begin + place], size = lists.size[begin + place];
     let end = place + 1;
-    while (end < shown && !lists.first[begin + end]) end++;
-    const size = end - place + (end === shown ? rest : 0);
-    items.push(group(lists, begin, place, end, size, k));
-    if (end === k && place + size === end && end < lists.retrieved[query]) items.push(element("li", { class: "cutoff" }, `cutoff ${k}`));
+    while (end < shown && lists.above[begin + end] === above) end++;
+    items.push(group(lists, begin, place, end, k));
+    if (end === k && above + size <= k && end < lists.retrieved[query]) items.push(element("li", { class: "cutoff" }, `cutoff ${k}`));
     if (end === shown && rest) items.at(-1).append(element("p", { class: "more" }, `and ${rest} more with this score` + (lists.rest_relevant[query] ? `, ${lists.rest_relevant[query]} of them relevant` : "")));
     place = end;
   }
@@ -452,15 +452,16 @@ function ranked(query) {
   ];
 }
 
-function group(lists, begin, place, end, size, k) {
-  const lines = [];
+/* Documents of one tie group that stand together, from place to end. */
+function group(lists, begin, place, end, k) {
+  const above = lists.above[begin + place], size = lists.size[begin + place], lines = [];
   for (let i = place; i < end; i++) {
     if (i === k && i > place) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
-    lines.push(documentLine(lists, begin + i, place + 1 + (size > 1 ? "=" : "")));
+    lines.push(documentLine(lists, begin + i, above + 1 + (size > 1 ? "=" : "")));
   }
-  if (end === k && size > end - place) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
+  if (end === k && above + size > k && size > 1) lines.push(element("li", { class: "cutoff" }, `cutoff ${k} inside the tie`));
   if (size === 1) return lines[0];
-  const label = `tie of ${size}, ranks ${place + 1}–${place + size}, in any order`;
+  const label = `tie of ${size}, ranks ${above + 1}–${above + size}, in any order`;
   return element("li", { class: "tie" }, element("span", { class: "label" }, label), element("ol", {}, ...lines));
 }
 

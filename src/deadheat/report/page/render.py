@@ -6,26 +6,24 @@ import base64
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deadheat.comparison import VERDICTS, compare
-from deadheat.errors import DeadheatWarning, InputError
+from deadheat.comparison import VERDICTS
+from deadheat.errors import InputError
+from deadheat.evaluation import headline
 from deadheat.measures import Measure
 from deadheat.packages import require
-from deadheat.report.grid import number
-from deadheat.report.page.lists import RankedLists, ranked_lists
-from deadheat.report.page.sources import Collection, System
+from deadheat.remarks import texts
+from deadheat.report.page.collection import Collection, System
+from deadheat.tables import DIGITS, number
+from deadheat.ties.ranked import RankedLists, ranked_lists
 
 VIEWS = ("expected", "worst", "best", "oblivious")
-FEW_MEASURES = 8
-"""Up to this many measures are all shown query by query, else one cutoff of each."""
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
 """Characters of a text that are shown."""
 _PAIR = ["a", "b", "measure", "verdict", "difference", "std", "lowest", "highest", "a_wins"]
@@ -61,7 +59,7 @@ def render_page(
         raise InputError("there is no result to report")
     own = files(__package__)
     scripts = [plotly.get_plotlyjs(), (own / "page.js").read_text(encoding="utf-8")]
-    data = [_data(collection, top, shown) for collection in collections]
+    data = [_data(collection, top, shown_measures(collection, shown)) for collection in collections]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
@@ -75,9 +73,15 @@ def render_page(
         hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
         css=(own / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
-        data=_json({"collections": data, "verdicts": VERDICTS, "top": top}),
+        data=_json({"collections": data, "verdicts": VERDICTS, "top": top, "digits": DIGITS}),
     )
     return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+
+
+def shown_measures(collection: Collection, asked: Sequence[Measure] | None) -> list[Measure]:
+    """Measures of the table, the comparison and the query explorer."""
+    measures = dict.fromkeys(m for system in collection.systems for m in system.result.views)
+    return headline(measures) if asked is None else [m for m in measures if m in asked]
 
 
 def is_page(path: Path) -> bool:
@@ -97,14 +101,9 @@ def _json(data: Any) -> str:
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """What the template writes of a collection: origin, remarks, table."""
     systems, names = collection.systems, collection.names
-    flat = [_flat(system.result.provenance) for system in systems]
+    flat = [system.result.provenance.flat() for system in systems]
     keys = list(dict.fromkeys(key for each in flat for key in each))
     differing = [key for key in keys if len({each.get(key) for each in flat}) > 1]
-    remarks: dict[tuple[str, str], list[str]] = {}
-    for name, system in zip(names, systems, strict=True):
-        for kind in ("warnings", "notes"):
-            for text in getattr(system.result, kind):
-                remarks.setdefault((kind.removesuffix("s"), text), []).append(name)
     return {
         "name": collection.name,
         "queries": len({query for system in systems for query in system.result.query_ids}),
@@ -114,10 +113,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
             (name, [each.get(key, "–") for key in differing])
             for name, each in zip(names, flat, strict=True)
         ],
-        "remarks": [
-            (kind, text, [] if len(of) == len(systems) else of)
-            for (kind, text), of in remarks.items()
-        ],
+        "remarks": _remarks(collection),
         "labels": list(systems[0].labels),
         "shown": shown,
         "rows": [
@@ -128,24 +124,22 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     }
 
 
-def _flat(provenance: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for key, value in provenance.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        else:
-            flat[prefix + str(key)] = "–" if value is None else str(value)
-    return flat
+def _remarks(collection: Collection) -> list[tuple[str, str, list[str]]]:
+    """Level, text and systems of every remark; no systems where it is true of all."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for name, system in zip(collection.names, collection.systems, strict=True):
+        for level, said in (("warning", system.result.warnings), ("note", system.result.notes)):
+            for text in said:
+                of.setdefault((level, text), []).append(name)
+    everybody = len(collection.systems)
+    return [(*remark, names if len(names) < everybody else []) for remark, names in of.items()]
 
 
-def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) -> dict[str, Any]:
+def _data(collection: Collection, top: int, shown: list[Measure]) -> dict[str, Any]:
     """What the script shows of a collection."""
     systems = collection.systems
     queries = list(dict.fromkeys(q for system in systems for q in system.result.query_ids))
     measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
-    shown = [m for m in measures if wanted is None or m in wanted]
-    if wanted is None:
-        shown = _one_cutoff(measures)
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
     return {
@@ -170,36 +164,21 @@ def _data(collection: Collection, top: int, wanted: Sequence[Measure] | None) ->
         ],
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
-        "comparison": _comparison(collection, shown),
+        "comparison": _comparison(collection),
     }
-
-
-def _family(measure: Measure) -> str:
-    return repr(replace(measure, cutoff=None))
 
 
 def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
     """Measures that differ in the cutoff only, by cutoff; without one only if it is alone."""
-    found: dict[str, list[Measure]] = {}
+    families: dict[Measure, list[Measure]] = {m(cutoff=None): [] for m in measures}
     for measure in sorted(measures, key=lambda m: m.cutoff or 0):
-        found.setdefault(_family(measure), []).append(measure)
+        families[measure(cutoff=None)].append(measure)
     return {
-        family: [{"name": repr(m), "k": m.cutoff} for m in members if m.cutoff or len(members) == 1]
-        for family in dict.fromkeys(map(_family, measures))
-        for members in [found[family]]
+        repr(family): [
+            {"name": repr(m), "k": m.cutoff} for m in members if m.cutoff or len(members) == 1
+        ]
+        for family, members in families.items()
     }
-
-
-def _one_cutoff(measures: list[Measure]) -> list[Measure]:
-    """All measures where they are few, else each at 10 or at its largest cutoff."""
-    if len(measures) <= FEW_MEASURES:
-        return measures
-    chosen: dict[str, Measure] = {}
-    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
-        family = _family(measure)
-        if family not in chosen or chosen[family].cutoff != 10:
-            chosen[family] = measure
-    return [m for m in measures if m in chosen.values()]
 
 
 def _texts(ids: Iterable[str], texts: Any, limit: int) -> list[str] | None:
@@ -228,22 +207,22 @@ def _lists(
     """The ranked lists in few bytes; `documents` numbers the ids."""
     if system.run is None or collection.qrels is None or top < 1:
         return None
-    asked = system.result.provenance
+    origin = system.result.provenance
     lists: RankedLists = ranked_lists(
         system.run,
         collection.qrels,
         queries,
         top,
-        rule=asked.get("tie_break", "input"),
-        tolerance=asked.get("tie_tolerance", 0.0),
+        rule=origin.tie_break,
+        tolerance=origin.tie_tolerance,
+        nan=origin.nan,
     )
     numbers = [documents.setdefault(each, len(documents)) for each in lists.doc_ids]
-    counts = ("shown", "retrieved", "rest", "rest_relevant", "missing")
+    counts = ("shown", "retrieved", "rest", "rest_relevant", "missing", "above", "size")
     return {
         **{name: _packed(getattr(lists, name), "<i4") for name in counts},
         "documents": _packed(np.array(numbers), "<i4"),
         "scores": _packed(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
-        "first": _packed(lists.first, "u1"),
         "grades": _packed(lists.grades, "<f4"),
     }
 
@@ -258,35 +237,22 @@ def _packed(values: Any, dtype: str) -> list[str]:
     return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]
 
 
-def _comparison(collection: Collection, shown: list[Measure]) -> dict[str, Any]:
+def _comparison(collection: Collection) -> dict[str, Any]:
     """Pairs of systems with their verdicts, or why there are none."""
-    empty: dict[str, Any] = {"columns": _PAIR, "pairs": [], "notes": []}
-    if len(collection.systems) < 2:
-        return {**empty, "warnings": ["There is one system: nothing to compare it with."]}
-    results = {
-        name: replace(
-            system.result, views={m: v for m, v in system.result.views.items() if m in shown}
-        )
-        for name, system in zip(collection.names, collection.systems, strict=True)
-    }
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeadheatWarning)
-            found = compare(results, queries="intersection")
-    except InputError as error:
-        return {**empty, "warnings": [f"Not compared: {error}"]}
-    inherited = {f"{name}: {text}" for name, r in results.items() for text in r.warnings}
-    inherited.update(note for r in results.values() for note in r.notes)
-    index = {name: i for i, name in enumerate(results)}
+    comparison = collection.comparison
+    if comparison is None:
+        said = f"Not compared: {collection.not_compared}."
+        return {"columns": _PAIR, "pairs": [], "notes": [], "warnings": [said]}
+    index = {name: i for i, name in enumerate(collection.names)}
     return {
         "columns": _PAIR,
         "pairs": [
             [index[side["a"]], index[side["b"]], *(side[name] for name in _PAIR[2:])]
-            for pair in found.pairs.select(_PAIR).to_dicts()
+            for pair in comparison.pairs.select(_PAIR).to_dicts()
             for side in (pair, _other_side(pair))
         ],
-        "warnings": [text for text in found.warnings if text not in inherited],
-        "notes": [text for text in found.notes if text not in inherited],
+        "warnings": texts(comparison.remarks, "warning"),
+        "notes": texts(comparison.remarks, "note"),
     }
 
 

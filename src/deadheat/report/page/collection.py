@@ -1,0 +1,53 @@
+"""What a page shows: systems, in collections of the same judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deadheat.comparison import Comparison
+from deadheat.evaluation import Result
+from deadheat.formats import Judgements, Run
+
+
+@dataclass(frozen=True)
+class System:
+    """A result, and the run behind it where it is at hand."""
+
+    result: Result
+    labels: Mapping[str, str]
+    """What tells systems apart: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
+    run: Run | None = None
+    no_run: str = "the scored documents were not given"
+    """Why the run is not at hand."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Systems that were evaluated with the same judgements."""
+
+    name: str
+    systems: Sequence[System]
+    qrels: Judgements | None = None
+    queries: Mapping[str, str] = field(default_factory=dict)
+    """Texts of queries, where they are at hand."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Texts of documents, where they are at hand."""
+    comparison: Comparison | None = None
+    """Of the systems under their `names`."""
+    not_compared: str = "the systems were not compared"
+    """Why there is no comparison."""
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each system: the labels that tell it from others, else a number, too."""
+        columns = {
+            label: [system.labels.get(label, "–") for system in self.systems]
+            for label in self.systems[0].labels
+        }
+        telling = [column for column in columns.values() if len(set(column)) > 1]
+        names = [" · ".join(row) for row in zip(*(telling or columns.values()), strict=True)]
+        return [
+            f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name
+            for i, name in enumerate(names)
+        ]
