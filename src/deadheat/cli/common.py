@@ -1,11 +1,10 @@
-"""What commands share: options in words, warnings, output that is whole or not there."""
+"""What commands share: options in words, remarks, output that is whole or not there."""
 
 from __future__ import annotations
 
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,18 +12,24 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from deadheat.diagnosis import Diagnosis
-from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import DEFAULT_MEASURES, NAN_POLICIES, QUERY_POLICIES, evaluate
-from deadheat.formats import read_qrels
+from deadheat.errors import InputError
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    NAN_POLICIES,
+    QUERY_POLICIES,
+    Result,
+    evaluated,
+    short_names,
+)
+from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measures
 from deadheat.output import write_whole
-from deadheat.result import Result
+from deadheat.remarks import Remark, lines
+from deadheat.tables import STYLES, Table, render, rich_parts
 from deadheat.ties import TIE_RULES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = ("table", "markdown", "latex", "csv", "json")
 _LONG = 200 << 20
 """Bytes of input from which on a progress bar is worth showing."""
 
@@ -63,6 +68,15 @@ TIE_BREAK = click.option(
     help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
 )
 PERCENT = click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353.")
+STYLE = click.option(
+    "--format",
+    "style",
+    type=click.Choice(STYLES),
+    default="table",
+    show_default=True,
+    help="csv and json give full precision.",
+)
+OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
 evaluation_options = options(
     TIE_BREAK,
@@ -90,34 +104,36 @@ evaluation_options = options(
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
     PERCENT,
-    click.option(
-        "--format",
-        "style",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="csv and json give full precision.",
-    ),
-    click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file."),
+    STYLE,
+    OUTPUT,
     FORCE,
     click.option("--strict", is_flag=True, help="Exit with status 1 if anything was warned about."),
 )
 
 
 def evaluate_runs(
-    qrels: str, runs: tuple[str, ...], measures: tuple[str, ...], **options: Any
+    qrels: str, runs: Sequence[str], measures: Sequence[Any], **options: Any
 ) -> list[Result]:
-    """Evaluate run files; their warnings are kept in the results."""
-    if [qrels, *runs].count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
-    wanted = parse_measures(measures or DEFAULT_MEASURES)
+    """Evaluate run files, and say what is wrong with them."""
+    check_standard_input(qrels, *runs)
+    parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)
-        return [evaluate(judgements, run, wanted, **options) for run in _with_progress(runs)]
+    with_ranks = options["tie_break"] == "rank"
+    results = [
+        evaluated(judgements, read_run(run, with_ranks=with_ranks), parsed, **options)
+        for run in _with_progress(runs)
+    ]
+    say({result.name: result.remarks for result in results})
+    return results
 
 
-def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
+def check_standard_input(*sources: str | None) -> None:
+    """Refuse to read standard input for two things."""
+    if sources.count("-") > 1:
+        raise InputError("standard input (-) can be read only once")
+
+
+def _with_progress(paths: Sequence[str]) -> Iterable[str]:
     """Paths one by one, under a progress bar if a person is watching a long job."""
     try:
         size = sum(Path(path).stat().st_size for path in paths if path != "-")
@@ -128,11 +144,34 @@ def _with_progress(paths: tuple[str, ...]) -> Iterable[str]:
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)
 
 
-def show_warnings(results: Iterable[Result | Diagnosis]) -> None:
-    """Print what is wrong with the input to standard error."""
-    for result in results:
-        for text in result.warnings:
-            click.echo(f"warning: {result.name}: {text}", err=True)
+def say(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
+    """Print what is wrong with the input to standard error, each thing once."""
+    warn(lines(remarks, "warning", of=of))
+
+
+def warn(said: Iterable[str]) -> None:
+    """Print warnings to standard error."""
+    for text in said:
+        click.echo(f"warning: {text}", err=True)
+
+
+def labels_of(runs: Sequence[str]) -> list[str]:
+    """Short names for runs; refuse two that cannot be told apart."""
+    names = short_names(runs)
+    if len(set(names)) < len(names):
+        raise InputError("two of the runs have the same name: give each a --label of its own")
+    return names
+
+
+def show(
+    parts: Sequence[str | Table], style: str, output: str | None = None, *, percent: bool = False
+) -> None:
+    """Print sentences and tables in colour where a person is watching, else write them."""
+    if style == "table" and output is None and on_terminal():
+        console = Console()
+        console.print(rich_parts(parts, percent=percent, width=console.width))
+    else:
+        write(render(parts, style, percent=percent), output)
 
 
 def check_output(path: str | None, *, force: bool) -> None:

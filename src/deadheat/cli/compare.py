@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import click
-from rich.console import Console
 
 from deadheat.cli.common import (
     check_output,
     evaluate_runs,
-    on_terminal,
     output_options,
     run_options,
+    show,
+    warn,
     write,
 )
-from deadheat.comparison import compare
-from deadheat.errors import DeadheatWarning
-from deadheat.report.comparison import render, rich_tables
+from deadheat.comparison import compared
+from deadheat.comparison.align import checked, named
+from deadheat.remarks import texts
 
 
 @click.command("compare")
@@ -67,21 +66,20 @@ def command(
     """
     check_output(output, force=force)
     results = evaluate_runs(qrels, runs, measures, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)
-        comparison = compare(
-            results,
-            baseline=baseline,
-            alpha=alpha,
-            resamples=resamples,
-            seed=seed,
-            queries=options["queries"],
-        )
-    for text in comparison.warnings:
-        click.echo(f"warning: {text}", err=True)
-    if style == "table" and output is None and on_terminal():
-        Console().print(rich_tables(comparison, percent=percent))
+    comparison = compared(
+        named(results, checked),
+        baseline=baseline,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+        queries=options["queries"],
+    )
+    warn(texts(comparison.remarks, "warning"))  # those of the runs have been said
+    if style == "json":
+        write(comparison.to_json(), output)
+    elif style == "csv":
+        write(comparison.to_csv(), output)
     else:
-        write(render(comparison, style, percent=percent), output)
+        show(comparison.tables(), style, output, percent=percent)
     if strict and comparison.warnings:
         sys.exit(1)

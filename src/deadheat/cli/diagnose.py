@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
 import click
-from rich.console import Console
 
-from deadheat.cli.common import FORCE, TIE_BREAK, check_output, show_warnings, write
-from deadheat.diagnosis import diagnose
-from deadheat.errors import DeadheatWarning, InputError
+from deadheat.cli.common import (
+    FORCE,
+    OUTPUT,
+    STYLE,
+    TIE_BREAK,
+    check_output,
+    check_standard_input,
+    say,
+    show,
+    write,
+)
+from deadheat.diagnosis import diagnosed
+from deadheat.diagnosis.parts import parts_of
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
@@ -30,10 +37,8 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
-@click.option(
-    "--format", "style", type=click.Choice(("table", "markdown", "json")), default="table"
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
+@STYLE
+@OUTPUT
 @FORCE
 def command(
     run: str,
@@ -48,15 +53,11 @@ def command(
 
     The files are those that eval reads. Exit status: 0 fine, 2 bad usage or input.
     """
-    if [run, qrels, options["logits"]].count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
+    check_standard_input(run, qrels, options["logits"])
     check_output(output, force=force)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)
-        found = diagnose(run, qrels, measures or None, **options)
-    show_warnings([found])
-    if style == "table" and output is None and sys.stdout.isatty():
-        Console().print(found)
+    diagnosis = diagnosed(run, qrels, measures or None, **options)
+    say({diagnosis.name: diagnosis.remarks})
+    if style == "json":
+        write(diagnosis.to_json(), output)
     else:
-        texts = {"table": found.__str__, "markdown": found.to_markdown, "json": found.to_json}
-        write(texts[style](), output)
+        show(parts_of(diagnosis), style, output)

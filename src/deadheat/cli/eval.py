@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import click
-from rich.console import Console
 
 from deadheat.cli.common import (
     check_output,
     evaluate_runs,
-    on_terminal,
     output_options,
     run_options,
-    show_warnings,
+    show,
     write,
 )
+from deadheat.evaluation import results_table
 from deadheat.measures import MEASURES
-from deadheat.report.tables import render, rich_table
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -59,11 +58,11 @@ def command(
     """
     check_output(output, force=force)
     results = evaluate_runs(qrels, runs, measures, **options)
-    show_warnings(results)
-    if style == "table" and output is None and on_terminal():
-        Console().print(rich_table(results, percent=percent, per_query=per_query))
+    if style == "json":
+        data = [result.to_dict(per_query=per_query) for result in results]
+        write(json.dumps(data, indent=1, ensure_ascii=False), output)
     else:
-        write(render(results, style, percent=percent, per_query=per_query), output)
+        show([results_table(results, per_query=per_query)], style, output, percent=percent)
     if strict and any(result.warnings for result in results):
         sys.exit(1)
 

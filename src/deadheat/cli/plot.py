@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import click
@@ -14,18 +13,19 @@ from deadheat.cli.common import (
     RUNS,
     TIE_BREAK,
     check_output,
+    check_standard_input,
+    evaluate_runs,
     evaluation_options,
+    labels_of,
     options,
-    show_warnings,
+    say,
 )
-from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import evaluate
-from deadheat.formats import read_qrels
-from deadheat.measures import Measure
+from deadheat.errors import InputError
+from deadheat.evaluation import rank_query
+from deadheat.formats import read_run
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.report import figures
-from deadheat.report.figures.inputs import short_names
-from deadheat.result import Result
+from deadheat.ties.sizes import run_sizes
 
 
 @click.group("plot")
@@ -106,7 +106,7 @@ def _curves(
         for measure in parse_measures(measures)
         for each in ([measure @ k for k in ks] if measure.cutoff is None else [measure])
     ]
-    results = _evaluate(qrels, runs, names, wanted, options)
+    results = dict(zip(names, evaluate_runs(qrels, runs, wanted, **options), strict=True))
     _save(figures.curves(results, percent=percent, width=width), output)
 
 
@@ -133,7 +133,7 @@ def _compare(
     _check(output, force, qrels, *runs)
     names = _labels(runs, labels)
     wanted = parse_measure(measure)
-    results = _evaluate(qrels, runs, names, [wanted], options)
+    results = dict(zip(names, evaluate_runs(qrels, runs, [wanted], **options), strict=True))
     _save(figures.comparison(results, wanted, percent=percent, width=width), output)
 
 
@@ -164,13 +164,9 @@ def _list(
 ) -> None:
     """Draw the ranked list of one query of RUN with its tie groups."""
     _check(output, force, qrels, run)
-    options: dict[str, Any] = {"tie_break": tie_break, "rows": rows, "width": width}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DeadheatWarning)
-        plot = figures.ranked_list(qrels, run, query, measure, **options)
-    for warning in caught:
-        click.echo(f"warning: {run}: {warning.message}", err=True)
-    _save(plot, output)
+    ranked = rank_query(qrels, run, query, measure, tie_break=tie_break)
+    say({run: ranked.result.remarks})
+    _save(figures.ranked_list(ranked, rows=rows, width=width), output)
 
 
 @command.command("sizes")
@@ -182,21 +178,21 @@ def _sizes(
 ) -> None:
     """Draw how large the tie groups of one or more RUNs are."""
     _check(output, force, *runs)
-    labelled = dict(zip(_labels(runs, labels), runs, strict=True))
-    _save(figures.tie_sizes(labelled, width=width), output)
+    names = _labels(runs, labels)
+    sizes = {name: run_sizes(read_run(run)) for name, run in zip(names, runs, strict=True)}
+    _save(figures.tie_sizes(sizes, width=width), output)
 
 
 def _check(output: str, force: bool, *sources: str) -> None:
     """Refuse what cannot be read or written before any work is done."""
     figures.check_ending(output)
     check_output(output, force=force)
-    if sources.count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
+    check_standard_input(*sources)
 
 
 def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
     if not labels:
-        return short_names(runs)
+        return labels_of(runs)
     if len(labels) != len(runs) or len(set(labels)) < len(labels):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
     return list(labels)
@@ -222,21 +218,6 @@ def _cutoffs(text: str) -> list[int]:
             )
         found += each
     return sorted(set(found))
-
-
-def _evaluate(
-    qrels: str,
-    runs: tuple[str, ...],
-    names: list[str],
-    measures: list[Measure],
-    options: dict[str, Any],
-) -> dict[str, Result]:
-    judgements = read_qrels(qrels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)
-        results = [evaluate(judgements, run, measures, **options) for run in runs]
-    show_warnings(results)
-    return dict(zip(names, results, strict=True))
 
 
 def _save(plot: figures.Plot, output: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,26 +13,22 @@ from deadheat.cli.common import (
     FORCE,
     MEASURES,
     check_output,
+    check_standard_input,
     evaluation_options,
-    show_warnings,
+    say,
     write,
 )
-from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import DEFAULT_MEASURES, evaluate
-from deadheat.formats import read_qrels, read_run
+from deadheat.cli.pages import (
+    evaluated_collection,
+    experiment_collections,
+    result_collections,
+    with_comparison,
+)
+from deadheat.errors import InputError
+from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.report.page import (
-    Collection,
-    System,
-    collect,
-    read_experiment,
-    read_results,
-    render_page,
-)
-from deadheat.result import short_names
-
-CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
+from deadheat.report.page import Collection, render_page, shown_measures
 
 
 @click.command("report")
@@ -85,8 +80,9 @@ def command(
     check_output(output, force=force)
     wanted = parse_measures(measures) if measures else None
     if qrels is not None:
+        check_standard_input(qrels, *sources)
         wanted = wanted or parse_measures(DEFAULT_MEASURES)
-        collections = [_evaluated(qrels, sources, wanted, options)]
+        collections = [evaluated_collection(qrels, sources, wanted, options)]
     else:
         default = click.core.ParameterSource.DEFAULT
         for name in options:
@@ -99,31 +95,12 @@ def command(
         _check_measures(collections, wanted)
     if dataset is not None:
         collections = [_with_texts(collection, dataset) for collection in collections]
-    show_warnings(system.result for each in collections for system in each.systems)
+    results = [system.result for each in collections for system in each.systems]
+    say({result.name: result.remarks for result in results}, of="system")
+    collections = [with_comparison(each, shown_measures(each, wanted)) for each in collections]
     page = render_page(collections, title=title or _title(collections), top=top, shown=wanted)
     write(page, output)
     click.echo(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
-
-
-def _evaluated(
-    qrels: str, paths: Sequence[str], wanted: list[Measure], options: dict[str, Any]
-) -> Collection:
-    """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
-    if [qrels, *paths].count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
-    judgements = read_qrels(qrels)
-    more = [measure @ k for measure in wanted for k in CUTOFFS]
-    runs = [read_run(path, with_ranks=options["tie_break"] == "rank") for path in paths]
-    results = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)
-        for run in runs:
-            result = evaluate(judgements, run, wanted, **options)
-            curves = evaluate(judgements, run, more, **options)
-            results.append(replace(result, views={**result.views, **curves.views}))
-    named = zip(results, short_names(results), runs, strict=True)
-    systems = [System(result, {"system": name}, run) for result, name, run in named]
-    return Collection(Path(qrels).name, systems, judgements)
 
 
 def _stored(sources: Sequence[str]) -> list[Collection]:
@@ -131,10 +108,10 @@ def _stored(sources: Sequence[str]) -> list[Collection]:
     collections, results = [], []
     for source in map(Path, sources):
         if source.is_dir():
-            collections += read_experiment(source)
+            collections += experiment_collections(source)
         else:
             results += read_results(source)
-    return collections + collect(results)
+    return collections + result_collections(results)
 
 
 def _check_measures(collections: Sequence[Collection], wanted: list[Measure] | None) -> None:

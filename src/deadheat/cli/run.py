@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -12,8 +11,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import explain
-from deadheat.errors import DeadheatWarning, InputError
+from deadheat.cli.common import STYLE, explain, say, show
+from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.experiment import (
     Failure,
@@ -23,10 +22,12 @@ from deadheat.experiment import (
     paper_study,
     read_study,
     run_study,
+    table1,
+    ties_table,
 )
-from deadheat.experiment.run import Progress
+from deadheat.experiment.forward import Progress
 from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
-from deadheat.report.table1 import costs, short, table1
+from deadheat.experiment.table1 import short, table1
 from deadheat.scoring.regimes import REGIMES
 
 _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revision")
@@ -81,14 +82,7 @@ _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revis
 @click.option("--study", "file", type=click.Path(), help="A TOML file; options replace its keys.")
 @click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
 @click.option("--output", required=True, type=click.Path(), help="Folder that everything goes to.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("table", "markdown", "latex", "csv")),
-    default="table",
-    show_default=True,
-    help="Of the summary.",
-)
+@STYLE
 def command(**options: Any) -> None:
     """Score candidates under several precision regimes, evaluate each, store everything.
 
@@ -97,21 +91,22 @@ def command(**options: Any) -> None:
     2 bad usage or input, or a cell that could not be run.
     """
     study = _study(options)
-    with warnings.catch_warnings(), _progress() as progress:
-        warnings.simplefilter("ignore", DeadheatWarning)
+    with _progress() as progress:
         failures = run_study(study, options["output"], progress=progress)
     for line in _errors(failures):
         click.echo(line, err=True)
     if len(failures) < len(study.cells):
         results = load_results(options["output"])
-        for line in remarks(results):
-            click.echo(line, err=True)
-        width = Console().width if sys.stdout.isatty() else None
-        click.echo(table1(results, options["style"], width=width))
-        click.echo()
-        click.echo(costs(results, options["style"]))
+        say({_named(stored): stored.result.remarks for stored in results}, of="result")
+        for line in notes(results):
+            click.echo(f"note: {line}", err=True)
+        show([table1(results), ties_table(results)], options["style"], percent=True)
     if failures:
         sys.exit(2)
+
+
+def _named(stored: StoredResult) -> str:
+    return f"{stored.name} in {stored.model_dtype} on {stored.dataset}, {stored.regime}"
 
 
 def _study(options: dict[str, Any]) -> Study:
@@ -144,26 +139,22 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
         yield f"error: {of[0]}{f' and {len(of) - 1} more' if of[1:] else ''}: {error}"
 
 
-def remarks(results: Sequence[StoredResult]) -> list[str]:
-    """Say what was warned of, cut or left out, each thing once."""
-    warned: dict[tuple[str, str], list[str]] = {}
-    notes = []
-    for each in results:
-        provenance = each.result.provenance
-        cell = f"{short(each.model)} in {each.model_dtype} on {each.dataset}"
-        for text in each.result.warnings:
-            warned.setdefault((cell, text), []).append(each.regime)
-        for stream, facts in provenance["inputs"].items():
-            if facts["truncated"]:
-                of = f"{facts['truncated']:,} of {facts['count']:,} inputs ({stream})"
-                length = provenance["model"]["max_length"]
-                notes.append(f"note: {cell}: {of} were cut at {length} tokens")
-        for stream, halved in provenance["halved"].items():
-            notes.append(f"note: {cell}: {len(halved)} batches ({stream}) did not fit into memory")
-        left_out = provenance["dataset"]["left_out"].items()
-        notes += [f"note: {each.dataset}: left out {n:,} {what}" for what, n in left_out]
-    lines = [f"warning: {cell}, {', '.join(r)}: {text}" for (cell, text), r in warned.items()]
-    return [*lines, *dict.fromkeys(notes)]
+def notes(results: Sequence[StoredResult]) -> list[str]:
+    """Say what was cut, halved or left out, each thing once."""
+    said = []
+    for stored in results:
+        origin = stored.result.provenance
+        cell = f"{stored.name} in {stored.model_dtype} on {stored.dataset}"
+        for stream, facts in origin.inputs.items():
+            if facts.truncated and origin.model is not None:
+                of = f"{facts.truncated:,} of {facts.count:,} inputs ({stream})"
+                said.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
+            if facts.halved:
+                batches = f"{len(facts.halved)} batches ({stream})"
+                said.append(f"{cell}: {batches} did not fit into memory")
+        left_out = stored.manifest.dataset.left_out.items()
+        said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
+    return list(dict.fromkeys(said))
 
 
 @contextmanager

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
 
-from deadheat.cli.common import FORCE, check_output, on_terminal, write
-from deadheat.report.table1 import STYLES, costs, table1
+from deadheat.cli.common import FORCE, OUTPUT, STYLE, check_output, show
 
 
 @click.command("table")
@@ -20,24 +18,17 @@ from deadheat.report.table1 import STYLES, costs, table1
     multiple=True,
     help="A measure to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(STYLES),
-    default="table",
-    show_default=True,
-    help="csv gives full precision.",
-)
+@STYLE
 @click.option("--fraction", is_flag=True, help="Write 0.7353 instead of 73.53.")
-@click.option("--costs", "with_costs", is_flag=True, help="Also what each regime costs.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
+@click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
+@OUTPUT
 @FORCE
 def command(
     folder: Path,
     measures: tuple[str, ...],
     style: str,
     fraction: bool,
-    with_costs: bool,
+    ties: bool,
     output: str | None,
     force: bool,
 ) -> None:
@@ -47,9 +38,11 @@ def command(
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
     check_output(output, force=force)
-    from deadheat.experiment import load_results
+    from deadheat.experiment import every_measure, load_results, table1, ties_table
 
     results = load_results(folder)
-    width = shutil.get_terminal_size().columns if output is None and on_terminal() else None
-    text = table1(results, style, measures=measures or None, percent=not fraction, width=width)
-    write(f"{text}\n\n{costs(results, style)}" if with_costs else text, output)
+    machine = style in ("csv", "json")  # has room for every measure
+    tables = [table1(results, measures or (every_measure(results) if machine else None))]
+    if ties:
+        tables.append(ties_table(results))
+    show(tables, style, output, percent=not fraction)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
@@ -15,12 +16,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from deadheat.evaluation import evaluate_arrays
+from deadheat.evaluation import Result, evaluated
+from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.write import write_run
-from deadheat.result import Result
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
 from deadheat.scoring import score
+from deadheat.scoring.regimes import Scoring, scoring_provenance
 
 MEASURE = "nDCG@10"
+MORE_MEASURES: list[Measure] = parse_measures([MEASURE, "MRR@10"])
+CUTOFFS = (1, 2, 3, 5, 10, 20)
+FUNCTIONS: dict[str, Scoring] = {"softmax": "softmax", "sigmoid": "sigmoid", "product": "dot"}
 
 
 @dataclass(frozen=True)
@@ -36,20 +43,40 @@ class Recording:
     query_ids: list[str]
     doc_ids: list[list[str]]
 
-    @property
-    def distinct(self) -> dict[str, float]:
-        """Distinct scores per candidate, in each regime."""
+    @cached_property
+    def qrels(self) -> Judgements:
+        """The judgements."""
+        lists = zip(self.query_ids, self.doc_ids, self.relevance, strict=True)
+        return read_qrels({q: dict(zip(docs, g.tolist(), strict=True)) for q, docs, g in lists})
+
+    @cached_property
+    def runs(self) -> dict[str, Run]:
+        """The scores of each regime as a run."""
         return {
-            regime: sum(len(np.unique(x)) for x in lists) / sum(map(len, lists))
+            regime: read_run(
+                {
+                    query: dict(zip(docs, scores.tolist(), strict=True))
+                    for query, docs, scores in zip(self.query_ids, self.doc_ids, lists, strict=True)
+                }
+            )
             for regime, lists in self.lists.items()
         }
 
-    def evaluate(self) -> dict[str, Result]:
-        """Evaluate each regime."""
-        return {
-            regime: evaluate_arrays(lists, self.relevance, MEASURE)
-            for regime, lists in self.lists.items()
-        }
+    @cached_property
+    def results(self) -> dict[str, Result]:
+        """Every regime evaluated, at several cutoffs."""
+        measures = [measure @ k for measure in MORE_MEASURES for k in CUTOFFS]
+        results = {}
+        for regime, run in self.runs.items():
+            dtype = "fp32" if regime == "fp32" else "bf16"
+            kind = "native" if regime == "fp32" else regime
+            scoring = scoring_provenance(kind, dtype, FUNCTIONS[self.scoring], "numpy")
+            result = evaluated(self.qrels, run, measures)
+            origin = replace(
+                result.provenance, run=f"{self.model} {dtype} {kind}", qrels=None, scoring=scoring
+            )
+            results[regime] = replace(result, provenance=origin)
+        return results
 
 
 def write_files(recording: Recording, folder: Path) -> list[Path]:
