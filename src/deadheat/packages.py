@@ -10,6 +10,7 @@ from deadheat.errors import MissingPackageError
 EXTRAS = {
     "bm25s": "models",
     "datasets": "models",
+    "filelock": "models",
     "gguf": "models",
     "huggingface_hub": "models",
     "ir_datasets": "ir",

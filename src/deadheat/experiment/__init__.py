@@ -1,8 +1,7 @@
 """Experiments: model × model dtype × dataset in, stored and resumable results out."""
 
-from deadheat.experiment.run import Failure, run_study
-from deadheat.experiment.store import Store, StoredCell
-from deadheat.experiment.stored import StoredResult, load_results
+from deadheat.experiment.results import StoredResult, load_results
+from deadheat.experiment.running import Failure, run_study
 from deadheat.experiment.study import (
     Cell,
     DatasetSpec,
@@ -11,18 +10,20 @@ from deadheat.experiment.study import (
     paper_study,
     read_study,
 )
+from deadheat.experiment.table1 import every_measure, table1, ties_table
 
 __all__ = [
     "Cell",
     "DatasetSpec",
     "Failure",
     "ModelSpec",
-    "Store",
-    "StoredCell",
     "StoredResult",
     "Study",
+    "every_measure",
     "load_results",
     "paper_study",
     "read_study",
     "run_study",
+    "table1",
+    "ties_table",
 ]

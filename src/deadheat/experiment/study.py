@@ -108,7 +108,7 @@ class Study:
         Examples
         --------
         >>> study = Study.of(models=["a/b"], datasets=["c/d"], measures=["nDCG"], cutoffs=[1, 10])
-        >>> study.wanted
+        >>> study.all_measures
         [nDCG@1, nDCG@10]
         >>> Study.of("study.toml", models=["a/b"], dataset=["c/d"])
         Traceback (most recent call last):
@@ -122,17 +122,17 @@ class Study:
         study = cls(**values)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
             raise InputError(f"{where} needs at least one model dtype and one regime")
-        _ = study.wanted
+        parse_measures(study.measures)  # refuses what is no measure, before anything is run
         return study
 
     @property
-    def wanted(self) -> list[Measure]:
+    def all_measures(self) -> list[Measure]:
         """The measures, each at its cutoffs."""
-        found = parse_measures(self.measures)
+        parsed = parse_measures(self.measures)
         if not self.cutoffs:
-            return found
-        each = [[m] if m.cutoff else [m @ k for k in self.cutoffs] for m in found]
-        return list(dict.fromkeys(measure for some in each for measure in some))
+            return parsed
+        at_cutoffs = [[m] if m.cutoff else [m @ k for k in self.cutoffs] for m in parsed]
+        return list(dict.fromkeys(measure for some in at_cutoffs for measure in some))
 
     @property
     def cells(self) -> list[Cell]:
