@@ -118,6 +118,27 @@ def test_no_uncertainty_without_ties(measure, score):
         assert views.variance[0] == pytest.approx(0, abs=1e-30)
 
 
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-9, 1e90])
+@pytest.mark.parametrize("cutoff", [2, None])
+def test_small_and_large_grades_keep_their_uncertainty(unit, cutoff):
+    """The square of a grade of 1e-170 is 0 in floating point; its share of nDCG is not."""
+    graded = [(0.5, 3), (0.5, None), (0.25, 1), (0.25, 2), (0.25, 0)]
+    docs = [Doc(score, g and g * unit) for score, g in graded]
+    views = evaluate(dh.nDCG(cutoff=cutoff), docs, [2 * unit])
+    truth = oracle.views("nDCG", docs, [2 * unit], cutoff=cutoff)
+    for view in ("expected", "variance", "best", "worst"):
+        assert getattr(views, view)[0] == pytest.approx(truth[view], rel=1e-12), view
+    assert views.variance[0] > 0.001
+
+
+def test_one_query_of_many_may_have_grades_of_its_own_size():
+    scores, grades = [[1, 1, 0, 0]] * 2, np.array([[3, 0, 1, 2]] * 2)
+    alone = dh.evaluate_arrays(scores, grades, "nDCG").views[dh.nDCG]
+    mixed = dh.evaluate_arrays(scores, grades * [[1e-170], [1e90]], "nDCG").views[dh.nDCG]
+    assert mixed.variance == pytest.approx(alone.variance, rel=1e-12)
+
+
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:
     """Mean and variance of a group's part of N·AP, in rationals, over all its orders."""
     values = []
