@@ -139,6 +139,21 @@ def test_one_query_of_many_may_have_grades_of_its_own_size():
     assert mixed.variance == pytest.approx(alone.variance, rel=1e-12)
 
 
+@pytest.mark.parametrize("grade", [1e-300, 1e-20, 1e-8, 1e-3, 0.5, 0.999])
+def test_exponential_gains_of_small_grades_keep_their_digits(grade):
+    x = Fraction(grade) * Fraction(math.log(2))
+    series = float(sum(x**n / math.factorial(n) for n in range(1, 20)))
+    for name, value in (("DCG(gain='exp')", series), ("ERR(max_grade=4)", series / 16)):
+        result = dh.evaluate_arrays([[1.0]], [[grade]], name)
+        assert result[name].best == pytest.approx(value, rel=1e-14, abs=0)
+
+
+def test_exponential_gains_of_whole_grades_are_whole():
+    grades = range(1, 50)
+    result = dh.evaluate_arrays([[1.0]] * 49, [[g] for g in grades], "DCG(gain='exp')")
+    assert result.views[dh.DCG(gain="exp")].best.tolist() == [2**g - 1 for g in grades]
+
+
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:
     """Mean and variance of a group's part of N·AP, in rationals, over all its orders."""
     values = []

@@ -105,14 +105,15 @@ def check_choice(measure: Measure, parameter: str, choices: tuple[str, ...]) -> 
         )
 
 
-def two_to_the(measure: Measure, grade: Floats) -> Floats:
-    """2^grade, for grades of which it can be computed."""
+def exp_gain(measure: Measure, grade: Floats) -> Floats:
+    """2^grade − 1, for grades from 0 of which it can be computed."""
     if grade.max(initial=0) > 500:
         raise InputError(
             f"{measure} takes 2 to the power of a grade, and the judgements hold the grade "
             f"{grade.max():g}: is that a grade?"
         )
-    return np.exp2(grade)
+    # Whole grades give whole numbers; below 1, subtracting 1 would cost the digits of small grades.
+    return np.where(grade < 1, np.expm1(grade * np.log(2)), np.exp2(grade) - 1)
 
 
 def first_groups(groups: TieGroups, rel: float | None) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import check_choice, two_to_the
+from deadheat.measures.base import check_choice, exp_gain
 from deadheat.measures.linear import LinearMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -55,7 +55,7 @@ class _DCG(LinearMeasure):
     def gain_of(self, grade: Floats) -> Floats:
         """Gain of a grade."""
         positive = np.maximum(grade, 0)
-        return positive if self.gain == "linear" else two_to_the(self, positive) - 1
+        return positive if self.gain == "linear" else exp_gain(self, positive)
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: the gain of its grade."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.measures.base import Measure, two_to_the
+from deadheat.measures.base import Measure, exp_gain
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -38,8 +38,8 @@ class _ERR(Measure):
             raise InputError(
                 f"max_grade of ERR is {top}, but the judgements hold the grade {groups.max_grade}"
             )
-        scale = two_to_the(self, np.array([top], np.float64))
-        return (two_to_the(self, np.maximum(groups.grade, 0)) - 1) / scale
+        scale = exp_gain(self, np.array([top], np.float64)) + 1
+        return exp_gain(self, np.maximum(groups.grade, 0)) / scale
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents.
