@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import Doc
 
 import deadheat as dh
-from deadheat.measures import MEASURES
+from deadheat.measures import MEASURES, dcg
 from deadheat.measures.map import harmonic_sums
 
 PARAMETERS = {
@@ -152,6 +154,24 @@ def test_exponential_gains_of_whole_grades_are_whole():
     grades = range(1, 50)
     result = dh.evaluate_arrays([[1.0]] * 49, [[g] for g in grades], "DCG(gain='exp')")
     assert result.views[dh.DCG(gain="exp")].best.tolist() == [2**g - 1 for g in grades]
+
+
+def test_threads_may_share_a_cold_table_of_discounts(monkeypatch):
+    rank = np.arange(2_000)
+    sums = dcg.discount_sums(rank)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(100):
+                monkeypatch.setattr(dcg, "_table", np.zeros((2, 1), np.longdouble))
+                lengths = [3, 50, 700, 2_000] * 4
+                found = pool.map(lambda n: dcg.discount_sums(rank[:n]), lengths)
+                for n, (first, second) in zip(lengths, found, strict=True):
+                    np.testing.assert_array_equal(first, sums[0][:n])
+                    np.testing.assert_array_equal(second, sums[1][:n])
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:

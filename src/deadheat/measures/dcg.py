@@ -12,7 +12,7 @@ from deadheat.measures.base import check_choice, exp_gain
 from deadheat.measures.linear import LinearMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
-_TABLE: list[NDArray[Any]] = [np.zeros(1, np.longdouble), np.zeros(1, np.longdouble)]
+_table: NDArray[Any] = np.zeros((2, 1), np.longdouble)
 
 
 def discount(rank: NDArray[Any]) -> Floats:
@@ -25,14 +25,17 @@ def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sums of the discounts and of their squares, from rank 1 to `rank`.
 
     There is no closed form, so a table is kept between calls. Its entries are long doubles
-    because a variance takes differences of differences of them.
+    because a variance takes differences of differences of them. Threads may share it: it is
+    replaced as a whole, and a call looks at one table only.
     """
+    global _table
+    table = _table
     needed = int(rank.max(initial=0)) + 1
-    if len(_TABLE[0]) < needed:
-        w = discount(np.arange(1, max(needed, 2 * len(_TABLE[0]))))
-        for i, terms in enumerate((w, w * w)):
-            _TABLE[i] = np.concatenate(([0], np.cumsum(terms, dtype=np.longdouble)))
-    return _TABLE[0][rank], _TABLE[1][rank]
+    length = table.shape[1]
+    if length < needed:
+        w = np.concatenate(([0], discount(np.arange(1, max(needed, 2 * length)))))
+        table = _table = np.cumsum((w, w * w), axis=1, dtype=np.longdouble)
+    return table[0][rank], table[1][rank]
 
 
 @dataclass(frozen=True, repr=False)
