@@ -39,7 +39,7 @@ def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @dataclass(frozen=True, repr=False)
-class _DCG(LinearMeasure):
+class DCGMeasure(LinearMeasure):
     """DCG@k: gains of the first k documents, each divided by log2(rank + 1).
 
     The gain is the grade (``gain="linear"``) or 2^grade − 1 (``gain="exp"``); grades of 0 and
@@ -77,4 +77,4 @@ class _DCG(LinearMeasure):
         return np.ones(groups.n_queries)
 
 
-DCG = _DCG()
+DCG = DCGMeasure()

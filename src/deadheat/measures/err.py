@@ -12,7 +12,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _ERR(Measure):
+class ERRMeasure(Measure):
     """ERR@k: the expected 1 / rank at which a reader who may stop at any document stops.
 
     A document of grade y stops the reader with probability (2^y − 1) / 2^max_grade.
@@ -86,4 +86,4 @@ class _ERR(Measure):
         return total
 
 
-ERR = _ERR()
+ERR = ERRMeasure()

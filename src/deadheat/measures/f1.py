@@ -9,7 +9,7 @@ from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _F1(CountingMeasure):
+class F1Measure(CountingMeasure):
     """F1@k: the harmonic mean of Precision@k and Recall@k, 2·hits / (k + N).
 
     As in Precision, k stays k in a shorter list, and N counts unretrieved relevant
@@ -24,4 +24,4 @@ class _F1(CountingMeasure):
         return (self.depth(groups) + groups.n_relevant(self.rel)) / 2
 
 
-F1 = _F1()
+F1 = F1Measure()

@@ -11,7 +11,7 @@ from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Hits(CountingMeasure):
+class HitsMeasure(CountingMeasure):
     """Hits@k: the number of relevant documents among the first k.
 
     A count, not a share; `Success` is the 0/1 version that some tools call hit rate.
@@ -26,4 +26,4 @@ class _Hits(CountingMeasure):
         return np.ones(groups.n_queries)
 
 
-Hits = _Hits()
+Hits = HitsMeasure()

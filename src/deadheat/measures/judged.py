@@ -11,7 +11,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Judged(LinearMeasure):
+class JudgedMeasure(LinearMeasure):
     """Judged@k: the share of the first k documents that have a judgement, whatever it says.
 
     A list shorter than k is divided by its own length. Arrays of labels count as judged
@@ -30,4 +30,4 @@ class _Judged(LinearMeasure):
         return np.minimum(self.depth(groups), groups.retrieved)
 
 
-Judged = _Judged()
+Judged = JudgedMeasure()

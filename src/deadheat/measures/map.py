@@ -42,7 +42,7 @@ def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @dataclass(frozen=True, repr=False)
-class _MAP(Measure):
+class MAPMeasure(Measure):
     """MAP@k: precision at the rank of every relevant document among the first k, averaged.
 
     The average is over all N relevant documents of the query, retrieved or not, as in
@@ -130,4 +130,4 @@ class _MAP(Measure):
         return index, first, second
 
 
-MAP = _MAP()
+MAP = MAPMeasure()

@@ -49,7 +49,7 @@ def passing_chances(
 
 
 @dataclass(frozen=True, repr=False)
-class _MRR(Measure):
+class MRRMeasure(Measure):
     """MRR@k: 1 / rank of the first relevant document, 0 if it stands past k.
 
     The reciprocal rank of a query; its mean over queries gives the measure its name. A
@@ -103,4 +103,4 @@ class _MRR(Measure):
         return groups.memo(("moments", self), compute)
 
 
-MRR = _MRR()
+MRR = MRRMeasure()

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.dcg import _DCG
+from deadheat.measures.dcg import DCGMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _NDCG(_DCG):
+class NDCGMeasure(DCGMeasure):
     """nDCG@k: DCG@k divided by the DCG@k of the best possible ranking.
 
     The ideal ranking holds every judged document, retrieved or not. The gain is the grade
@@ -34,4 +34,4 @@ class _NDCG(_DCG):
         return groups.memo(("ideal", self), compute)
 
 
-nDCG = _NDCG()  # noqa: N816 - written as its readers write it
+nDCG = NDCGMeasure()  # noqa: N816 - written as its readers write it

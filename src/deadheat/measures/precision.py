@@ -9,7 +9,7 @@ from deadheat.ties.groups import Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Precision(CountingMeasure):
+class PrecisionMeasure(CountingMeasure):
     """Precision@k: relevant documents among the first k, divided by k.
 
     A list shorter than k is still divided by k, in every view. Without a cutoff: divided by
@@ -24,4 +24,4 @@ class _Precision(CountingMeasure):
         return self.depth(groups)
 
 
-Precision = _Precision()
+Precision = PrecisionMeasure()

@@ -14,7 +14,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _RBP(CountingMeasure):
+class RBPMeasure(CountingMeasure):
     """RBP: what a reader finds who goes on to the next document with probability p.
 
     Rank i weighs (1 − p)·p^(i−1), p = 0.8 unless given; unjudged documents find nothing.
@@ -46,4 +46,4 @@ class _RBP(CountingMeasure):
         return np.ones(groups.n_queries)
 
 
-RBP = _RBP()
+RBP = RBPMeasure()

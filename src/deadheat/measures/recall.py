@@ -9,7 +9,7 @@ from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Recall(CountingMeasure):
+class RecallMeasure(CountingMeasure):
     """Recall@k: relevant documents among the first k, divided by all relevant documents.
 
     Relevant documents that the run did not retrieve count in the divisor. A query without
@@ -24,4 +24,4 @@ class _Recall(CountingMeasure):
         return groups.n_relevant(self.rel)
 
 
-Recall = _Recall()
+Recall = RecallMeasure()

@@ -11,7 +11,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _RPrecision(CountingMeasure):
+class RPrecisionMeasure(CountingMeasure):
     """R-Precision: relevant documents among the first N, divided by N.
 
     N is the number of relevant documents of the query, retrieved or not. With a cutoff,
@@ -31,4 +31,4 @@ class _RPrecision(CountingMeasure):
         return groups.n_relevant(self.rel)
 
 
-RPrecision = _RPrecision()
+RPrecision = RPrecisionMeasure()

@@ -12,7 +12,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Success(Measure):
+class SuccessMeasure(Measure):
     """Success@k: 1 if a relevant document is among the first k, else 0.
 
     Also known as hit rate or accuracy@k. Without a cutoff: is any relevant document
@@ -54,4 +54,4 @@ class _Success(Measure):
         return (groups.sum_queries(counted, query) > 0).astype(np.float64)
 
 
-Success = _Success()
+Success = SuccessMeasure()
