@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ir_measures
 import numpy as np
 import pytest
@@ -106,10 +108,7 @@ VALUES = {
 @st.composite
 def any_measure(draw):
     measure = draw(st.sampled_from(MEASURES))
-    names = [name for name in VALUES if hasattr(measure, name)]
-    # divisor is a method of measures that have no such parameter
-    names = [n for n in names if n != "divisor" or measure.name == "MAP"]
-    return measure(**{name: draw(VALUES[name]) for name in names})
+    return measure(**{name: draw(VALUES[name]) for name in measure.parameters()})
 
 
 @given(any_measure())
@@ -186,13 +185,14 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("MAP(rel='a')", "rel of MAP must be a number"),
         ("MAP(rel=1e999)", "rel of MAP must be a number"),
         ("MAP(divisor='k')", "divisor of MAP must be 'N' or 'min'"),
-        ("RBP(p=1)", "p of RBP must be a number between 0 and 1"),
-        ("RBP(p=0)", "p of RBP must be a number between 0 and 1"),
+        ("RBP(p=1)", "p of RBP must be a number above 0 and below 1, not 1"),
+        ("RBP(p=0)", "p of RBP must be a number above 0 and below 1, not 0"),
         ("rbp.0", "p of RBP"),
         ("rbp.5,10", "unknown measure"),
         ("nDCG,MRR", "unknown measure"),
         ("ERR(max_grade=-1)", "max_grade of ERR"),
         ("ERR(max_grade=1e308)", "max_grade of ERR"),
+        ("ERR(max_grade=501)", "max_grade of ERR must be a number above 0 and up to 500, not 501"),
         ("nDCG(exp)", "cannot read the parameters"),
         ("nDCG('exp')", "cannot read the parameters"),
         ("nDCG(gain=exp)", "cannot read the parameters"),
@@ -207,6 +207,18 @@ def test_unknown_name_like_nothing_lists_what_there_is():
 def test_bad_measures_are_refused(text, says):
     with pytest.raises(dh.InputError, match=says):
         dh.parse_measure(text)
+
+
+@pytest.mark.parametrize(
+    ("measure", "name"), [(m, name) for m in MEASURES for name in m.parameters()], ids=str
+)
+def test_an_error_names_the_parameter_its_measure_and_its_rule(measure, name):
+    rule = measure.parameters()[name].rule
+    says = re.escape(f"{name} of {measure.name} must be {rule}, not ['x']")
+    with pytest.raises(dh.InputError, match=says):
+        measure(**{name: ["x"]})
+    with pytest.raises(dh.InputError, match=says):
+        dh.parse_measure(f"{measure.name}({name}=['x'])")
 
 
 @pytest.mark.parametrize("cutoff", [0, -1, 2.0, "10", True, None.__class__, float("nan"), 2**63])

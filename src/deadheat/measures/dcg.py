@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import check_choice, exp_gain
+from deadheat.measures.base import exp_gain
 from deadheat.measures.linear import LinearMeasure
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _table: NDArray[Any] = np.zeros((2, 1), np.longdouble)
@@ -49,11 +50,11 @@ class DCGMeasure(LinearMeasure):
     name = "DCG"
     aliases = ("dcg_cut",)
 
-    gain: str = "linear"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self, "gain", ("linear", "exp"))
+    gain: str = parameter(
+        "linear",
+        choices={"linear": "the grade itself, as in trec_eval", "exp": "2^grade − 1"},
+        about="what a grade gains",
+    )
 
     def gain_of(self, grade: Floats) -> Floats:
         """Gain of a grade."""

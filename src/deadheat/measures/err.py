@@ -8,6 +8,7 @@ import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.measures.base import Measure, exp_gain
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -23,13 +24,13 @@ class ERRMeasure(Measure):
     name = "ERR"
     aliases = ("expected_reciprocal_rank",)
 
-    max_grade: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        top = self.max_grade
-        if top is not None and not (isinstance(top, (int, float)) and 0 < top <= 500):
-            raise InputError(f"max_grade of ERR must be a number above 0, up to 500, not {top!r}")
+    max_grade: float | None = parameter(
+        None,
+        above=0,
+        at_most=500,
+        about="the top of the grading scale, 4 in gdeval.pl and ir_measures; unless given, the "
+        "highest grade of the judgements",
+    )
 
     def stopping(self, groups: TieGroups) -> Floats:
         """Per document: the probability that the reader stops there."""

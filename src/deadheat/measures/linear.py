@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import Measure, check_rel, ratio
+from deadheat.measures.base import BinaryMeasure, Measure, ratio
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -96,14 +96,8 @@ class LinearMeasure(Measure):
 
 
 @dataclass(frozen=True, repr=False)
-class CountingMeasure(LinearMeasure):
-    """Base of the measures that count relevant documents; `rel` is the lowest relevant grade."""
-
-    rel: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rel(self, self.rel)
+class CountingMeasure(BinaryMeasure, LinearMeasure):
+    """Base of the linear measures that count relevant documents."""
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: 1 if it is relevant."""

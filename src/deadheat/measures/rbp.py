@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.errors import InputError
 from deadheat.measures.linear import CountingMeasure
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -23,12 +23,9 @@ class RBPMeasure(CountingMeasure):
 
     name = "RBP"
 
-    p: float = 0.8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (isinstance(self.p, (int, float)) and 0 < self.p < 1):
-            raise InputError(f"p of RBP must be a number between 0 and 1, not {self.p!r}")
+    p: float = parameter(
+        0.8, above=0, below=1, about="the probability to go on to the next document"
+    )
 
     def weight(self, rank: Ints) -> Floats:
         """Weight of a rank."""
