@@ -17,13 +17,13 @@ from deadheat.cli.common import (
     show_warnings,
     write,
 )
-from deadheat.measures import MEASURES
+from deadheat.measures import help as measures_help
 from deadheat.report.tables import render, rich_table
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        click.echo(measures_help())
+        click.echo(measures_help.as_text())
         ctx.exit()
 
 
@@ -66,18 +66,3 @@ def command(
         write(render(results, style, percent=percent, per_query=per_query), output)
     if strict and any(result.warnings for result in results):
         sys.exit(1)
-
-
-def measures_help() -> str:
-    """Definition, edge cases and other names of every measure."""
-    parts = []
-    for measure in MEASURES:
-        names = ", ".join(measure.aliases)
-        doc = click.formatting.wrap_text(
-            " ".join((type(measure).__doc__ or "").replace("``", "").split()),
-            width=88,
-            initial_indent="  ",
-            subsequent_indent="  ",
-        )
-        parts.append(f"{measure.name}" + (f"  (also: {names})" if names else "") + f"\n{doc}")
-    return "\n\n".join(parts)

@@ -16,6 +16,22 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 Self = TypeVar("Self", bound="Measure")
 
 
+@dataclass(frozen=True)
+class Example:
+    """A value of a measure that a reader can check by eye."""
+
+    measure: str
+    """The measure as it is written, with its cutoff."""
+    ranked: tuple[float | None, ...]
+    """Grades of the documents in the order of their ranks; None for one that nobody judged."""
+    working: str
+    """How the value is worked out."""
+    value: float
+    """The value, to four digits."""
+    unretrieved: tuple[float, ...] = ()
+    """Grades of judged documents that were not retrieved."""
+
+
 @dataclass(frozen=True, repr=False)
 class Measure(ABC):
     """A measure of retrieval quality, with its parameters.
@@ -26,6 +42,10 @@ class Measure(ABC):
 
     name: ClassVar[str]
     """How the measure is written."""
+    formula: ClassVar[str]
+    """Its definition as a formula in plain text."""
+    example: ClassVar[Example]
+    """One value, worked out."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Other names that users of other tools know it by, in lower case."""
     needs_judged: ClassVar[bool] = False

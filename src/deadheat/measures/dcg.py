@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import exp_gain
+from deadheat.measures.base import Example, exp_gain
 from deadheat.measures.linear import LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
@@ -43,11 +43,12 @@ def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
 class DCGMeasure(LinearMeasure):
     """DCG@k: gains of the first k documents, each divided by log2(rank + 1).
 
-    The gain is the grade (``gain="linear"``) or 2^grade − 1 (``gain="exp"``); grades of 0 and
-    below gain nothing.
+    Grades of 0 and below gain nothing, nor do unjudged documents.
     """
 
     name = "DCG"
+    formula = "DCG@k = Σ gain / log2(rank + 1), over ranks 1 … k"
+    example = Example("DCG@3", ranked=(3, 0, 2), working="3/1 + 0/1.585 + 2/2", value=4)
     aliases = ("dcg_cut",)
 
     gain: str = parameter(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.measures.base import Measure, exp_gain
+from deadheat.measures.base import Example, Measure, exp_gain
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -16,12 +16,21 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 class ERRMeasure(Measure):
     """ERR@k: the expected 1 / rank at which a reader who may stop at any document stops.
 
-    A document of grade y stops the reader with probability (2^y − 1) / 2^max_grade.
-    `max_grade` is the top of the grading scale; unless given, the highest grade in the
-    judgements. gdeval.pl and ir_measures take 4. The tie std of ERR is not computed.
+    A document stops the reader with a probability that grows with its grade; one that is
+    unjudged or of grade 0 never does. The tie std of ERR is not computed.
     """
 
     name = "ERR"
+    formula = (
+        "ERR@k = Σ ρ / rank · Π (1 − ρ of an earlier rank), over ranks 1 … k, "
+        "with ρ = (2^grade − 1) / 2^max_grade"
+    )
+    example = Example(
+        "ERR(max_grade=2)",
+        ranked=(1, 0, 2),
+        working="1/4 / 1 + 0 + 3/4 / 3 · (1 − 1/4)",
+        value=0.4375,
+    )
     aliases = ("expected_reciprocal_rank",)
 
     max_grade: float | None = parameter(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
@@ -14,11 +15,13 @@ from deadheat.ties.groups import Floats, TieGroups
 class HitsMeasure(CountingMeasure):
     """Hits@k: the number of relevant documents among the first k.
 
-    A count, not a share; `Success` is the 0/1 version that some tools call hit rate.
+    A count, not a share; Success is the 0/1 version that some tools call hit rate.
     Without a cutoff: the number of relevant documents retrieved.
     """
 
     name = "Hits"
+    formula = "Hits@k = number of relevant documents at ranks 1 … k"
+    example = Example("Hits@3", ranked=(1, 0, 1, 1), working="1 + 0 + 1", value=2)
     aliases = ("num_rel_ret", "hit")
 
     def divisor(self, groups: TieGroups) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import LinearMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -19,6 +20,8 @@ class JudgedMeasure(LinearMeasure):
     """
 
     name = "Judged"
+    formula = "Judged@k = (judged documents at ranks 1 … k) / min(k, documents retrieved)"
+    example = Example("Judged@4", ranked=(1, None, 0, 2, None), working="3/4", value=0.75)
     needs_judged = True
 
     def gains(self, groups: TieGroups) -> Floats:

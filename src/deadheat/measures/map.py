@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, ratio
+from deadheat.measures.base import BinaryMeasure, Example, ratio
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -46,12 +46,15 @@ def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
 class MAPMeasure(BinaryMeasure):
     """MAP@k: precision at the rank of every relevant document among the first k, averaged.
 
-    The average is over all N relevant documents of the query, retrieved or not, as in
-    trec_eval (``divisor="N"``), or over min(N, k) of them, as some evaluators of embedding
-    models have it (``divisor="min"``).
+    The average precision of a query; its mean over queries gives the measure its name. The
+    precision of a relevant document that was not retrieved, or stands past k, is 0.
     """
 
     name = "MAP"
+    formula = "MAP@k = (1/N) · Σ Precision@rank, over relevant documents at ranks 1 … k"
+    example = Example(
+        "MAP", ranked=(1, 0, 0, 1), unretrieved=(1,), working="(1/1 + 2/4) / 3", value=0.5
+    )
     aliases = ("ap", "map_cut", "average_precision")
 
     divisor: str = parameter(

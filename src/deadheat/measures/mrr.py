@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _BLOCK = 1 << 20
@@ -57,6 +57,8 @@ class MRRMeasure(BinaryMeasure):
     """
 
     name = "MRR"
+    formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if it is past k"
+    example = Example("MRR@10", ranked=(0, 0, 0, 1, 1), working="1/4", value=0.25)
     aliases = ("rr", "recip_rank", "reciprocal_rank")
 
     def expected(self, groups: TieGroups) -> Floats:

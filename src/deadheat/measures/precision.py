@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Ints, TieGroups
 
@@ -17,6 +18,8 @@ class PrecisionMeasure(CountingMeasure):
     """
 
     name = "Precision"
+    formula = "Precision@k = Hits@k / k"
+    example = Example("Precision@10", ranked=(1, 0, 1, 0, 0), working="2/10", value=0.2)
     aliases = ("p", "prec", "set_p")
 
     def divisor(self, groups: TieGroups) -> Ints:

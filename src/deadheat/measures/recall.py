@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
@@ -17,6 +18,8 @@ class RecallMeasure(CountingMeasure):
     """
 
     name = "Recall"
+    formula = "Recall@k = Hits@k / N"
+    example = Example("Recall@3", ranked=(1, 0, 1, 1), unretrieved=(1,), working="2/4", value=0.5)
     aliases = ("r", "set_recall")
 
     def divisor(self, groups: TieGroups) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -19,6 +20,10 @@ class RPrecisionMeasure(CountingMeasure):
     """
 
     name = "R-Precision"
+    formula = "R-Precision = Hits@N / N, R-Precision@k = Hits@min(k, N) / N"
+    example = Example(
+        "R-Precision", ranked=(1, 0, 1, 0, 1), unretrieved=(1,), working="2/4", value=0.5
+    )
     aliases = ("rprec", "r_precision", "rprecision")
 
     def depth(self, groups: TieGroups) -> Ints:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
 from deadheat.measures.mrr import passing_chances
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -20,6 +20,8 @@ class SuccessMeasure(BinaryMeasure):
     """
 
     name = "Success"
+    formula = "Success@k = min(1, Hits@k)"
+    example = Example("Success@3", ranked=(0, 1, 1, 0), working="min(1, 2)", value=1)
     aliases = ("hit_rate", "accuracy", "acc")
 
     def expected(self, groups: TieGroups) -> Floats:
