@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import subprocess
+import sys
+import time
+
 import ir_measures
 import numpy as np
 import pytest
@@ -106,10 +112,7 @@ VALUES = {
 @st.composite
 def any_measure(draw):
     measure = draw(st.sampled_from(MEASURES))
-    names = [name for name in VALUES if hasattr(measure, name)]
-    # divisor is a method of measures that have no such parameter
-    names = [n for n in names if n != "divisor" or measure.name == "MAP"]
-    return measure(**{name: draw(VALUES[name]) for name in names})
+    return measure(**{name: draw(VALUES[name]) for name in measure.parameters()})
 
 
 @given(any_measure())
@@ -186,13 +189,19 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("MAP(rel='a')", "rel of MAP must be a number"),
         ("MAP(rel=1e999)", "rel of MAP must be a number"),
         ("MAP(divisor='k')", "divisor of MAP must be 'N' or 'min'"),
-        ("RBP(p=1)", "p of RBP must be a number between 0 and 1"),
-        ("RBP(p=0)", "p of RBP must be a number between 0 and 1"),
+        ("RBP(p=1)", "p of RBP must be a number above 0 and below 1, not 1"),
+        ("RBP(p=0)", "p of RBP must be a number above 0 and below 1, not 0"),
         ("rbp.0", "p of RBP"),
         ("rbp.5,10", "unknown measure"),
         ("nDCG,MRR", "unknown measure"),
         ("ERR(max_grade=-1)", "max_grade of ERR"),
         ("ERR(max_grade=1e308)", "max_grade of ERR"),
+        ("ERR(max_grade=501)", "max_grade of ERR must be a number above 0 and up to 500, not 501"),
+        ("RBP(0.95)@10", r"by name.*RBP has .*p \(a number above 0 and below 1\)"),
+        ("nDCG(gain=exp)", r"by name.*nDCG has .*gain \('linear' or 'exp'\)"),
+        ("nDCG(gain='exp')(cutoff=3)", "cannot read the parameters"),
+        ("nDCG(gain='exp', gain='linear')", "gain is given twice"),
+        ("nDCG(gain='exp', dcg='log2')", "gain is given twice"),
         ("nDCG(exp)", "cannot read the parameters"),
         ("nDCG('exp')", "cannot read the parameters"),
         ("nDCG(gain=exp)", "cannot read the parameters"),
@@ -207,6 +216,45 @@ def test_unknown_name_like_nothing_lists_what_there_is():
 def test_bad_measures_are_refused(text, says):
     with pytest.raises(dh.InputError, match=says):
         dh.parse_measure(text)
+
+
+@pytest.mark.parametrize(
+    ("measure", "name"), [(m, name) for m in MEASURES for name in m.parameters()], ids=str
+)
+def test_an_error_names_the_parameter_its_measure_and_its_rule(measure, name):
+    rule = measure.parameters()[name].rule
+    says = re.escape(f"{name} of {measure.name} must be {rule}, not ['x']")
+    with pytest.raises(dh.InputError, match=says):
+        measure(**{name: ["x"]})
+    with pytest.raises(dh.InputError, match=says):
+        dh.parse_measure(f"{measure.name}({name}=['x'])")
+
+
+def test_values_without_names_are_refused_under_minus_o():
+    """Optimised Python drops assertions, and with them anything that they decide."""
+    code = "import deadheat; print(deadheat.parse_measure('RBP(0.95)@10'))"
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "InputError: cannot read the parameters of 'RBP(0.95)@10'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nDCG{}@10",
+        "nDCG{}(){}@{}10",
+        "nDCG{}!",
+        "nDCG(){}!",
+        "nDCG@{}!",
+        "nDCG({}!",
+        "{}nDCG{}x{}(",
+    ],
+)
+def test_spaces_cost_no_more_than_their_number(text):
+    start = time.perf_counter()
+    with contextlib.suppress(dh.InputError):
+        assert dh.parse_measure(text.replace("{}", " " * 20_000)) == dh.nDCG @ 10
+    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize("cutoff", [0, -1, 2.0, "10", True, None.__class__, float("nan"), 2**63])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import Doc
 
 import deadheat as dh
-from deadheat.measures import MEASURES
+from deadheat.measures import MEASURES, dcg
 from deadheat.measures.map import harmonic_sums
 
 PARAMETERS = {
@@ -116,6 +118,60 @@ def test_no_uncertainty_without_ties(measure, score):
         assert other[0] == pytest.approx(views.best[0], abs=1e-15)
     if views.variance is not None:
         assert views.variance[0] == pytest.approx(0, abs=1e-30)
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-9, 1e90])
+@pytest.mark.parametrize("cutoff", [2, None])
+def test_small_and_large_grades_keep_their_uncertainty(unit, cutoff):
+    """The square of a grade of 1e-170 is 0 in floating point; its share of nDCG is not."""
+    graded = [(0.5, 3), (0.5, None), (0.25, 1), (0.25, 2), (0.25, 0)]
+    docs = [Doc(score, g and g * unit) for score, g in graded]
+    views = evaluate(dh.nDCG(cutoff=cutoff), docs, [2 * unit])
+    truth = oracle.views("nDCG", docs, [2 * unit], cutoff=cutoff)
+    for view in ("expected", "variance", "best", "worst"):
+        assert getattr(views, view)[0] == pytest.approx(truth[view], rel=1e-12), view
+    assert views.variance[0] > 0.001
+
+
+def test_one_query_of_many_may_have_grades_of_its_own_size():
+    scores, grades = [[1, 1, 0, 0]] * 2, np.array([[3, 0, 1, 2]] * 2)
+    alone = dh.evaluate_arrays(scores, grades, "nDCG").views[dh.nDCG]
+    mixed = dh.evaluate_arrays(scores, grades * [[1e-170], [1e90]], "nDCG").views[dh.nDCG]
+    assert mixed.variance == pytest.approx(alone.variance, rel=1e-12)
+
+
+@pytest.mark.parametrize("grade", [1e-300, 1e-20, 1e-8, 1e-3, 0.5, 0.999])
+def test_exponential_gains_of_small_grades_keep_their_digits(grade):
+    x = Fraction(grade) * Fraction(math.log(2))
+    series = float(sum(x**n / math.factorial(n) for n in range(1, 20)))
+    for name, value in (("DCG(gain='exp')", series), ("ERR(max_grade=4)", series / 16)):
+        result = dh.evaluate_arrays([[1.0]], [[grade]], name)
+        assert result[name].best == pytest.approx(value, rel=1e-14, abs=0)
+
+
+def test_exponential_gains_of_whole_grades_are_whole():
+    grades = range(1, 50)
+    result = dh.evaluate_arrays([[1.0]] * 49, [[g] for g in grades], "DCG(gain='exp')")
+    assert result.views[dh.DCG(gain="exp")].best.tolist() == [2**g - 1 for g in grades]
+
+
+def test_threads_may_share_a_cold_table_of_discounts(monkeypatch):
+    rank = np.arange(2_000)
+    sums = dcg.discount_sums(rank)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(100):
+                monkeypatch.setattr(dcg, "_table", np.zeros((2, 1), np.longdouble))
+                lengths = [3, 50, 700, 2_000] * 4
+                found = pool.map(lambda n: dcg.discount_sums(rank[:n]), lengths)
+                for n, (first, second) in zip(lengths, found, strict=True):
+                    np.testing.assert_array_equal(first, sums[0][:n])
+                    np.testing.assert_array_equal(second, sums[1][:n])
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def exact_ap_moments(c: int, g: int, r: int, ahead: int, places: int) -> tuple[float, float]:

@@ -17,12 +17,12 @@ from deadheat.cli.common import (
     write,
 )
 from deadheat.evaluation import results_table
-from deadheat.measures import MEASURES
+from deadheat.measures import help as measures_help
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        click.echo(measures_help())
+        click.echo(measures_help.as_text())
         ctx.exit()
 
 
@@ -65,18 +65,3 @@ def command(
         show([results_table(results, per_query=per_query)], style, output, percent=percent)
     if strict and any(result.warnings for result in results):
         sys.exit(1)
-
-
-def measures_help() -> str:
-    """Definition, edge cases and other names of every measure."""
-    parts = []
-    for measure in MEASURES:
-        names = ", ".join(measure.aliases)
-        doc = click.formatting.wrap_text(
-            " ".join((type(measure).__doc__ or "").replace("``", "").split()),
-            width=88,
-            initial_indent="  ",
-            subsequent_indent="  ",
-        )
-        parts.append(f"{measure.name}" + (f"  (also: {names})" if names else "") + f"\n{doc}")
-    return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""What a measure is: a value with parameters, and three functions of tie groups."""
+"""What a measure is: a value with declared parameters, and three functions of tie groups."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import LARGEST_GRADE
+from deadheat.measures.parameters import Parameter, parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 Self = TypeVar("Self", bound="Measure")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A value of a measure that a reader can check by eye."""
+
+    measure: str
+    """The measure as it is written, with its cutoff."""
+    ranked: tuple[float | None, ...]
+    """Grades of the documents in the order of their ranks; None for one that nobody judged."""
+    working: str
+    """How the value is worked out."""
+    value: float
+    """The value, to four digits."""
+    unretrieved: tuple[float, ...] = ()
+    """Grades of judged documents that were not retrieved."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,19 +42,27 @@ class Measure(ABC):
 
     name: ClassVar[str]
     """How the measure is written."""
+    formula: ClassVar[str]
+    """Its definition as a formula in plain text."""
+    example: ClassVar[Example]
+    """One value, worked out."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Other names that users of other tools know it by, in lower case."""
     needs_judged: ClassVar[bool] = False
     """Whether judged documents that are not relevant are of interest, too."""
 
-    cutoff: int | None = None
+    cutoff: int | None = parameter(
+        None, whole=True, at_least=1, about="k, the last rank that counts"
+    )
 
     def __post_init__(self) -> None:
-        k = self.cutoff
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-            raise InputError(f"the cutoff of {self.name} must be a whole number from 1, not {k!r}")
-        if k is not None and k >= 2**63:
-            raise InputError(f"the cutoff of {self.name} is beyond any list: {k}; leave it out")
+        for name, declared in self.parameters().items():
+            declared.check(f"{name} of {self.name}", getattr(self, name))
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Give the declared parameters by name."""
+        return {f.name: f.metadata["parameter"] for f in fields(cls)}
 
     def __matmul__(self: Self, cutoff: int) -> Self:
         """Set the cutoff: ``nDCG @ 10``."""
@@ -46,7 +70,7 @@ class Measure(ABC):
 
     def __call__(self: Self, **parameters: Any) -> Self:
         """Set parameters: ``MAP(divisor="min")``."""
-        known = [f.name for f in fields(self)]
+        known = self.parameters()
         for name in parameters:
             if name not in known:
                 raise InputError(
@@ -57,9 +81,9 @@ class Measure(ABC):
 
     def __repr__(self) -> str:
         changed = [
-            f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
-            if f.name != "cutoff" and getattr(self, f.name) != f.default
+            f"{name}={getattr(self, name)!r}"
+            for name, declared in self.parameters().items()
+            if name != "cutoff" and getattr(self, name) != declared.default
         ]
         arguments = f"({', '.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
@@ -89,30 +113,31 @@ class Measure(ABC):
         """Per query: the value when the documents of interest stand at these ranks."""
 
 
-def check_rel(measure: Measure, rel: Any) -> None:
-    """Refuse a relevance threshold that would make unjudged documents relevant."""
-    if rel is not None and not (isinstance(rel, (int, float)) and 0 < rel <= LARGEST_GRADE):
-        raise InputError(f"rel of {measure.name} must be a number above 0, not {rel!r}")
+@dataclass(frozen=True, repr=False)
+class BinaryMeasure(Measure):
+    """Base of the measures to which a document is either relevant or not."""
+
+    rel: float | None = parameter(
+        None,
+        above=0,
+        about="the lowest relevant grade; unless given, every grade above 0 is relevant",
+    )
+
+    def counted(self, groups: TieGroups, rank: Ints) -> NDArray[np.bool_]:
+        """Per document: is it relevant and, at these ranks, above the cutoff."""
+        depth = self.depth(groups)[groups.document_query]
+        return np.asarray(groups.is_relevant(self.rel) & (rank <= depth))
 
 
-def check_choice(measure: Measure, parameter: str, choices: tuple[str, ...]) -> None:
-    """Refuse a value that the parameter does not know."""
-    value = getattr(measure, parameter)
-    if value not in choices:
-        raise InputError(
-            f"{parameter} of {measure.name} must be {' or '.join(map(repr, choices))}, "
-            f"not {value!r}"
-        )
-
-
-def two_to_the(measure: Measure, grade: Floats) -> Floats:
-    """2^grade, for grades of which it can be computed."""
+def exp_gain(measure: Measure, grade: Floats) -> Floats:
+    """2^grade − 1, for grades from 0 of which it can be computed."""
     if grade.max(initial=0) > 500:
         raise InputError(
             f"{measure} takes 2 to the power of a grade, and the judgements hold the grade "
             f"{grade.max():g}: is that a grade?"
         )
-    return np.exp2(grade)
+    # Whole grades give whole numbers; below 1, subtracting 1 would cost the digits of small grades.
+    return np.where(grade < 1, np.expm1(grade * np.log(2)), np.exp2(grade) - 1)
 
 
 def first_groups(groups: TieGroups, rel: float | None) -> Ints:

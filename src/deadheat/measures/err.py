@@ -7,29 +7,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.measures.base import Measure, two_to_the
+from deadheat.measures.base import Example, Measure, exp_gain
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _ERR(Measure):
+class ERRMeasure(Measure):
     """ERR@k: the expected 1 / rank at which a reader who may stop at any document stops.
 
-    A document of grade y stops the reader with probability (2^y − 1) / 2^max_grade.
-    `max_grade` is the top of the grading scale; unless given, the highest grade in the
-    judgements. gdeval.pl and ir_measures take 4. The tie std of ERR is not computed.
+    A document stops the reader with a probability that grows with its grade; one that is
+    unjudged or of grade 0 never does. The tie std of ERR is not computed.
     """
 
     name = "ERR"
+    formula = (
+        "ERR@k = Σ ρ / rank · Π (1 − ρ of an earlier rank), over ranks 1 … k, "
+        "with ρ = (2^grade − 1) / 2^max_grade"
+    )
+    example = Example(
+        "ERR(max_grade=2)",
+        ranked=(1, 0, 2),
+        working="1/4 / 1 + 0 + 3/4 / 3 · (1 − 1/4)",
+        value=0.4375,
+    )
     aliases = ("expected_reciprocal_rank",)
 
-    max_grade: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        top = self.max_grade
-        if top is not None and not (isinstance(top, (int, float)) and 0 < top <= 500):
-            raise InputError(f"max_grade of ERR must be a number above 0, up to 500, not {top!r}")
+    max_grade: float | None = parameter(
+        None,
+        above=0,
+        at_most=500,
+        about="the top of the grading scale, 4 in gdeval.pl and ir_measures; unless given, the "
+        "highest grade of the judgements",
+    )
 
     def stopping(self, groups: TieGroups) -> Floats:
         """Per document: the probability that the reader stops there."""
@@ -38,8 +48,8 @@ class _ERR(Measure):
             raise InputError(
                 f"max_grade of ERR is {top}, but the judgements hold the grade {groups.max_grade}"
             )
-        scale = two_to_the(self, np.array([top], np.float64))
-        return (two_to_the(self, np.maximum(groups.grade, 0)) - 1) / scale
+        scale = exp_gain(self, np.array([top], np.float64)) + 1
+        return exp_gain(self, np.maximum(groups.grade, 0)) / scale
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents.
@@ -86,4 +96,4 @@ class _ERR(Measure):
         return total
 
 
-ERR = _ERR()
+ERR = ERRMeasure()

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _F1(CountingMeasure):
-    """F1@k: the harmonic mean of Precision@k and Recall@k, 2·hits / (k + N).
+class F1Measure(CountingMeasure):
+    """F1@k: the harmonic mean of Precision@k and Recall@k.
 
     As in Precision, k stays k in a shorter list, and N counts unretrieved relevant
     documents. Without a cutoff, k is the number of documents retrieved.
     """
 
     name = "F1"
+    formula = "F1@k = 2 · Hits@k / (k + N)"
+    example = Example(
+        "F1@3", ranked=(1, 0, 1, 1), unretrieved=(1, 1), working="2 · 2 / (3 + 5)", value=0.5
+    )
     aliases = ("f", "set_f")
 
     def divisor(self, groups: TieGroups) -> Floats:
@@ -24,4 +29,4 @@ class _F1(CountingMeasure):
         return (self.depth(groups) + groups.n_relevant(self.rel)) / 2
 
 
-F1 = _F1()
+F1 = F1Measure()

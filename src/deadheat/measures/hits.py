@@ -6,19 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Hits(CountingMeasure):
+class HitsMeasure(CountingMeasure):
     """Hits@k: the number of relevant documents among the first k.
 
-    A count, not a share; `Success` is the 0/1 version that some tools call hit rate.
+    A count, not a share; Success is the 0/1 version that some tools call hit rate.
     Without a cutoff: the number of relevant documents retrieved.
     """
 
     name = "Hits"
+    formula = "Hits@k = number of relevant documents at ranks 1 … k"
+    example = Example("Hits@3", ranked=(1, 0, 1, 1), working="1 + 0 + 1", value=2)
     aliases = ("num_rel_ret", "hit")
 
     def divisor(self, groups: TieGroups) -> Floats:
@@ -26,4 +29,4 @@ class _Hits(CountingMeasure):
         return np.ones(groups.n_queries)
 
 
-Hits = _Hits()
+Hits = HitsMeasure()

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import LinearMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Judged(LinearMeasure):
+class JudgedMeasure(LinearMeasure):
     """Judged@k: the share of the first k documents that have a judgement, whatever it says.
 
     A list shorter than k is divided by its own length. Arrays of labels count as judged
@@ -19,6 +20,8 @@ class _Judged(LinearMeasure):
     """
 
     name = "Judged"
+    formula = "Judged@k = (judged documents at ranks 1 … k) / min(k, documents retrieved)"
+    example = Example("Judged@4", ranked=(1, None, 0, 2, None), working="3/4", value=0.75)
     needs_judged = True
 
     def gains(self, groups: TieGroups) -> Floats:
@@ -30,4 +33,4 @@ class _Judged(LinearMeasure):
         return np.minimum(self.depth(groups), groups.retrieved)
 
 
-Judged = _Judged()
+Judged = JudgedMeasure()

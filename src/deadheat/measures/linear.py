@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import Measure, check_rel, ratio
+from deadheat.measures.base import BinaryMeasure, Measure, ratio
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -43,18 +43,19 @@ class LinearMeasure(Measure):
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
         index, s1, _ = self._weights(groups)
-        mean = self._gain_sums(groups)[0][index] / groups.size[index]
+        scale, total, _ = self._gain_sums(groups)
+        mean = (scale * total)[index] / groups.size[index]
         return ratio(groups.sum_queries(mean * s1, groups.query[index]), self.divisor(groups))
 
     def variance(self, groups: TieGroups) -> Floats:
         """Per query: the variance over all orders of tied documents."""
         index, s1, s2 = self._weights(groups)
-        total, squares = (sums[index] for sums in self._gain_sums(groups))
-        g = groups.size[index]
+        scale, total, squares = (sums[index] for sums in self._gain_sums(groups))
+        query, g = groups.query[index], groups.size[index]
         population = (squares - total * total / g) / g
         spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
-        parts = groups.sum_queries(np.maximum(population * spread, 0), groups.query[index])
-        return ratio(parts, np.square(self.divisor(groups)))
+        relative = ratio(scale, self.divisor(groups)[query])
+        return groups.sum_queries(np.maximum(population * spread, 0) * relative * relative, query)
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
@@ -75,23 +76,28 @@ class LinearMeasure(Measure):
 
         return groups.memo(("weights", self), compute)
 
-    def _gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats]:
-        def compute() -> tuple[Floats, Floats]:
+    def _gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
+        """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
+
+        The scale is the power of two next to the largest gain: the square of a small or large
+        gain is then still a number, and scaling rounds nothing.
+        """
+
+        def compute() -> tuple[Floats, Floats, Floats]:
             gains = self.gains(groups)
-            return groups.sum_groups(gains), groups.sum_groups(gains * gains)
+            largest = np.zeros(len(groups.size))
+            np.maximum.at(largest, groups.group, gains)
+            exponent = np.frexp(largest)[1]
+            scaled = np.ldexp(gains, -exponent[groups.group])
+            sums = groups.sum_groups(scaled), groups.sum_groups(scaled * scaled)
+            return np.ldexp(1.0, exponent), *sums
 
         return groups.memo(("gain_sums", self(cutoff=None)), compute)
 
 
 @dataclass(frozen=True, repr=False)
-class CountingMeasure(LinearMeasure):
-    """Base of the measures that count relevant documents; `rel` is the lowest relevant grade."""
-
-    rel: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rel(self, self.rel)
+class CountingMeasure(BinaryMeasure, LinearMeasure):
+    """Base of the linear measures that count relevant documents."""
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: 1 if it is relevant."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import Measure, check_choice, check_rel, ratio
+from deadheat.measures.base import BinaryMeasure, Example, ratio
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 # Long doubles: the second moment takes differences of sums that grow with the rank.
@@ -42,24 +43,28 @@ def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @dataclass(frozen=True, repr=False)
-class _MAP(Measure):
+class MAPMeasure(BinaryMeasure):
     """MAP@k: precision at the rank of every relevant document among the first k, averaged.
 
-    The average is over all N relevant documents of the query, retrieved or not, as in
-    trec_eval (``divisor="N"``), or over min(N, k) of them, as some evaluators of embedding
-    models have it (``divisor="min"``).
+    The average precision of a query; its mean over queries gives the measure its name. The
+    precision of a relevant document that was not retrieved, or stands past k, is 0.
     """
 
     name = "MAP"
+    formula = "MAP@k = (1/N) · Σ Precision@rank, over relevant documents at ranks 1 … k"
+    example = Example(
+        "MAP", ranked=(1, 0, 0, 1), unretrieved=(1,), working="(1/1 + 2/4) / 3", value=0.5
+    )
     aliases = ("ap", "map_cut", "average_precision")
 
-    rel: float | None = None
-    divisor: str = "N"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rel(self, self.rel)
-        check_choice(self, "divisor", ("N", "min"))
+    divisor: str = parameter(
+        "N",
+        choices={
+            "N": "all relevant documents, retrieved or not, as in trec_eval",
+            "min": "min(N, k) of them, as some evaluators of embedding models have it",
+        },
+        about="what the average is over",
+    )
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
@@ -78,9 +83,8 @@ class _MAP(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        query = groups.document_query
-        counted = groups.is_relevant(self.rel) & (rank <= self.depth(groups)[query])
-        query, rank = query[counted], rank[counted]
+        counted = self.counted(groups, rank)
+        query, rank = groups.document_query[counted], rank[counted]
         order = np.lexsort((rank, query))
         query, rank = query[order], rank[order]
         nth = np.arange(1, len(query) + 1) - np.searchsorted(query, query)
@@ -130,4 +134,4 @@ class _MAP(Measure):
         return index, first, second
 
 
-MAP = _MAP()
+MAP = MAPMeasure()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import Measure, check_rel, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _BLOCK = 1 << 20
@@ -49,7 +49,7 @@ def passing_chances(
 
 
 @dataclass(frozen=True, repr=False)
-class _MRR(Measure):
+class MRRMeasure(BinaryMeasure):
     """MRR@k: 1 / rank of the first relevant document, 0 if it stands past k.
 
     The reciprocal rank of a query; its mean over queries gives the measure its name. A
@@ -57,13 +57,9 @@ class _MRR(Measure):
     """
 
     name = "MRR"
+    formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if it is past k"
+    example = Example("MRR@10", ranked=(0, 0, 0, 1, 1), working="1/4", value=0.25)
     aliases = ("rr", "recip_rank", "reciprocal_rank")
-
-    rel: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rel(self, self.rel)
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
@@ -76,10 +72,9 @@ class _MRR(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        query = groups.document_query
-        counted = groups.is_relevant(self.rel) & (rank <= self.depth(groups)[query])
+        counted = self.counted(groups, rank)
         best = np.zeros(groups.n_queries)
-        np.maximum.at(best, query[counted], 1 / rank[counted])
+        np.maximum.at(best, groups.document_query[counted], 1 / rank[counted])
         return best
 
     def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
@@ -90,17 +85,17 @@ class _MRR(Measure):
             moments = np.zeros((2, len(first)))
             for rows, passing, length in passing_chances(size, relevant, within):
                 t = np.arange(passing.shape[1] - 1)
-                found = passing[:, :-1] * (
+                stopping = passing[:, :-1] * (
                     relevant[rows, None] / np.maximum(size[rows, None] - t, 1)
                 )
-                found[t >= length[:, None]] = 0
+                stopping[t >= length[:, None]] = 0
                 reciprocal = 1 / (above[rows, None] + t + 1.0)
-                moments[0][rows] = (found * reciprocal).sum(axis=1)
-                moments[1][rows] = (found * reciprocal * reciprocal).sum(axis=1)
+                moments[0][rows] = (stopping * reciprocal).sum(axis=1)
+                moments[1][rows] = (stopping * reciprocal * reciprocal).sum(axis=1)
             query = groups.query[first]
             return spread(groups, moments[0], query), spread(groups, moments[1], query)
 
         return groups.memo(("moments", self), compute)
 
 
-MRR = _MRR()
+MRR = MRRMeasure()

@@ -6,20 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.dcg import _DCG
+from deadheat.measures.base import Example
+from deadheat.measures.dcg import DCGMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _NDCG(_DCG):
+class NDCGMeasure(DCGMeasure):
     """nDCG@k: DCG@k divided by the DCG@k of the best possible ranking.
 
-    The ideal ranking holds every judged document, retrieved or not. The gain is the grade
-    (``gain="linear"``, as in trec_eval) or 2^grade − 1 (``gain="exp"``). A query without a
-    relevant document scores 0.
+    The best possible ranking holds every judged document, retrieved or not. A query without
+    a relevant document scores 0.
     """
 
     name = "nDCG"
+    formula = "nDCG@k = DCG@k / ideal DCG@k"
+    example = Example(
+        "nDCG@3",
+        ranked=(3, 0, 2),
+        unretrieved=(1,),
+        working="(3/1 + 0/1.585 + 2/2) / (3/1 + 2/1.585 + 1/2)",
+        value=0.84,
+    )
     aliases = ("ndcg_cut",)
 
     def divisor(self, groups: TieGroups) -> Floats:
@@ -34,4 +42,4 @@ class _NDCG(_DCG):
         return groups.memo(("ideal", self), compute)
 
 
-nDCG = _NDCG()  # noqa: N816 - written as its readers write it
+nDCG = NDCGMeasure()  # noqa: N816 - written as its readers write it

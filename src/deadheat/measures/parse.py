@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import re
 from collections.abc import Iterable
@@ -12,10 +13,13 @@ from deadheat.errors import InputError
 from deadheat.measures import MEASURES, RBP
 from deadheat.measures.base import Measure
 
-_SHAPE = re.compile(r"([A-Za-z][\w.,\- ]*?)\s*(?:\((.*)\))?\s*(?:@\s*(.+))?", re.DOTALL)
+# What one part may hold cannot begin the next, so that matching takes linear time.
+_SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 # ir_measures names the gain by the whole discount formula.
-_FOREIGN_PARAMETERS = {"dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})}
+_FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
+    "dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})
+}
 
 
 def _plain(name: str) -> str:
@@ -31,10 +35,10 @@ def parse_measure(text: str) -> Measure:
     >>> parse_measure("ndcg_cut_10"), parse_measure("AP(rel=2)@100"), parse_measure("P_5")
     (nDCG@10, MAP(rel=2)@100, Precision@5)
     """
-    found = list(_expand(text))
-    if len(found) > 1:
-        raise InputError(f"{text!r} names {len(found)} measures where one is expected")
-    return found[0]
+    measures = _expand(text)
+    if len(measures) > 1:
+        raise InputError(f"{text!r} names {len(measures)} measures where one is expected")
+    return measures[0]
 
 
 def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
@@ -49,18 +53,18 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
         measures = [measures]
     if not isinstance(measures, Iterable):
         raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
-    found: dict[Measure, None] = {}
+    parsed: list[Measure] = []
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
             raise InputError(f"{measure} of ir_measures is not what others call accuracy: Success")
-        each = [measure] if isinstance(measure, Measure) else _expand(str(measure))
-        found.update(dict.fromkeys(each))
-    if not found:
+        parsed += [measure] if isinstance(measure, Measure) else _expand(str(measure))
+    if not parsed:
         raise InputError("no measure given: name at least one, for example nDCG@10")
-    return list(found)
+    return list(dict.fromkeys(parsed))
 
 
-def _expand(text: str) -> Iterable[Measure]:
+def _expand(text: str) -> list[Measure]:
+    """Read the measures of a text, one for each of its cutoffs."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
@@ -73,7 +77,8 @@ def _expand(text: str) -> Iterable[Measure]:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
     if measure is None:
         raise InputError(f"unknown measure {text!r}{_suggestion(name)}")
-    measure = measure(**_arguments(text, arguments))
+    if arguments:
+        measure = measure(**_arguments(measure, text, arguments))
     if cutoffs is None:
         return [measure]
     return [measure @ _cutoff(text, k) for k in cutoffs.split(",")]
@@ -88,26 +93,35 @@ def _cutoff(text: str, k: str) -> int:
         ) from None
 
 
-def _arguments(text: str, arguments: str | None) -> dict[str, Any]:
-    if not arguments:
-        return {}
-    try:
-        call = ast.parse(f"f({arguments})", mode="eval").body
-        assert isinstance(call, ast.Call) and not call.args
-        found = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (AssertionError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, Any]:
+    """Read the parameters of `measure`, each by its name and once."""
+    keywords = _keywords(arguments)
+    if keywords is None:
+        rules = ", ".join(f"{name} ({p.rule})" for name, p in measure.parameters().items())
         raise InputError(
-            f"cannot read the parameters of {text!r}: write them like (rel=2, gain='exp')"
-        ) from None
-    for foreign, (own, values) in _FOREIGN_PARAMETERS.items():
-        if foreign in found:
-            value = found.pop(foreign)
-            found[own] = values.get(value, value) if isinstance(value, str) else value
-    return found
+            f"cannot read the parameters of {text!r}: write them by name, like "
+            f"(rel=2, gain='exp'); {measure.name} has {rules}"
+        )
+    values: dict[str, Any] = {}
+    for keyword, value in keywords:
+        name, words = _FOREIGN_PARAMETERS.get(keyword, (keyword, {}))
+        if name in values:
+            raise InputError(f"{name} is given twice in {text!r}: keep one")
+        values[name] = words.get(value, value) if isinstance(value, str) else value
+    return values
+
+
+def _keywords(arguments: str) -> list[tuple[str, Any]] | None:
+    """Names and values of ``rel=2, gain='exp'``; None where it is anything else."""
+    with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
+            return [(str(k.arg), ast.literal_eval(k.value)) for k in call.keywords]
+    return None
 
 
 def _suggestion(name: str) -> str:
-    wanted = re.sub(r"(_cut|_at)?[_.]?\d*$", "", _plain(name))
-    near = difflib.get_close_matches(wanted, _NAMES, n=1, cutoff=0.5)
+    stem = re.sub(r"(_cut|_at)?[_.]?$", "", _plain(name).rstrip("0123456789"))
+    near = difflib.get_close_matches(stem, _NAMES, n=1, cutoff=0.5)
     known = ", ".join(m.name for m in MEASURES)
     return (f": did you mean {_NAMES[near[0]].name}?" if near else "") + f" (known: {known})"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Precision(CountingMeasure):
+class PrecisionMeasure(CountingMeasure):
     """Precision@k: relevant documents among the first k, divided by k.
 
     A list shorter than k is still divided by k, in every view. Without a cutoff: divided by
@@ -17,6 +18,8 @@ class _Precision(CountingMeasure):
     """
 
     name = "Precision"
+    formula = "Precision@k = Hits@k / k"
+    example = Example("Precision@10", ranked=(1, 0, 1, 0, 0), working="2/10", value=0.2)
     aliases = ("p", "prec", "set_p")
 
     def divisor(self, groups: TieGroups) -> Ints:
@@ -24,4 +27,4 @@ class _Precision(CountingMeasure):
         return self.depth(groups)
 
 
-Precision = _Precision()
+Precision = PrecisionMeasure()

@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.errors import InputError
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
+from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _RBP(CountingMeasure):
+class RBPMeasure(CountingMeasure):
     """RBP: what a reader finds who goes on to the next document with probability p.
 
-    Rank i weighs (1 − p)·p^(i−1), p = 0.8 unless given; unjudged documents find nothing.
-    With a cutoff the weights past it are dropped, not spread over the rest.
+    An unjudged document is not relevant. With a cutoff the weights of the ranks past it are
+    dropped, not spread over the rest.
     """
 
     name = "RBP"
+    formula = "RBP@k = (1 − p) · Σ p^(rank − 1), over relevant documents at ranks 1 … k"
+    example = Example("RBP(p=0.5)", ranked=(1, 0, 1), working="0.5 · (0.5^0 + 0.5^2)", value=0.625)
 
-    p: float = 0.8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (isinstance(self.p, (int, float)) and 0 < self.p < 1):
-            raise InputError(f"p of RBP must be a number between 0 and 1, not {self.p!r}")
+    p: float = parameter(
+        0.8, above=0, below=1, about="the probability to go on to the next document"
+    )
 
     def weight(self, rank: Ints) -> Floats:
         """Weight of a rank."""
@@ -46,4 +46,4 @@ class _RBP(CountingMeasure):
         return np.ones(groups.n_queries)
 
 
-RBP = _RBP()
+RBP = RBPMeasure()

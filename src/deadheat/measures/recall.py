@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Recall(CountingMeasure):
+class RecallMeasure(CountingMeasure):
     """Recall@k: relevant documents among the first k, divided by all relevant documents.
 
     Relevant documents that the run did not retrieve count in the divisor. A query without
@@ -17,6 +18,8 @@ class _Recall(CountingMeasure):
     """
 
     name = "Recall"
+    formula = "Recall@k = Hits@k / N"
+    example = Example("Recall@3", ranked=(1, 0, 1, 1), unretrieved=(1,), working="2/4", value=0.5)
     aliases = ("r", "set_recall")
 
     def divisor(self, groups: TieGroups) -> Floats:
@@ -24,4 +27,4 @@ class _Recall(CountingMeasure):
         return groups.n_relevant(self.rel)
 
 
-Recall = _Recall()
+Recall = RecallMeasure()

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _RPrecision(CountingMeasure):
+class RPrecisionMeasure(CountingMeasure):
     """R-Precision: relevant documents among the first N, divided by N.
 
     N is the number of relevant documents of the query, retrieved or not. With a cutoff,
@@ -19,6 +20,10 @@ class _RPrecision(CountingMeasure):
     """
 
     name = "R-Precision"
+    formula = "R-Precision = Hits@N / N, R-Precision@k = Hits@min(k, N) / N"
+    example = Example(
+        "R-Precision", ranked=(1, 0, 1, 0, 1), unretrieved=(1,), working="2/4", value=0.5
+    )
     aliases = ("rprec", "r_precision", "rprecision")
 
     def depth(self, groups: TieGroups) -> Ints:
@@ -31,4 +36,4 @@ class _RPrecision(CountingMeasure):
         return groups.n_relevant(self.rel)
 
 
-RPrecision = _RPrecision()
+RPrecision = RPrecisionMeasure()

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import Measure, check_rel, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
 from deadheat.measures.mrr import passing_chances
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class _Success(Measure):
+class SuccessMeasure(BinaryMeasure):
     """Success@k: 1 if a relevant document is among the first k, else 0.
 
     Also known as hit rate or accuracy@k. Without a cutoff: is any relevant document
@@ -20,13 +20,9 @@ class _Success(Measure):
     """
 
     name = "Success"
+    formula = "Success@k = min(1, Hits@k)"
+    example = Example("Success@3", ranked=(0, 1, 1, 0), working="min(1, 2)", value=1)
     aliases = ("hit_rate", "accuracy", "acc")
-
-    rel: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rel(self, self.rel)
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the probability of a hit."""
@@ -49,9 +45,8 @@ class _Success(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: 1 if a relevant document stands above the cutoff."""
-        query = groups.document_query
-        counted = groups.is_relevant(self.rel) & (rank <= self.depth(groups)[query])
-        return (groups.sum_queries(counted, query) > 0).astype(np.float64)
+        counted = self.counted(groups, rank)
+        return (groups.sum_queries(counted, groups.document_query) > 0).astype(np.float64)
 
 
-Success = _Success()
+Success = SuccessMeasure()

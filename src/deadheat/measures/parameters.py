@@ -1,0 +1,87 @@
+"""Parameters of measures, declared once: what they may be, unless given, and what they mean."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.numbers import LARGEST_GRADE
+
+LIMITS = {
+    "at_least": ("from", operator.ge),
+    "above": ("above", operator.gt),
+    "below": ("below", operator.lt),
+    "at_most": ("up to", operator.le),
+}
+"""How a number can be limited: the word for it, and the comparison with the limit."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a measure: one of some words, or else a number."""
+
+    default: Any
+    """Its value unless given; where that is None, None may be given, too."""
+    about: str
+    """What it means."""
+    choices: Mapping[str, str]
+    """The words to choose from, each with what it means; empty for a number."""
+    whole: bool
+    """Whether it is a whole number."""
+    limits: Mapping[str, float]
+    """What a number must keep to, by the names in `LIMITS`."""
+
+    @property
+    def rule(self) -> str:
+        """What a value must be, such as ``a number above 0 and up to 500``."""
+        if self.choices:
+            return " or ".join(map(repr, self.choices))
+        limits = " and ".join(f"{LIMITS[name][0]} {limit}" for name, limit in self.limits.items())
+        return f"a {'whole ' if self.whole else ''}number {limits}"
+
+    @property
+    def largest(self) -> float:
+        """The largest number that can be computed with."""
+        return 2**63 - 1 if self.whole else LARGEST_GRADE
+
+    def admits(self, value: Any) -> bool:
+        """Tell whether a value keeps to the rule."""
+        if value is None:
+            return self.default is None
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        if self.whole and (isinstance(value, bool) or not isinstance(value, int)):
+            return False
+        return (
+            isinstance(value, (int, float))
+            and value <= self.largest
+            and all(LIMITS[name][1](value, limit) for name, limit in self.limits.items())
+        )
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that breaks the rule; `name` is that of the parameter and its measure."""
+        if self.admits(value):
+            return
+        too_large = isinstance(value, (int, float)) and value > self.largest
+        why = ", which is beyond any list or grade" if too_large else ""
+        raise InputError(f"{name} must be {self.rule}, not {value!r}{why}")
+
+
+def parameter(
+    default: Any,
+    *,
+    about: str,
+    choices: Mapping[str, str] | None = None,
+    whole: bool = False,
+    **limits: float,
+) -> Any:
+    """Declare a field of a measure to be a parameter; the arguments are those of `Parameter`.
+
+    What is accepted, what an error says and what the help tells all follow from here:
+    ``p: float = parameter(0.8, above=0, below=1, about="the chance to go on")``.
+    """
+    declared = Parameter(default, about, choices or {}, whole, limits)
+    return field(default=default, metadata={"parameter": declared})
