@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.formats import dicts, files, tables
+from deadheat.formats import dicts, files, frames
 from deadheat.formats.shapes import Judgements, Run
 
 __all__ = ["Judgements", "Run", "read_qrels", "read_run"]
@@ -25,10 +25,10 @@ def read_qrels(qrels: Any) -> Judgements:
         return files.judgements_from_file(qrels)
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
-    if tables.is_table(qrels):
-        return tables.judgements_from_table("qrels", qrels)
+    if frames.is_table(qrels):
+        return frames.judgements_from_table("qrels", qrels)
     if isinstance(qrels, Iterable):
-        return tables.judgements_from_tuples("qrels", qrels)
+        return frames.judgements_from_tuples("qrels", qrels)
     raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
 
 
@@ -46,8 +46,8 @@ def read_run(run: Any, *, with_ranks: bool = False) -> Run:
         return files.run_from_file(run, with_ranks=with_ranks)
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run)
-    if tables.is_table(run):
-        return tables.run_from_table("run", run)
+    if frames.is_table(run):
+        return frames.run_from_table("run", run)
     if isinstance(run, Iterable):
-        return tables.run_from_tuples("run", run)
+        return frames.run_from_tuples("run", run)
     raise InputError(f"a run cannot be read from a {type(run).__name__}")
