@@ -9,7 +9,10 @@ import lzma
 import math
 import struct
 import sys
+from urllib.parse import unquote
 
+import numpy as np
+import polars as pl
 import pytest
 import zstandard
 from hypothesis import assume, given, settings
@@ -18,6 +21,7 @@ from ways_in import QRELS, RUN, rows, same, scattered, written
 
 import deadheat as dh
 from deadheat.formats import trec
+from deadheat.formats.write import trec_id, trec_qrels, trec_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
@@ -167,3 +171,75 @@ def test_the_fast_reader_accepts_what_is_regular():
         frame = trec._read_regular(data.encode(), trec.RUN_FIELDS, "score", ("doc_id", "score"))
         assert frame is not None
         assert frame.rows() == [('d"#1', 0.5)]
+
+
+# written files
+
+awkward = st.one_of(
+    st.text(min_size=1, max_size=4),
+    st.text("a %#{\0\t\n\r\x1c\x85\xa0\u2028\ufeff\"'25", min_size=1, max_size=4),
+)
+scored = st.one_of(st.sampled_from([0.5, 0.25, -0.0, 0.0, math.inf]), st.floats())
+
+
+def as_frame(nested: dict, number: str) -> pl.DataFrame:
+    lines = [(query, doc, x) for query, docs in nested.items() for doc, x in docs.items()]
+    schema = {"query_id": pl.String, "doc_id": pl.String, number: pl.Float64}
+    return pl.DataFrame(lines, schema, orient="row")
+
+
+@settings(max_examples=150)
+@given(
+    st.dictionaries(awkward, st.dictionaries(awkward, scored, min_size=1), min_size=1),
+    st.sampled_from([pl.Float64, pl.Float32]),
+)
+def test_a_written_run_comes_back(tmp_path, lists, dtype):
+    frame = as_frame(lists, "score").with_columns(pl.col("score").cast(dtype))
+    run = dh.read_run(written(tmp_path, "run", trec_run(frame, "a tag")), with_ranks=True)
+    assert run.query_ids == [trec_id(query) for query in lists]
+    for q, (query, docs) in enumerate(lists.items()):
+        own = slice(run.offsets[q], run.offsets[q + 1])
+        given = frame.filter(pl.col("query_id") == query)["score"].to_list()
+        # The definition: best first, NaN last, ties in input order; Python's sort is stable.
+        order = sorted(range(len(given)), key=lambda i: (given[i] != given[i], -given[i]))
+        assert [float(x).hex() for x in run.scores[own]] == [float(given[i]).hex() for i in order]
+        ids = run.documents.ids(np.arange(own.start, own.stop)).to_list()
+        assert ids == [trec_id(list(docs)[i]) for i in order]
+        assert run.ranks[own].tolist() == list(range(1, len(order) + 1))
+        assert [unquote(doc) for doc in ids] == [list(docs)[i] for i in order]
+
+
+@settings(max_examples=100)
+@given(
+    st.dictionaries(
+        awkward,
+        st.dictionaries(awkward, st.integers(-2, 9) | st.floats(-1e100, 1e100), min_size=1),
+        min_size=1,
+    )
+)
+def test_written_judgements_come_back(tmp_path, judged):
+    frame = as_frame(judged, "relevance")
+    data = trec_qrels(frame)
+    qrels = dh.read_qrels(written(tmp_path, "qrels", data))
+    assert [unquote(query) for query in qrels.query_ids] == list(judged)
+    assert [unquote(doc) for doc in qrels.doc_ids] == frame["doc_id"].to_list()
+    assert qrels.grades.tolist() == frame["relevance"].to_list()
+    for line, grade in zip(data.decode().split("\n"), frame["relevance"], strict=False):
+        if grade.is_integer() and abs(grade) < 1e15:
+            assert line.endswith(f" {int(grade)}") or grade == 0  # trec_eval reads whole numbers
+
+
+def test_rows_of_a_query_that_stand_apart_are_ranked_together(tmp_path):
+    apart = pl.DataFrame(
+        {"query_id": ["b", "a", "b"], "doc_id": ["x", "y", "z"], "score": [1, 5, 2]}
+    )
+    lines = ["b Q0 z 1 2 t", "b Q0 x 2 1 t", "a Q0 y 1 5 t", ""]
+    assert trec_run(apart, "t").decode().split("\n") == lines
+
+
+def test_what_cannot_be_written_is_refused():
+    nothing = pl.DataFrame({"query_id": ["q"], "doc_id": [""], "score": [None]})
+    with pytest.raises(dh.InputError, match="the doc_id of row 1 is empty; give every row an id"):
+        trec_run(nothing)
+    with pytest.raises(dh.InputError, match=r"score of row 1 \(query 'q'\) is not a number"):
+        trec_qrels(nothing.with_columns(doc_id=pl.lit("d")))

@@ -18,8 +18,9 @@ from deadheat.datasets.bm25 import top
 from deadheat.errors import DeadheatWarning
 from deadheat.evaluation import evaluate, evaluate_groups
 from deadheat.experiment.store import StoredCell, write_file, write_json
-from deadheat.experiment.texts import ID_ESCAPES, listed_documents, to_parquet, trec_id
+from deadheat.experiment.texts import listed_documents
 from deadheat.formats import read_qrels
+from deadheat.formats.write import to_parquet, trec_run
 from deadheat.measures import Measure
 from deadheat.result import Result, Views
 from deadheat.scoring.checks import check_range
@@ -130,31 +131,6 @@ def evaluate_cell(
         result = replace(scored.result, provenance=provenance)
         write_file(cell.folder / "results" / f"{regime}.json", result.to_json().encode())
     write_json(cell.folder / "seconds.json", seconds)
-
-
-def trec_run(frame: pl.DataFrame, tag: str) -> bytes:
-    """Write scores as a TREC run, best first, with every digit; ties keep their order."""
-    ordered = (
-        frame.with_columns(pl.col("query_id").rle_id().alias("query"))
-        .sort("query", "score", descending=[False, True], maintain_order=True)
-        .with_columns((pl.int_range(pl.len()).over("query") + 1).alias("rank"))
-    )
-    columns = {
-        "query_id": _trec_ids(ordered["query_id"]),
-        "iteration": pl.Series(["Q0"]).new_from_index(0, len(frame)),
-        "doc_id": _trec_ids(ordered["doc_id"]),
-        "rank": ordered["rank"],
-        "score": ordered["score"].cast(pl.Float64),
-        "tag": pl.Series([trec_id(tag)]).new_from_index(0, len(frame)),
-    }
-    text = pl.DataFrame(columns).write_csv(include_header=False, separator=" ", quote_style="never")
-    return text.encode()
-
-
-def _trec_ids(ids: pl.Series) -> pl.Series:
-    if not ids.str.contains(ID_ESCAPES).any():
-        return ids
-    return pl.Series([trec_id(each) for each in ids.to_list()])
 
 
 def _score_lists(

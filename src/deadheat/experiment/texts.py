@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import polars as pl
 
@@ -23,8 +20,7 @@ from deadheat.experiment.store import (
     write_json,
 )
 from deadheat.experiment.study import DatasetSpec, Study
-
-ID_ESCAPES = r"[\s%]|^#"
+from deadheat.formats.write import to_parquet, trec_qrels
 
 
 def load_texts(study: Study, spec: DatasetSpec) -> tuple[RetrievalDataset, dict[str, int]]:
@@ -106,8 +102,7 @@ def store_texts(
         )
     for name, table in tables.items():
         write_file(folder / f"{name}.parquet", to_parquet(table))
-    lines = [f"{trec_id(query)} 0 {trec_id(doc)} {grade:.17g}\n" for query, doc, grade in grades]
-    write_file(folder / "qrels.txt", "".join(lines).encode())
+    write_file(folder / "qrels.txt", trec_qrels(tables["judgements"]))
     write_json(mark, {"asked": asked, "provenance": described})
     return described
 
@@ -141,22 +136,6 @@ def listed_documents(dataset: RetrievalDataset) -> list[str]:
         return list(dataset.corpus)
     listed = {doc for documents in dataset.candidates.values() for doc in documents}
     return [doc for doc in dataset.corpus if doc in listed]
-
-
-def to_parquet(table: pl.DataFrame) -> bytes:
-    """Return the bytes of a Parquet file."""
-    buffer = io.BytesIO()
-    table.write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def trec_id(name: str) -> str:
-    """Write an id so that TREC files can hold it: white space and a leading # are escaped.
-
-    >>> trec_id("how to"), trec_id("#1"), trec_id("d7")
-    ('how%20to', '%231', 'd7')
-    """
-    return re.sub(ID_ESCAPES, lambda match: quote(match[0]), name)
 
 
 def _texts(texts: Any) -> pl.DataFrame:
