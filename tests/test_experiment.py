@@ -233,7 +233,7 @@ def test_everything_travels_with_a_result(made, tmp_path):
         "backend": "torch",
         "threads": torch.get_num_threads(),
     }
-    assert dataset["left_out"] == {"empty candidates": 4}
+    assert dataset["left_out"] == {"empty documents": 1, "empty candidates": 4}
     assert len(dataset["content_hash"]) == 64
     assert provenance["inputs"]["logits"]["count"] == len(PAIRS)
     assert provenance["inputs"]["logits"]["truncated"] > 0

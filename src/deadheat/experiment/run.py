@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from deadheat.datasets import RetrievalDataset
+from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.errors import DeadheatError, InputError
 from deadheat.experiment.derive import SCORED, evaluate_cell
 from deadheat.experiment.store import Parts, Store, StoredCell, StoreError, check_settings
 from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
-from deadheat.experiment.texts import listed_documents, load_texts, store_texts
+from deadheat.experiment.texts import listed_documents, store_texts
 from deadheat.models.batching import NotFiniteError
 from deadheat.models.checkpoint import find_checkpoint
 from deadheat.models.provenance import installed_versions
@@ -110,8 +110,16 @@ def _remembering(make: Callable[..., T]) -> Callable[..., T]:
 def _open_texts(
     store: Store, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, dict[str, Any]]:
-    dataset, left_out = load_texts(study, spec)
-    return dataset, store_texts(store, study, spec, dataset, left_out)
+    dataset = load_dataset(
+        spec.name,
+        subset=spec.subset,
+        split=spec.split,
+        revision=spec.revision,
+        candidates=study.candidates,  # type: ignore[arg-type]
+        depth=None if study.candidates == "full" else study.depth,
+        limit=study.limit,
+    )
+    return dataset, store_texts(store, study, spec, dataset)
 
 
 def _load_model(study: Study, spec: ModelSpec, dtype: str) -> Reranker | BiEncoder:

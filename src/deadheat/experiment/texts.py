@@ -1,16 +1,14 @@
-"""Datasets as a study uses and stores them: only texts that a model can read."""
+"""Datasets as a study stores them."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from deadheat.datasets import RetrievalDataset, load_dataset
-from deadheat.errors import InputError
+from deadheat.datasets import RetrievalDataset
 from deadheat.experiment.store import (
     Store,
     StoreError,
@@ -23,47 +21,8 @@ from deadheat.experiment.study import DatasetSpec, Study
 from deadheat.formats.write import to_parquet, trec_qrels
 
 
-def load_texts(study: Study, spec: DatasetSpec) -> tuple[RetrievalDataset, dict[str, int]]:
-    """Load a dataset without what no model reads, and count what was left out.
-
-    Models refuse empty texts. An empty document is no candidate: if it is relevant, it counts as
-    not retrieved. A query that is empty, or has no candidate left, is dropped.
-    """
-    dataset = load_dataset(
-        spec.name,
-        subset=spec.subset,
-        split=spec.split,
-        revision=spec.revision,
-        candidates=study.candidates,  # type: ignore[arg-type]
-        depth=None if study.candidates == "full" else study.depth,
-        limit=study.limit,
-    )
-    corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
-    queries = {query: text for query, text in dataset.queries.items() if text.strip()}
-    left_out = {"empty queries": len(dataset.queries) - len(queries)}
-    lists = dataset.candidates
-    if lists is None:
-        left_out["empty documents"] = len(dataset.corpus) - len(corpus)
-    else:
-        kept = {query: [doc for doc in lists[query] if doc in corpus] for query in queries}
-        left_out["empty candidates"] = sum(len(lists[q]) - len(kept[q]) for q in queries)
-        lists = {query: documents for query, documents in kept.items() if documents}
-        left_out["queries left without candidates"] = len(queries) - len(lists)
-        queries = {query: queries[query] for query in lists}
-        used = {doc for documents in lists.values() for doc in documents}
-        used.update(doc for query in queries for doc in dataset.judgements[query])
-        corpus = {doc: text for doc, text in corpus.items() if doc in used}
-    if not queries or not corpus:
-        raise InputError(f"{spec.name}: nothing is left to run, its queries or documents are empty")
-    judgements = {query: dataset.judgements[query] for query in queries}
-    return (
-        replace(dataset, queries=queries, corpus=corpus, judgements=judgements, candidates=lists),
-        {what: count for what, count in left_out.items() if count},
-    )
-
-
 def store_texts(
-    store: Store, study: Study, spec: DatasetSpec, dataset: RetrievalDataset, left_out: Any
+    store: Store, study: Study, spec: DatasetSpec, dataset: RetrievalDataset
 ) -> dict[str, Any]:
     """Store a dataset, or check that it is the one in use; return where it comes from."""
     folder = store.dataset_folder(spec)
@@ -73,7 +32,7 @@ def store_texts(
         "candidates": study.candidates,
         "depth": study.depth,
     }
-    described = {**dataset.provenance(), "left_out": left_out, "folder": folder.name}
+    described = {**dataset.provenance().to_dict(), "folder": folder.name}
     mark = folder / "dataset.json"
     if mark.is_file() and store.uses(folder):
         stored = read_json(mark)

@@ -225,7 +225,7 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
         row = int(wrong.arg_max() or 0)
         raise InputError(
             f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
-            f"{column[row]!r}; mend it or leave the row out"
+            f"{frame[name][row]!r}; mend it or leave the row out"
         )
     if numbers.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
         return exact_floats(numbers.to_list())
