@@ -6,5 +6,6 @@ candidates (``bm25s``) and serve ``ir_datasets:`` ids are imported only when ask
 
 from deadheat.datasets.dataset import RetrievalDataset
 from deadheat.datasets.load import load_dataset
+from deadheat.datasets.write import write_dataset
 
-__all__ = ["RetrievalDataset", "load_dataset"]
+__all__ = ["RetrievalDataset", "load_dataset", "write_dataset"]

@@ -3,7 +3,7 @@
 ::
 
     DIR/experiment.json                       marks the folder
-    DIR/datasets/DATASET/                     texts, candidates, judgements (Parquet), qrels.txt
+    DIR/datasets/DATASET/                     what `deadheat.load_dataset` reads, and qrels.txt
     DIR/cells/MODEL.DTYPE.DATASET/
         manifest.json                         every setting the numbers depend on
         logits/ (or queries/, documents/)     the model's output, in parts of a few batches
@@ -37,7 +37,7 @@ from deadheat.output import DRAFT, write_whole
 if TYPE_CHECKING:
     import torch
 
-SCHEMA = 1
+SCHEMA = 2
 MARK = "experiment.json"
 MAX_PARTS = 1000
 PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")

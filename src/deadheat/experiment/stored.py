@@ -13,6 +13,7 @@ from deadheat.datasets import RetrievalDataset
 from deadheat.errors import InputError
 from deadheat.experiment.store import Store, StoredCell, read_json
 from deadheat.experiment.texts import read_texts
+from deadheat.formats.files import table_from_file
 from deadheat.result import Result
 from deadheat.scoring.regimes import REGIMES
 
@@ -66,7 +67,7 @@ class StoredResult:
         path = self._cell / "scores" / f"{self.regime}.parquet"
         if not path.is_file():
             raise InputError(f"{path} does not exist: the full corpus was too long to be stored")
-        return pl.read_parquet(path)
+        return table_from_file(path)
 
     def outputs(self) -> dict[str, torch.Tensor]:
         """Read what the model gave.

@@ -1,14 +1,15 @@
-"""Datasets as a study stores them."""
+"""Datasets as a study stores them, in the layout that `deadheat.datasets` reads."""
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from deadheat.datasets import RetrievalDataset
+from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
+from deadheat.datasets.write import qrels_of
+from deadheat.errors import InputError
 from deadheat.experiment.store import (
     Store,
     StoreError,
@@ -18,7 +19,7 @@ from deadheat.experiment.store import (
     write_json,
 )
 from deadheat.experiment.study import DatasetSpec, Study
-from deadheat.formats.write import to_parquet, trec_qrels
+from deadheat.formats.write import trec_qrels
 
 
 def store_texts(
@@ -43,49 +44,26 @@ def store_texts(
         check_settings(folder, stored["provenance"], {**stored["provenance"], **hash_now})
         return dict(stored["provenance"])
     shutil.rmtree(folder, ignore_errors=True)  # of a run that did not begin, or was killed here
-    grades = [
-        (query, doc, float(grade))
-        for query, judged in dataset.judgements.items()
-        for doc, grade in judged.items()
-    ]
-    tables = {
-        "queries": _texts(dataset.queries),
-        "documents": _texts(dataset.corpus),
-        "judgements": pl.DataFrame(
-            grades, {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}, orient="row"
-        ),
-    }
-    if dataset.candidates is not None:
-        tables["candidates"] = pl.DataFrame(
-            {"query_id": list(dataset.candidates), "doc_ids": list(dataset.candidates.values())}
-        )
-    for name, table in tables.items():
-        write_file(folder / f"{name}.parquet", to_parquet(table))
-    write_file(folder / "qrels.txt", trec_qrels(tables["judgements"]))
+    write_dataset(dataset, lambda name, data: write_file(folder / name, data))
+    write_file(folder / "qrels.txt", trec_qrels(qrels_of(dataset)))
     write_json(mark, {"asked": asked, "provenance": described})
     return described
 
 
 def read_texts(folder: Path) -> RetrievalDataset:
     """Read a stored dataset."""
-    described = read_json(folder / "dataset.json")["provenance"]
+    stored = read_json(folder / "dataset.json")
+    lists = (folder / "top_ranked.parquet").is_file()
     try:
-        tables = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
-        judgements: dict[str, dict[str, float]] = {}
-        for query, doc, grade in tables["judgements"].iter_rows():
-            judgements.setdefault(query, {})[doc] = grade
-        return RetrievalDataset(
-            described["name"],
-            queries=dict(tables["queries"].iter_rows()),
-            corpus=dict(tables["documents"].iter_rows()),
-            judgements=judgements,
-            candidates=dict(tables["candidates"].iter_rows()) if "candidates" in tables else None,
-            candidate_rule=described["candidates"],
-            subset=described["subset"],
-            split=described["split"],
-            revision=described["revision"],
+        provenance = stored["provenance"]
+        kept = {name: provenance[name] for name in ("name", "subset", "split", "revision")}
+        return replace(
+            load_dataset(folder, candidates="given" if lists else "full"),
+            **kept,
+            candidate_rule=provenance["candidates"],
+            left_out=provenance["left_out"],
         )
-    except (KeyError, OSError, pl.exceptions.PolarsError) as error:
+    except (KeyError, InputError) as error:
         raise StoreError(f"{folder} is damaged ({error}): delete it and run again") from None
 
 
@@ -95,7 +73,3 @@ def listed_documents(dataset: RetrievalDataset) -> list[str]:
         return list(dataset.corpus)
     listed = {doc for documents in dataset.candidates.values() for doc in documents}
     return [doc for doc in dataset.corpus if doc in listed]
-
-
-def _texts(texts: Any) -> pl.DataFrame:
-    return pl.DataFrame({"id": list(texts), "text": list(texts.values())})
