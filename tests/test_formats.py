@@ -54,6 +54,15 @@ def test_empty_list_in_a_dict_is_a_missing_query():
     assert "q1" not in dh.evaluate(QRELS, both, MEASURES, queries="intersection").query_ids
 
 
+def test_a_run_that_was_read_does_not_change_with_the_dict():
+    qrels, given = {"q": {"b": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    run, judgements = dh.read_run(given), dh.read_qrels(qrels)
+    del given["q"]["a"]
+    given["q"]["b"], qrels["q"]["a"] = 9.0, 1
+    assert dh.evaluate(judgements, run, "MRR")["MRR"].expected == 0.5
+    assert run.documents.ids(np.arange(3)).to_list() == ["a", "b", "c"]
+
+
 # tuples
 
 

@@ -80,7 +80,7 @@ def evaluate(
     wanted = parse_measures(measures)
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
     judgements = read_qrels(qrels)
-    candidates = read_run(run, with_ranks=tie_break == "rank")
+    candidates = read_run(run, with_ranks=tie_break == "rank", copy=False)
     remarks = Remarks.under(tie_break)
     names, lists = judged_lists(judgements, ranked(candidates, nan), wanted, queries, remarks)
     groups = tie_groups(

@@ -32,10 +32,11 @@ def read_qrels(qrels: Any) -> Judgements:
     raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
 
 
-def read_run(run: Any, *, with_ranks: bool = False) -> Run:
+def read_run(run: Any, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict of dicts, a table or an iterable of tuples.
 
-    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``.
+    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``. Without `copy` a
+    dict of dicts must not change while the run is in use.
 
     >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}}).scores
     array([0.5 , 0.25])
@@ -45,7 +46,7 @@ def read_run(run: Any, *, with_ranks: bool = False) -> Run:
     if isinstance(run, (str, os.PathLike)):
         return files.run_from_file(run, with_ranks=with_ranks)
     if isinstance(run, Mapping):
-        return dicts.run_from_dict("run", run)
+        return dicts.run_from_dict("run", run, copy=copy)
     if frames.is_table(run):
         return frames.run_from_table("run", run)
     if isinstance(run, Iterable):
