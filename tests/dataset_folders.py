@@ -6,10 +6,12 @@ import csv
 import gzip
 import io
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import zstandard
 
 Rows = list[dict[str, Any]]
 
@@ -42,14 +44,14 @@ TABLES = {"corpus": CORPUS, "queries": QUERIES, "qrels": QRELS, "top_ranked": TO
 
 
 def write_table(path: Path, rows: Rows, file_format: str) -> Path:
-    """Write rows to ``path`` plus the extension, gzipped where it ends in ``.gz``."""
+    """Write rows to ``path`` plus the extension, compressed where it says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path = path.with_name(f"{path.name}.{file_format}")
-    kind = file_format.removesuffix(".gz")
+    kind, _, compression = file_format.partition(".")
     if kind == "parquet":
         pl.DataFrame(rows).write_parquet(path)
         return path
-    if kind == "jsonl":
+    if kind in ("jsonl", "ndjson"):
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     else:
         stream = io.StringIO()
@@ -60,8 +62,8 @@ def write_table(path: Path, rows: Rows, file_format: str) -> Path:
                 {key: json.dumps(v) if isinstance(v, list) else v for key, v in row.items()}
             )
         text = stream.getvalue()
-    data = text.encode()
-    path.write_bytes(gzip.compress(data) if file_format.endswith(".gz") else data)
+    pack = {"": bytes, "gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
+    path.write_bytes(pack[compression](text.encode()))
     return path
 
 

@@ -79,7 +79,7 @@ def test_loading_with_bm25_candidates(tmp_path: Path) -> None:
     assert dataset.candidates is not None
     assert dataset.candidates["q1"] == ["d1", "d2"]
     assert dataset.cut_inside_ties == ("q2", "q1")
-    assert dataset.counts.queries_without_relevant_candidate == 1
+    assert dataset.unreachable == ("q2",)
     assert dataset.content_hash == load_dataset(folder, candidates="bm25", depth=2).content_hash
     assert "top 100" in load_dataset(folder, candidates="bm25").candidate_rule
 

@@ -14,8 +14,9 @@ from dataset_folders import write_flat, write_readme, write_snapshot, write_tabl
 from hub_server import COMMIT, serve
 
 from deadheat.datasets import load_dataset
+from deadheat.datasets.folders import FolderSource
 from deadheat.datasets.hub import HubSource
-from deadheat.datasets.layouts import read_collection
+from deadheat.datasets.layouts import read_contents
 from deadheat.errors import InputError, MissingPackageError
 
 EARLIER = "f" * 40
@@ -28,7 +29,7 @@ from deadheat.errors import InputError
 answers = []
 for name, options in json.loads(sys.argv[1]):
     try:
-        answers.append(load_dataset(name, **options).provenance())
+        answers.append(load_dataset(name, **options).provenance().to_dict())
     except InputError as error:
         answers.append(str(error))
 print(json.dumps(answers))
@@ -116,14 +117,9 @@ def test_configs_as_the_library_sees_them(
     tmp_path: Path, subset: str | None, file_format: str
 ) -> None:
     folder = write_snapshot(tmp_path / "repository", file_format, subset or "", "dev")
-    found = read_collection(HubSource(str(folder), None), subset, None)
+    found = read_contents(HubSource(str(folder), None), subset, None)
     assert found.split == "dev"
-    local = load_dataset(folder)
-    assert found.corpus == local.corpus
-    assert {query: found.queries[query] for query in local.queries} == local.queries
-    assert {query: found.judgements[query] for query in local.queries} == local.judgements
-    assert found.candidates is not None
-    assert {query: found.candidates[query] for query in local.queries} == local.candidates
+    assert found == read_contents(FolderSource(folder), subset, None)
 
 
 @pytest.mark.usefixtures("hub_library")
@@ -137,7 +133,7 @@ def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
             ("queries", "queries", "queries.jsonl"),
         ],
     )
-    found = read_collection(HubSource(str(folder), None), None, None)
+    found = read_contents(HubSource(str(folder), None), None, None)
     assert (len(found.queries), len(found.corpus), len(found.judgements)) == (4, 5, 3)
     assert found.candidates is None
 
@@ -146,7 +142,7 @@ def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
 def test_rows_as_the_library_sees_them(tmp_path: Path) -> None:
     rows = [{"query": "q", "positive": ["a"], "negative": ["b"], "extra": 1}]
     write_table(tmp_path / "repository" / "test", rows, "jsonl.gz")
-    found = read_collection(HubSource(str(tmp_path / "repository"), None), None, None)
+    found = read_contents(HubSource(str(tmp_path / "repository"), None), None, None)
     assert (found.corpus, found.split) == ({"q0-d0": "a", "q0-d1": "b"}, "test")
 
 

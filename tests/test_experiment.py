@@ -218,7 +218,8 @@ def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
 
 
 def test_everything_travels_with_a_result(made, tmp_path):
-    found = run(made, "yes-no", tmp_path / "out", max_length=180)
+    (tmp_path / "out1").mkdir()
+    found = run(made, "yes-no", tmp_path / "out[1]", max_length=180)  # a path is not a pattern
     stored = found["bf16", "head"]
     provenance = stored.result.provenance
     assert provenance["regime"] == "head" and "last linear layer" in provenance["regime_meaning"]
@@ -233,7 +234,7 @@ def test_everything_travels_with_a_result(made, tmp_path):
         "backend": "torch",
         "threads": torch.get_num_threads(),
     }
-    assert dataset["left_out"] == {"empty candidates": 4}
+    assert dataset["left_out"] == {"empty documents": 1, "empty candidates": 4}
     assert len(dataset["content_hash"]) == 64
     assert provenance["inputs"]["logits"]["count"] == len(PAIRS)
     assert provenance["inputs"]["logits"]["truncated"] > 0
@@ -241,6 +242,8 @@ def test_everything_travels_with_a_result(made, tmp_path):
     texts = stored.texts()
     assert texts.candidates == LISTS
     assert texts.content_hash == dataset["content_hash"]
+    assert texts.provenance().to_dict() == {k: v for k, v in dataset.items() if k != "folder"}
+    assert len(stored.scores()) == len(PAIRS)
     assert set(stored.outputs()) == {"logits", "head_logits"}
     assert stored.seconds["forward"] > stored.seconds["head"] > 0
 

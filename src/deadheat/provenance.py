@@ -57,8 +57,10 @@ class DatasetProvenance(Record):
     pairs: int | None = None
     cut_inside_ties: int = 0
     """Queries whose candidate list was cut between documents of equal score."""
+    unreachable: int = 0
+    """Queries none of whose relevant documents is a candidate; they are kept, and score 0."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was dropped, or found odd, when the dataset was loaded, and how often."""
+    """What was dropped when the dataset was loaded, and how much of it."""
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.name, self.subset, self.split) if part)

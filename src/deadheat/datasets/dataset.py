@@ -5,43 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Counts:
-    """What was dropped or found odd on the way in.
-
-    Attributes
-    ----------
-    queries_without_judgements
-        Queries dropped because the split judges nothing for them.
-    queries_without_relevant
-        Queries dropped because no judged document has a grade above zero, as in the paper.
-    queries_without_candidates
-        Queries dropped because the dataset gives no candidates for them.
-    queries_beyond_limit
-        Queries left out because the caller asked for fewer.
-    queries_without_relevant_candidate
-        Queries kept although none of their relevant documents is among their candidates.
-    repeated_judgements
-        Judgements dropped because the same pair carries the same grade already.
-    empty_queries
-        Kept queries without text.
-    empty_documents
-        Documents of the corpus without text.
-    """
-
-    queries_without_judgements: int = 0
-    queries_without_relevant: int = 0
-    queries_without_candidates: int = 0
-    queries_beyond_limit: int = 0
-    queries_without_relevant_candidate: int = 0
-    repeated_judgements: int = 0
-    empty_queries: int = 0
-    empty_documents: int = 0
+from deadheat.provenance import DatasetProvenance
 
 
 @dataclass(frozen=True)
@@ -55,9 +23,11 @@ class RetrievalDataset:
     queries
         Query id to text, in the dataset's order; every one has a relevant document.
     corpus
-        Document id to text (title and text joined by a space), in the dataset's order.
+        Document id to text (title and text joined by a space), in the dataset's order. Where
+        there are candidate lists, only documents that are listed or judged.
     judgements
-        Query id to document id to grade; a grade above zero means relevant.
+        Query id to document id to grade; a grade above zero means relevant. A judged document
+        that the corpus lacks is empty, and cannot be retrieved.
     candidates
         Query id to the documents to score, in order; ``None`` means the whole corpus,
         in its order.
@@ -68,8 +38,10 @@ class RetrievalDataset:
         on the hub where it is known.
     cut_inside_ties
         Queries whose BM25 list was cut between documents of equal score.
-    counts
-        What was dropped or found odd.
+    left_out
+        What was dropped, in words, and how much of it.
+    remarks
+        What the user of the dataset must be warned of.
 
     Examples
     --------
@@ -91,7 +63,8 @@ class RetrievalDataset:
     split: str | None = None
     revision: str | None = None
     cut_inside_ties: tuple[str, ...] = ()
-    counts: Counts = field(default_factory=Counts)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -99,6 +72,15 @@ class RetrievalDataset:
         if self.candidates is None:
             return len(self.queries) * len(self.corpus)
         return sum(len(documents) for documents in self.candidates.values())
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """Queries none of whose relevant documents is a candidate; they score 0."""
+        return tuple(query for query in self.queries if not self._is_reachable(query))
+
+    def _is_reachable(self, query: str) -> bool:
+        listed = self.corpus if self.candidates is None else set(self.candidates[query])
+        return any(grade > 0 and doc in listed for doc, grade in self.judgements[query].items())
 
     @cached_property
     def content_hash(self) -> str:
@@ -122,18 +104,19 @@ class RetrievalDataset:
             yield ["grades", {document: float(grades[document]) for document in sorted(grades)}]
             yield ["candidates", None if self.candidates is None else self.candidates[query]]
 
-    def provenance(self) -> dict[str, Any]:
-        """Everything needed to trace a number back to this data, ready for JSON."""
-        return {
-            "name": self.name,
-            "subset": self.subset,
-            "split": self.split,
-            "revision": self.revision,
-            "content_hash": self.content_hash,
-            "candidates": self.candidate_rule,
-            "queries": len(self.queries),
-            "documents": len(self.corpus),
-            "pairs": self.pairs,
-            "cut_inside_ties": len(self.cut_inside_ties),
-            "counts": asdict(self.counts),
-        }
+    def provenance(self) -> DatasetProvenance:
+        """Give everything that is needed to trace a number back to this data."""
+        return DatasetProvenance(
+            name=self.name,
+            subset=self.subset,
+            split=self.split,
+            revision=self.revision,
+            content_hash=self.content_hash,
+            candidates=self.candidate_rule,
+            queries=len(self.queries),
+            documents=len(self.corpus),
+            pairs=self.pairs,
+            cut_inside_ties=len(self.cut_inside_ties),
+            unreachable=len(self.unreachable),
+            left_out=self.left_out,
+        )

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from deadheat.datasets.files import FolderSource
-from deadheat.datasets.tables import COLUMNS, Source, Table
+import polars as pl
+
+from deadheat.datasets.folders import FolderSource
+from deadheat.datasets.sources import Source
 from deadheat.errors import InputError
+from deadheat.formats.frames import is_known, with_names
 from deadheat.packages import require
 
 _PURPOSE = "Reading a dataset from the hub"
@@ -70,12 +73,11 @@ class HubSource:
         """Return the splits of a config."""
         return list(self._ask("get_dataset_split_names", table))
 
-    def read(self, table: str, split: str) -> Table:
-        """Columns of one split of a config, as Python values."""
+    def read(self, table: str, split: str) -> pl.DataFrame:
+        """Read one split of a config."""
         data = self._ask("load_dataset", table, split=split)
-        names = set(data.column_names)
-        columns: Table = data.select_columns(sorted(names & COLUMNS)).to_dict()
-        return columns | {name: [] for name in names - COLUMNS}
+        known = [name for name in data.column_names if is_known(name)]
+        return with_names(data.select_columns(known).to_polars(), data.column_names)
 
     def _ask(self, function: str, *arguments: str, **options: str) -> Any:
         call = getattr(self._library, function)

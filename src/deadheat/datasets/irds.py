@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deadheat.datasets.tables import Table
+import polars as pl
+
 from deadheat.errors import InputError
 from deadheat.packages import require
 
@@ -44,23 +45,19 @@ class IrDatasetsSource:
         """Return one nameless split: the id already names it."""
         return [""]
 
-    def read(self, table: str, split: str) -> Table:
-        """Columns of a table; candidates keep the order of the package's scored documents."""
-        data = self._data
+    def read(self, table: str, split: str) -> pl.DataFrame:
+        """Read a table; candidates keep the order of the package's scored documents."""
+        data, text = self._data, pl.String
         if table == "top_ranked":
-            lists: dict[str, list[str]] = {}
-            for scored in data.scoreddocs_iter():
-                lists.setdefault(scored.query_id, []).append(scored.doc_id)
-            return {"query-id": list(lists), "corpus-ids": list(lists.values())}
+            pairs = [(scored.query_id, scored.doc_id) for scored in data.scoreddocs_iter()]
+            frame = pl.DataFrame(pairs, {"query_id": text, "doc_id": text}, orient="row")
+            return frame.group_by("query_id", maintain_order=True).agg(doc_ids="doc_id")
         if table == "qrels":
-            qrels = list(data.qrels_iter())
-            return {
-                "query-id": [qrel.query_id for qrel in qrels],
-                "corpus-id": [qrel.doc_id for qrel in qrels],
-                "score": [qrel.relevance for qrel in qrels],
-            }
+            judged = [(qrel.query_id, qrel.doc_id, qrel.relevance) for qrel in data.qrels_iter()]
+            schema = {"query_id": text, "doc_id": text, "relevance": pl.Float64}
+            return pl.DataFrame(judged, schema, orient="row")
         if table == "queries":
             rows = [(query.query_id, query.default_text()) for query in data.queries_iter()]
         else:
             rows = [(document.doc_id, document.default_text()) for document in data.docs_iter()]
-        return {"id": [row[0] for row in rows], "text": [row[1] for row in rows]}
+        return pl.DataFrame(rows, {"id": text, "text": text}, orient="row")

@@ -1,4 +1,4 @@
-"""The layouts retrieval datasets come in, and how each becomes one collection.
+"""The layouts retrieval datasets come in, and what each holds.
 
 *Current* (MTEB, BEIR): the tables ``corpus``, ``queries`` and ``qrels``, and for reranking
 ``top_ranked``; with several subsets each name has a prefix, ``en-corpus``.
@@ -8,19 +8,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from deadheat.datasets.checks import grade_of, identifier, text_of, unique
-from deadheat.datasets.tables import ALIASES, Source, Table
+import polars as pl
+
+from deadheat.datasets.sources import Source
+from deadheat.datasets.values import by_id, column_lists, column_text_lists, column_texts
 from deadheat.errors import InputError
+from deadheat.formats.frames import column_of, find_column, judgements_from_table
 
 
 @dataclass
-class Collection:
+class Contents:
     """What a source holds, before queries are dropped and candidates chosen."""
 
     queries: dict[str, str]
@@ -34,7 +35,7 @@ class Collection:
     """Whether the corpus is only the candidates of all queries put together."""
 
 
-def read_collection(source: Source, subset: str | None, split: str | None) -> Collection:
+def read_contents(source: Source, subset: str | None, split: str | None) -> Contents:
     """Recognise the layout of a source and read one subset and split of it."""
     names = source.tables()
     subsets = [name.removesuffix("-corpus") for name in names if name.endswith("-corpus")]
@@ -44,19 +45,19 @@ def read_collection(source: Source, subset: str | None, split: str | None) -> Co
         subset = subsets[0]
     prefix = f"{subset}-" if subset else ""
     if f"{prefix}corpus" in names:
-        collection = _read_current(source, prefix, split)
+        contents = _read_current(source, prefix, split)
     elif "corpus" in names and not subsets:
         raise InputError(f"{source.where} has no subsets; leave subset={subset!r} out")
     elif subsets:
         asked = f"has no subset {subset!r}" if subset else "has several subsets"
         raise InputError(f"{source.where} {asked}; pass subset= one of: {', '.join(subsets)}")
     else:
-        collection = _read_rows(source, subset, split)
-    collection.subset = subset
-    return collection
+        contents = _read_rows(source, subset, split)
+    contents.subset = subset
+    return contents
 
 
-def _read_current(source: Source, prefix: str, split: str | None) -> Collection:
+def _read_current(source: Source, prefix: str, split: str | None) -> Contents:
     names = source.tables()
 
     def find(*choices: str) -> str:
@@ -70,14 +71,18 @@ def _read_current(source: Source, prefix: str, split: str | None) -> Collection:
     qrels = find(f"{prefix}qrels") if prefix else find("default", "qrels")
     split = _main_split(source, qrels, split)
 
-    def read(table: str) -> tuple[Table, str]:
-        return source.read(table, _side_split(source, table, split)), f"{source.where}, {table}"
+    def read(table: str) -> tuple[str, pl.DataFrame]:
+        return f"{source.where}, {table}", source.read(table, _side_split(source, table, split))
 
-    judgements, repeated = _judgements(source.read(qrels, split), f"{source.where}, {qrels}")
-    queries = _texts(*read(find(f"{prefix}queries", "query")))
+    judgements, repeated = _judgements(f"{source.where}, {qrels}", source.read(qrels, split))
+    queries = _queries(*read(find(f"{prefix}queries", "query")))
     if f"{prefix}instruction" in names:
-        _add_instructions(queries, *read(f"{prefix}instruction"))
-    return Collection(
+        where, frame = read(f"{prefix}instruction")
+        instructions = column_texts(where, frame, "instruction")
+        for query, instruction in by_id(where, frame, "query_id", instructions).items():
+            if query in queries:
+                queries[query] = _joined(queries[query], instruction)
+    return Contents(
         queries=queries,
         corpus=_documents(*read(f"{prefix}corpus")),
         judgements=judgements,
@@ -89,7 +94,7 @@ def _read_current(source: Source, prefix: str, split: str | None) -> Collection:
     )
 
 
-def _read_rows(source: Source, subset: str | None, split: str | None) -> Collection:
+def _read_rows(source: Source, subset: str | None, split: str | None) -> Contents:
     """Read rows of texts; row 7 becomes query ``q7`` with the documents ``q7-d0``, ``q7-d1``.
 
     Positives come first, as in MTEB and in the paper. Every text is a document of its own:
@@ -105,24 +110,20 @@ def _read_rows(source: Source, subset: str | None, split: str | None) -> Collect
             f"negative in the table {table!r} (subset= names another)"
         )
     split = _main_split(source, table, split)
-    rows, where = source.read(table, split), f"{source.where}, {table}"
-    queries: dict[str, str] = {}
+    frame, where = source.read(table, split), f"{source.where}, {table}"
+    texts = column_texts(where, frame, "query")
+    positive = column_text_lists(where, frame, "positive")
+    negative = column_text_lists(where, frame, "negative")
+    queries = {f"q{number}": text for number, text in enumerate(texts)}
     corpus: dict[str, str] = {}
     judgements: dict[str, dict[str, float]] = {}
-    candidates: dict[str, list[str]] = {}
-    columns = (_column(rows, name, where) for name in ("query", "positive", "negative"))
-    for number, (query, *lists) in enumerate(zip(*columns, strict=True)):
-        query_id = f"q{number}"
-        at = f"{where}, row {number + 1}"
-        positive, negative = (_list(values, at) for values in lists)
-        texts = [text_of(text, at) for text in positive + negative]
-        documents = {f"{query_id}-d{place}": text for place, text in enumerate(texts)}
-        grades = [1] * len(positive) + [0] * len(negative)
-        queries[query_id] = text_of(query, at)
+    for query, relevant, other in zip(queries, positive, negative, strict=True):
+        documents = {f"{query}-d{place}": text for place, text in enumerate(relevant + other)}
+        grades = [1.0] * len(relevant) + [0.0] * len(other)
         corpus.update(documents)
-        judgements[query_id] = dict(zip(documents, grades, strict=True))
-        candidates[query_id] = list(documents)
-    return Collection(queries, corpus, judgements, candidates, split=split or None, pooled=True)
+        judgements[query] = dict(zip(documents, grades, strict=True))
+    candidates = {query: list(documents) for query, documents in judgements.items()}
+    return Contents(queries, corpus, judgements, candidates, split=split or None, pooled=True)
 
 
 def _main_split(source: Source, table: str, split: str | None) -> str:
@@ -154,88 +155,43 @@ def _side_split(source: Source, table: str, split: str) -> str:
     )
 
 
-def _column(table: Table, name: str, where: str) -> list[Any]:
-    for alias in ALIASES.get(name, (name,)):
-        if alias in table:
-            return table[alias]
-    found = ", ".join(sorted(table)) or "none"
-    raise InputError(f"{where} has no column {name!r}; columns found: {found}")
+def _queries(where: str, frame: pl.DataFrame) -> dict[str, str]:
+    """Texts of queries, an instruction appended, as MTEB does."""
+    texts = column_texts(where, frame, "text")
+    if find_column(frame, "instruction"):
+        instructions = column_texts(where, frame, "instruction")
+        texts = [_joined(*pair) for pair in zip(texts, instructions, strict=True)]
+    return by_id(where, frame, "id", texts)
 
 
-def _ids(table: Table, name: str, where: str) -> list[str]:
-    values = _column(table, name, where)
-    return [identifier(value, f"{where}, row {row}") for row, value in enumerate(values, start=1)]
+def _joined(text: str, instruction: str) -> str:
+    return f"{text} {instruction}" if instruction else text
 
 
-def _texts(table: Table, where: str) -> dict[str, str]:
-    ids = _ids(table, "id", where)
-    texts = [text_of(text, where) for text in _column(table, "text", where)]
-    if "instruction" in table:
-        extra = (text_of(text, where) for text in table["instruction"])
-        texts = [
-            f"{text} {more}" if more else text for text, more in zip(texts, extra, strict=True)
-        ]
-    return unique(zip(ids, texts, strict=True), where)
-
-
-def _add_instructions(queries: dict[str, str], table: Table, where: str) -> None:
-    """Append each query's instruction to its text, as MTEB does."""
-    ids = _ids(table, "query-id", where)
-    values = _column(table, "instruction", where)
-    for query, instruction in unique(zip(ids, values, strict=True), where).items():
-        if query in queries and instruction:
-            queries[query] += f" {text_of(instruction, where)}"
-
-
-def _documents(table: Table, where: str) -> dict[str, str]:
+def _documents(where: str, frame: pl.DataFrame) -> dict[str, str]:
     """Title and text joined by a space and stripped, as MTEB hands them to models."""
-    ids = _ids(table, "id", where)
-    texts = _column(table, "text", where)
-    titles = table.get("title", [""] * len(texts))
-    joined = (
-        f"{text_of(title, where)} {text_of(text, where)}".strip()
-        for title, text in zip(titles, texts, strict=True)
-    )
-    return unique(zip(ids, joined, strict=True), where)
+    texts = column_texts(where, frame, "text")
+    if find_column(frame, "title"):
+        titles = column_texts(where, frame, "title")
+        texts = [f"{title} {text}" for title, text in zip(titles, texts, strict=True)]
+    return by_id(where, frame, "id", [text.strip() for text in texts])
 
 
-def _judgements(table: Table, where: str) -> tuple[dict[str, dict[str, float]], int]:
-    queries = _ids(table, "query-id", where)
-    documents = _ids(table, "corpus-id", where)
-    judgements: dict[str, dict[str, float]] = {}
-    repeated = 0
-    for query, document, value in zip(
-        queries, documents, _column(table, "score", where), strict=True
-    ):
-        at = f"{where}, query {query!r}, document {document!r}"
-        grades = judgements.setdefault(query, {})
-        grade = grade_of(value, at)
-        if grades.setdefault(document, grade) != grade:
-            raise InputError(f"{at}: judged both {grades[document]} and {grade}; keep one")
-        repeated += 1
-    return judgements, repeated - sum(len(grades) for grades in judgements.values())
+def _judgements(where: str, frame: pl.DataFrame) -> tuple[dict[str, dict[str, float]], int]:
+    """Grades by query and document, and how many rows only repeat another."""
+    judged = judgements_from_table(where, frame)
+    pairs = list(zip(judged.doc_ids.to_list(), judged.grades.tolist(), strict=True))
+    bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
+    return {query: dict(pairs[a:b]) for query, (a, b) in bounds}, len(frame) - len(pairs)
 
 
-def _candidates(table: Table, where: str) -> dict[str, list[str]]:
-    queries = _ids(table, "query-id", where)
-
-    def lists() -> Iterator[list[str]]:
-        for query, values in zip(queries, _column(table, "corpus-ids", where), strict=True):
-            at = f"{where}, query {query!r}"
-            documents = [identifier(value, at) for value in _list(values, at)]
-            unique(((document, "") for document in documents), at)
-            yield documents
-
-    return unique(zip(queries, lists(), strict=True), where)
+def _candidates(where: str, frame: pl.DataFrame) -> dict[str, list[str]]:
+    lists = by_id(where, frame, "query_id", column_lists(where, frame, "doc_ids"))
+    return {
+        query: list(by_id(f"{where}, query {query!r}", _column(documents), "doc_id", documents))
+        for query, documents in lists.items()
+    }
 
 
-def _list(values: Any, where: str) -> list[Any]:
-    """Return a list cell; CSV has none, so there it is a JSON array."""
-    if isinstance(values, str):
-        with suppress(json.JSONDecodeError):
-            values = json.loads(values)
-    if values is None:
-        return []
-    if not isinstance(values, list):
-        raise InputError(f"{where}: expected a list (in CSV a JSON array), found {values!r:.60}")
-    return values
+def _column(documents: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame([column_of("doc_id", documents)])

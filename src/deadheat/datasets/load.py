@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from deadheat.datasets.bm25 import bm25_candidates
-from deadheat.datasets.checks import check_references
-from deadheat.datasets.dataset import Counts, RetrievalDataset
-from deadheat.datasets.files import FolderSource
+from deadheat.datasets.dataset import RetrievalDataset
+from deadheat.datasets.folders import FolderSource
 from deadheat.datasets.hub import open_hub
 from deadheat.datasets.irds import PREFIX, IrDatasetsSource
-from deadheat.datasets.layouts import Collection, read_collection
-from deadheat.datasets.tables import Source
+from deadheat.datasets.layouts import Contents, read_contents
+from deadheat.datasets.sources import Source
 from deadheat.errors import DeadheatWarning, InputError
 
 Candidates = Literal["given", "bm25", "full"]
@@ -57,7 +57,15 @@ def load_dataset(
     Returns
     -------
     RetrievalDataset
-        Queries without a relevant document are dropped, and counted in ``counts``.
+        Queries without a relevant document are left out, as in the paper, and so are empty texts,
+        which models refuse: an empty document is no candidate, and if it is relevant, it counts
+        as not retrieved; a query that is empty, or has no candidate left, is dropped. All that is
+        counted in ``left_out``.
+
+    Warns
+    -----
+    DeadheatWarning
+        Of each of the dataset's ``remarks``.
 
     Raises
     ------
@@ -68,11 +76,14 @@ def load_dataset(
     """
     _check_options(candidates, depth, limit)
     source = _open(name_or_path, revision)
-    collection = read_collection(source, subset, split)
+    contents = read_contents(source, subset, split)
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
-    dataset = _select_queries(name, collection, source.where, candidates, limit)
-    dataset = _choose_candidates(dataset, collection.pooled, candidates, depth)
-    return replace(dataset, revision=source.revision)
+    dataset = _select_queries(name, contents, source, candidates, limit)
+    dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
+    dataset = _without_empty_texts(dataset, source.where)
+    for remark in dataset.remarks:
+        warnings.warn(remark, DeadheatWarning, stacklevel=2)
+    return dataset
 
 
 def _check_options(candidates: str, depth: int | None, limit: int | None) -> None:
@@ -99,60 +110,80 @@ def _open(name_or_path: str | Path, revision: str | None) -> Source:
 
 
 def _select_queries(
-    name: str, collection: Collection, where: str, candidates: str, limit: int | None
+    name: str, contents: Contents, source: Source, candidates: str, limit: int | None
 ) -> RetrievalDataset:
-    """Check the collection as a whole, then keep the queries that can be evaluated."""
-    judgements, lists = collection.judgements, collection.candidates
-    if not collection.corpus or not collection.queries or not judgements:
+    """Check the contents as a whole, then keep the queries that can be evaluated."""
+    where, judgements = source.where, contents.judgements
+    lists = contents.candidates if candidates == "given" else None
+    if not contents.corpus or not contents.queries or not judgements:
         raise InputError(
-            f"{where} is empty: {len(collection.queries)} queries, {len(collection.corpus)} "
+            f"{where} is empty: {len(contents.queries)} queries, {len(contents.corpus)} "
             f"documents, {len(judgements)} judged queries; all three are needed"
         )
     for query in judgements:
-        if query not in collection.queries:
+        if query not in contents.queries:
             raise InputError(f"{where}: query {query!r} is judged but has no text; add the query")
-    check_references(judgements, collection.corpus, "judges", where)
-    judged = [query for query in collection.queries if query in judgements]
-    relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
-    if candidates != "given":
-        lists = None
-    elif lists is None:
+    _check_references(judgements, contents.corpus, "judges", where)
+    if candidates == "given" and lists is None:
         raise InputError(
             f"{where} gives no candidate lists (top_ranked); pass candidates='bm25' or 'full'"
         )
-    else:
-        check_references(lists, collection.corpus, "lists", where)
+    _check_references(lists or {}, contents.corpus, "lists", where)
+    judged = [query for query in contents.queries if query in judgements]
+    relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
     listed = [query for query in relevant if lists is None or lists.get(query)]
-    unlisted = [query for query in relevant if lists is not None and not lists.get(query)]
-    if unlisted:
-        warnings.warn(
-            f"{where}: {len(unlisted)} queries with relevant documents have no candidates, "
-            f"{unlisted[0]!r} for one, and are dropped",
-            DeadheatWarning,
-            stacklevel=3,
-        )
     if not listed:
         raise InputError(f"{where}: no query has both a relevant document and candidates")
+    unlisted = [query for query in relevant if lists is not None and not lists.get(query)]
+    remarks = []
+    if unlisted:
+        remarks.append(
+            f"{where}: {len(unlisted)} queries with relevant documents have no candidates, "
+            f"{unlisted[0]!r} for one, and are dropped"
+        )
     kept = listed[:limit]
-    queries = {query: collection.queries[query] for query in kept}
     return RetrievalDataset(
         name=name,
-        queries=queries,
-        corpus=collection.corpus,
+        queries={query: contents.queries[query] for query in kept},
+        corpus=contents.corpus,
         judgements={query: judgements[query] for query in kept},
         candidates=None if lists is None else {query: lists[query] for query in kept},
-        subset=collection.subset,
-        split=collection.split,
-        counts=Counts(
-            queries_without_judgements=len(collection.queries) - len(judged),
-            queries_without_relevant=len(judged) - len(relevant),
-            queries_without_candidates=len(unlisted),
-            queries_beyond_limit=len(listed) - len(kept),
-            repeated_judgements=collection.repeated_judgements,
-            empty_queries=sum(not text.strip() for text in queries.values()),
-            empty_documents=sum(not text.strip() for text in collection.corpus.values()),
+        subset=contents.subset,
+        split=contents.split,
+        revision=source.revision,
+        left_out=_counted(
+            {
+                "queries without judgements": len(contents.queries) - len(judged),
+                "queries without a relevant document": len(judged) - len(relevant),
+                "queries without candidates": len(unlisted),
+                "queries beyond the limit": len(listed) - len(kept),
+                "repeated judgements": contents.repeated_judgements,
+            }
         ),
+        remarks=tuple(remarks),
     )
+
+
+def _counted(left_out: Mapping[str, int]) -> dict[str, int]:
+    return {what: count for what, count in left_out.items() if count}
+
+
+def _check_references(
+    lists: Mapping[str, Iterable[str]], corpus: Mapping[str, str], verb: str, where: str
+) -> None:
+    """Refuse documents that some query refers to but the corpus lacks."""
+    missing = [
+        (query, document)
+        for query, documents in lists.items()
+        for document in documents
+        if document not in corpus
+    ]
+    if missing:
+        query, document = missing[0]
+        raise InputError(
+            f"{where}: query {query!r} {verb} document {document!r}, which the corpus lacks "
+            f"({len(missing)} such references in all); add the documents or remove the references"
+        )
 
 
 def _choose_candidates(
@@ -164,19 +195,42 @@ def _choose_candidates(
             f"{dataset.name} has candidate lists but no corpus: its texts are judged for one query "
             "only, copies included; use candidates='given'"
         )
-    if candidates == "full":
-        return replace(dataset, candidate_rule="full corpus")
     if candidates == "bm25":
         lists, cut, rule = bm25_candidates(dataset.queries, dataset.corpus, depth or BM25_DEPTH)
-        dataset = replace(dataset, candidate_rule=rule, cut_inside_ties=tuple(cut))
-    else:
-        given = dataset.candidates or {}
-        lists = {query: documents[:depth] for query, documents in given.items()}
-        rule = "given" if depth is None else f"given, first {depth}"
-        dataset = replace(dataset, candidate_rule=rule)
-    unreachable = sum(
-        not any(grades.get(document, 0) > 0 for document in lists[query])
-        for query, grades in dataset.judgements.items()
+        return replace(dataset, candidates=lists, candidate_rule=rule, cut_inside_ties=tuple(cut))
+    if dataset.candidates is None:
+        return replace(dataset, candidate_rule="full corpus")
+    lists = {query: documents[:depth] for query, documents in dataset.candidates.items()}
+    rule = "given" if depth is None else f"given, first {depth}"
+    return replace(dataset, candidates=lists, candidate_rule=rule)
+
+
+def _without_empty_texts(dataset: RetrievalDataset, where: str) -> RetrievalDataset:
+    """Leave out what no model reads, and documents that are then neither listed nor judged."""
+    corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
+    queries = {query: text for query, text in dataset.queries.items() if text.strip()}
+    left_out = {
+        **dataset.left_out,
+        "empty queries": len(dataset.queries) - len(queries),
+        "empty documents": len(dataset.corpus) - len(corpus),
+    }
+    lists = dataset.candidates
+    if lists is not None:
+        full = {query: [doc for doc in lists[query] if doc in corpus] for query in queries}
+        left_out["empty candidates"] = sum(len(lists[q]) - len(full[q]) for q in queries)
+        lists = {query: documents for query, documents in full.items() if documents}
+        left_out["queries left without candidates"] = len(queries) - len(lists)
+        queries = {query: queries[query] for query in lists}
+        used = {doc for documents in lists.values() for doc in documents}
+        used.update(doc for query in queries for doc in dataset.judgements[query])
+        corpus = {doc: text for doc, text in corpus.items() if doc in used}
+    if not queries or not corpus:
+        raise InputError(f"{where}: nothing is left, its queries or documents are empty")
+    return replace(
+        dataset,
+        queries=queries,
+        corpus=corpus,
+        judgements={query: dataset.judgements[query] for query in queries},
+        candidates=lists,
+        left_out=_counted(left_out),
     )
-    counts = replace(dataset.counts, queries_without_relevant_candidate=unreachable)
-    return replace(dataset, candidates=lists, counts=counts)

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from deadheat.evaluation import Result, evaluated
 from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.formats.write import write_run
+from deadheat.formats.write import trec_qrels, trec_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.output import write_whole
 from deadheat.scoring import score
 from deadheat.scoring.regimes import Scoring, scoring_provenance
 
@@ -82,16 +83,17 @@ class Recording:
 def write_files(recording: Recording, folder: Path) -> list[Path]:
     """Write the recording as TREC files: its judgements, and a run for each regime."""
     folder.mkdir(parents=True, exist_ok=True)
-    lists = list(zip(recording.query_ids, recording.doc_ids, strict=True))
-    qrels = folder / f"{recording.scoring}-qrels.txt"
-    with qrels.open("w", encoding="utf-8") as file:
-        for (query, docs), grades in zip(lists, recording.relevance, strict=True):
-            file.writelines(f"{query} 0 {d} {int(g)}\n" for d, g in zip(docs, grades, strict=True))
-    written = [qrels]
+    lists = pl.DataFrame({"query_id": recording.query_ids, "doc_id": recording.doc_ids})
+    pairs = lists.explode("doc_id")
+    relevance = pl.Series("relevance", np.concatenate(recording.relevance))
+    content = {"qrels.txt": trec_qrels(pairs.with_columns(relevance))}
     for regime, scores in recording.lists.items():
-        written.append(folder / f"{recording.scoring}-{regime}.run")
-        write_run(written[-1], zip(recording.query_ids, recording.doc_ids, scores, strict=True))
-    return written
+        score = pl.Series("score", np.concatenate(scores))
+        content[f"{regime}.run"] = trec_run(pairs.with_columns(score))
+    written = {folder / f"{recording.scoring}-{name}": data for name, data in content.items()}
+    for path, data in written.items():
+        write_whole(path, data)
+    return list(written)
 
 
 def recordings() -> Iterator[Recording]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from deadheat.errors import InputError
-from deadheat.formats import Run, files, tables
+from deadheat.formats import Run, files, frames
 from deadheat.scoring import parse_format, score
 from deadheat.ties.sizes import group_sizes
 
@@ -34,11 +34,13 @@ def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
     """Score logits in every regime, and count the tied pairs that each tells apart."""
     path = isinstance(logits, (str, os.PathLike))
     source = os.fspath(logits) if path else "logits"
-    if not path and not tables.is_table(logits):
+    if not path and not frames.is_table(logits):
         raise InputError(f"logits must be a table or a path to one, not {type(logits).__name__}")
-    frame = tables.as_frame(source, files.table_from_file(logits) if path else logits)
+    frame = frames.as_frame(
+        source, files.table_from_file(logits, all_columns=True) if path else logits
+    )
     dtype, frame = _of_one_dtype(source, frame, model_dtype)
-    query = tables.column_ids(source, frame, tables.QUERY)
+    query = frames.column_ids(source, frame, "query_id")
     _check_same_lists(source, query, run)
     given = _logits(source, frame, query)
     regimes = ("native", "hps", "head")[: 1 + len(given)]
@@ -77,7 +79,7 @@ def _logits(source: str, frame: pl.DataFrame, query: pl.Series) -> dict[str, Any
     for name in ("logit", "head_logit"):
         columns = [name + end for end in ends]
         if set(columns) <= set(frame.columns):
-            values = tuple(tables.column_numbers(source, frame, c, query) for c in columns)
+            values = tuple(frames.column_numbers(source, frame, c, query) for c in columns)
             given[f"{name}s"] = values if len(ends) > 1 else values[0]
     if "logits" not in given:
         raise InputError(f"{source}: there is no column 'logit', nor 'logit_no' and 'logit_yes'")

@@ -76,7 +76,7 @@ def evaluate(
     """
     result = evaluated(
         read_qrels(qrels),
-        read_run(run, with_ranks=tie_break == "rank"),
+        read_run(run, with_ranks=tie_break == "rank", copy=False),
         parse_measures(measures),
         tie_break=tie_break,
         tie_tolerance=tie_tolerance,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.formats import dicts, files, tables
+from deadheat.formats import dicts, files, frames
 from deadheat.formats.shapes import Judgements, Run
 
 __all__ = ["Judgements", "Run", "read_qrels", "read_run"]
@@ -25,17 +25,18 @@ def read_qrels(qrels: Any) -> Judgements:
         return files.judgements_from_file(qrels)
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
-    if tables.is_table(qrels):
-        return tables.judgements_from_table("qrels", qrels)
+    if frames.is_table(qrels):
+        return frames.judgements_from_table("qrels", qrels)
     if isinstance(qrels, Iterable):
-        return tables.judgements_from_tuples("qrels", qrels)
+        return frames.judgements_from_tuples("qrels", qrels)
     raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
 
 
-def read_run(run: Any, *, with_ranks: bool = False) -> Run:
+def read_run(run: Any, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict of dicts, a table or an iterable of tuples.
 
-    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``.
+    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``. Without `copy` a
+    dict of dicts must not change while the run is in use.
 
     >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}}).scores
     array([0.5 , 0.25])
@@ -45,9 +46,9 @@ def read_run(run: Any, *, with_ranks: bool = False) -> Run:
     if isinstance(run, (str, os.PathLike)):
         return files.run_from_file(run, with_ranks=with_ranks)
     if isinstance(run, Mapping):
-        return dicts.run_from_dict("run", run)
-    if tables.is_table(run):
-        return tables.run_from_table("run", run)
+        return dicts.run_from_dict("run", run, copy=copy)
+    if frames.is_table(run):
+        return frames.run_from_table("run", run)
     if isinstance(run, Iterable):
-        return tables.run_from_tuples("run", run)
+        return frames.run_from_tuples("run", run)
     raise InputError(f"a run cannot be read from a {type(run).__name__}")

@@ -24,15 +24,16 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
     return judgements_from_columns(source, query, doc, _numbers(source, lists, "grade"))
 
 
-def run_from_dict(source: str, run: Mapping[Any, Any]) -> Run:
-    """Read ``{query: {document: score}}``."""
+def run_from_dict(source: str, run: Mapping[Any, Any], *, copy: bool = False) -> Run:
+    """Read ``{query: {document: score}}``; `copy` it if it may change while the run is in use."""
     lists = {query: docs for query, docs in _lists(source, run, "score").items() if docs}
     scores = _numbers(source, lists, "score")
     if not len(scores):
         raise InputError(f"{source}: there are no scored documents in it")
     lengths = [len(docs) for docs in lists.values()]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    documents = DictDocuments(source, list(lists), offsets, list(lists.values()))
+    held = [dict(docs) if copy else docs for docs in lists.values()]
+    documents = DictDocuments(source, list(lists), offsets, held)
     if np.max(scores) >= 2.0**53 or np.min(scores) <= -(2.0**53):
         # Beyond 2**53 float64 makes ties of integers that differ.
         raw = list(chain.from_iterable(docs.values() for docs in lists.values()))

@@ -7,30 +7,36 @@ import io
 import json
 import lzma
 import os
-import re
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
 from deadheat.errors import InputError
-from deadheat.formats import tables, trec
+from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.shapes import Judgements, Run
 
-_COMPRESSED = (".gz", ".zst", ".xz")
+COMPRESSED = (".gz", ".zst", ".xz")
+"""How the names of compressed files end."""
+TABLES = ("parquet", "jsonl", "csv", "tsv")
+"""The formats of named columns."""
+_PARQUET = b"PAR1"
 
 
 def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
     """Read TREC qrels, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not."""
-    source, data, kind = _open(path)
+    source, file = _open(path)
+    kind = _kind(source, file)
+    if kind in TABLES:
+        return frames.judgements_from_table(source, _table(source, file, kind))
+    with file:
+        data = file.read()
     if kind == "json":
         return judgements_from_dict(source, _json(source, data))
-    if kind != "trec":
-        return judgements_from_table(source, data, kind)
     keep = ("query_id", "doc_id", "relevance")
     frame = trec.read_lines(source, data, trec.QRELS_FIELDS, "relevance", keep)
     return judgements_from_columns(
@@ -38,18 +44,16 @@ def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
     )
 
 
-def judgements_from_table(source: str, data: bytes, kind: str) -> Judgements:
-    """Read judgements with named columns."""
-    return tables.judgements_from_table(source, _table(source, data, kind))
-
-
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
     """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not."""
-    source, data, kind = _open(path)
+    source, file = _open(path)
+    kind = _kind(source, file)
+    if kind in TABLES:
+        return frames.run_from_table(source, _table(source, file, kind))
+    with file:
+        data = file.read()
     if kind == "json":
         return run_from_dict(source, _json(source, data))
-    if kind != "trec":
-        return tables.run_from_table(source, _table(source, data, kind))
     keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
     frame = trec.read_lines(source, data, trec.RUN_FIELDS, "score", keep)
     del data
@@ -59,16 +63,34 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     )
 
 
-def table_from_file(path: str | os.PathLike[str]) -> pl.DataFrame:
-    """Read a JSONL, CSV, TSV or Parquet file of named columns, compressed or not."""
-    source, data, kind = _open(path)
-    if kind in ("trec", "json"):
+def table_from_file(
+    path: str | os.PathLike[str], kind: str | None = None, *, all_columns: bool = False
+) -> pl.DataFrame:
+    """Read a file of named columns, compressed or not.
+
+    Parameters
+    ----------
+    path
+        The file, or ``-`` for standard input.
+    kind
+        One of `TABLES`; what content and name tell unless given.
+    all_columns
+        Also read columns that `frames.is_known` does not know. Otherwise they are there by name
+        alone, for in datasets they may hold images.
+    """
+    source, file = _open(path)
+    kind = kind or _kind(source, file)
+    if kind not in TABLES:
         raise InputError(f"{source}: expected named columns (Parquet, JSONL, CSV or TSV)")
-    return _table(source, data, kind)
+    return _table(source, file, kind, all_columns=all_columns)
 
 
-def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
-    """Name for messages, decompressed bytes, and format."""
+def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
+    """Name for messages, and the decompressed content as a file.
+
+    Parquet stays on disk until it is known which columns are read; all else is in memory. Never
+    give the path itself to polars, which takes it for a pattern: ``g[1]`` for ``g1``.
+    """
     if os.fspath(path) == "-":
         source = "standard input"
         if sys.stdin is None:
@@ -78,7 +100,13 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
         # A name that is not UTF-8 is shown as far as it is.
         source = os.fsencode(path).decode(errors="backslashreplace")
         try:
-            data = Path(path).read_bytes()
+            file = Path(path).open("rb")  # noqa: SIM115
+            is_parquet = file.read(len(_PARQUET)) == _PARQUET
+            file.seek(0)
+            if is_parquet:
+                return source, file
+            with file:
+                data = file.read()
         except FileNotFoundError:
             raise InputError(f"{source}: there is no such file") from None
         except IsADirectoryError:
@@ -90,7 +118,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, bytes, str]:
     data = _decompress(source, data).removeprefix(b"\xef\xbb\xbf")  # a byte order mark
     if not data or data.isspace():
         raise InputError(f"{source}: the file is empty")
-    return source, data, _kind(source, data)
+    return source, io.BytesIO(data)
 
 
 def _decompress(source: str, data: bytes) -> bytes:
@@ -129,25 +157,26 @@ def _zstd(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _kind(source: str, data: bytes) -> str:
+def _kind(source: str, file: IO[bytes]) -> str:
     """Format by content where it is plain, else by the name of the file."""
-    if data.startswith(b"PAR1"):
+    head = file.read(4096)
+    file.seek(0)
+    if head.startswith(_PARQUET):
         return "parquet"
-    head = data[:4096]
     if b"\0" in head:
         raise InputError(f"{source}: this is a binary file that deadheat does not know")
     first = next((x for x in head.splitlines() if x.strip() and not x.startswith(b"#")), b"")
     name = Path(source).name.lower()
-    for ending in _COMPRESSED:
+    for ending in COMPRESSED:
         name = name.removesuffix(ending)
     if first.lstrip().startswith(b"{"):
         return "jsonl" if _is_json_line(first) and not name.endswith(".json") else "json"
     if name.endswith(".csv"):
         return "csv"
     # A header: names of columns where a TREC file has its numbers.
-    columns = re.split(rb"\t", first.strip().lower().replace(b"-", b"_"))
-    known = {name.encode() for name in (*tables.QUERY, *tables.DOC)}
-    return "tsv" if len(columns) > 1 and len(known.intersection(columns)) >= 2 else "trec"
+    columns = first.strip().lower().replace(b"-", b"_").split(b"\t")
+    known = {alias.encode() for name in ("query_id", "doc_id") for alias in frames.ALIASES[name]}
+    return "tsv" if len(known.intersection(columns)) >= 2 else "trec"
 
 
 def _is_json_line(line: bytes) -> bool:
@@ -180,45 +209,85 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
     return value
 
 
-def _table(source: str, data: bytes, kind: str) -> pl.DataFrame:
+def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False) -> pl.DataFrame:
+    """Read and close a file of named columns; see `table_from_file`."""
+    data = b""
     try:
-        if kind == "parquet":
-            return pl.read_parquet(io.BytesIO(data))
+        with file:
+            if kind == "parquet":
+                return _parquet(file, all_columns)
+            data = file.read()
         if kind == "jsonl":
-            return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-        # Ids stay text: 007 is not 7.
-        return pl.read_csv(data, separator="\t" if kind == "tsv" else ",", infer_schema=False)
+            return _json_lines(source, data, all_columns)
+        # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
+        separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
+        return pl.read_csv(data, separator=separator, quote_char=quote, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         where, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
         raise InputError(f"{source}{where}: cannot be read as {kind.upper()}: {reason}") from None
 
 
+def _parquet(file: IO[bytes], all_columns: bool) -> pl.DataFrame:
+    lazy = pl.scan_parquet(file)
+    names = lazy.collect_schema().names()
+    read = [name for name in names if all_columns or frames.is_known(name)]
+    return frames.with_names(lazy.select(read).collect(), names)
+
+
+def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
+    """Read an object per line; a column that a line lacks is empty there.
+
+    Not by polars, which would make text of what is no text.
+    """
+    names: dict[str, None] = {}
+    columns: dict[str, list[Any]] = {}
+    rows = 0
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        if not line.strip():
+            continue
+        row = _object(f"{source}, line {number}", line)
+        for name in row:
+            if name not in names:
+                names[name] = None
+                if all_columns or frames.is_known(name):
+                    columns[name] = [None] * rows
+        for name, values in columns.items():
+            values.append(row.get(name))
+        rows += 1
+    frame = pl.DataFrame([frames.column_of(name, values) for name, values in columns.items()])
+    return frames.with_names(frame, names)
+
+
+def _object(where: str, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not UTF-8 text; convert the file to UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", error)
+        raise InputError(
+            f"{where}: not JSON ({reason}): {trec.shown(line)}; correct or remove the line"
+        ) from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: expected a JSON object, found {trec.shown(line)}")
+    return row
+
+
 def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
-    """Place and nature of the first fault in a table that polars refused."""
-    if kind == "parquet":
-        return None
+    """Place and nature of the first fault in CSV or TSV that polars refused."""
     width = None
-    for i, line in enumerate(data.split(b"\n"), start=1):
-        where = f", line {i}"
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        where = f", line {number}"
         try:
-            text = line.decode().rstrip("\r")
+            text = line.decode().rstrip("\r\n")
         except UnicodeDecodeError:
             return where, "not UTF-8 text; convert the file to UTF-8"
         if not text.strip():
             continue
-        shown = repr(text if len(text) <= 100 else text[:97] + "…")
-        if kind == "jsonl":
-            try:
-                row = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                return where, f"not valid JSON ({error}): {shown}"
-            if not isinstance(row, dict):
-                return where, f"not a JSON object: {shown}"
-        elif '"' in text:  # a quoted field may go on in the next line
+        if kind == "csv" and '"' in text:  # a quoted field may go on in the next line
             return None
-        else:
-            found = text.count("\t" if kind == "tsv" else ",") + 1
-            width = width or found
-            if found != width:
-                return where, f"expected {width} fields, found {found}: {shown}"
+        fields = text.count("\t" if kind == "tsv" else ",") + 1
+        width = width or fields
+        if fields != width:
+            return where, f"expected {width} fields, found {fields}: {trec.shown(line)}"
     return None

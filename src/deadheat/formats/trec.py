@@ -91,13 +91,13 @@ def _parse(
         if len(parts) != len(fields):
             raise InputError(
                 f"{where}: expected {len(fields)} fields ({' '.join(fields)}), found "
-                f"{len(parts)}: {_shown(line)}{_hint(len(parts), fields)}"
+                f"{len(parts)}: {shown(line)}{_hint(len(parts), fields)}"
             )
         try:
             values: list[str | float] = [part.decode() for part in parts]
         except UnicodeDecodeError:
             raise InputError(
-                f"{where}: not UTF-8 text: {_shown(line)}; convert the file to UTF-8"
+                f"{where}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
             ) from None
         try:
             if b"_" in parts[place]:  # Python would read 1_0 as 10
@@ -105,13 +105,14 @@ def _parse(
             values[place] = float(parts[place])
         except ValueError:
             raise InputError(
-                f"{where}: the {number} is not a number: {_shown(parts[place])} in {_shown(line)}"
+                f"{where}: the {number} is not a number: {shown(parts[place])} in {shown(line)}"
             ) from None
         yield values
 
 
-def _shown(line: bytes) -> str:
-    text = line.decode(errors="backslashreplace").rstrip("\r")
+def shown(line: bytes) -> str:
+    """Show a line, or the beginning of a long one, in a message."""
+    text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")
 
 

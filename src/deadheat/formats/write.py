@@ -1,27 +1,106 @@
-"""Runs out: TREC files that lose nothing."""
+"""Frames out: TREC files that lose nothing, and Parquet, as bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+import io
+import re
+from urllib.parse import quote
 
 import numpy as np
+import polars as pl
+
+from deadheat.formats.frames import column_ids, column_numbers, needed_column
+
+_ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
+"""What ends an id, or makes a file that begins with it something else, to some reader.
+
+Means the same to Python and to polars, whose ``\\s`` lacks four characters.
+"""
 
 
-def write_run(
-    path: Path, lists: Iterable[tuple[str, Sequence[str], Any]], tag: str = "deadheat"
-) -> None:
-    """Write a TREC run from (query id, document ids, scores) of each query.
+def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
+    """Give the lines of a TREC run.
 
-    The lines of a query keep the order of the input, so that input order survives as a tie
-    rule; the rank column is that order's rank by score. Scores are written with as many
-    digits as tell them apart.
+    Parameters
+    ----------
+    frame
+        Columns of queries, documents and scores, as `deadheat.read_run` knows them.
+    tag
+        The name of the run, in its last column.
+
+    Returns
+    -------
+    bytes
+        Queries in the order of their first rows, and the documents of each best first, NaN last.
+        Equal scores keep the order of the frame, so that input order survives as a tie rule.
+        Scores have every digit; ids are written as `trec_id` does.
     """
-    with path.open("w", encoding="utf-8") as file:
-        for query, docs, scores in lists:
-            values = np.asarray(scores)
-            rank = np.empty(len(values), np.int64)
-            rank[np.argsort(-values.astype(np.float64), kind="stable")] = range(1, len(values) + 1)
-            rows = zip(docs, rank.tolist(), values.tolist(), strict=True)
-            file.writelines(f"{query} Q0 {d} {r} {s!r} {tag}\n" for d, r, s in rows)
+    query, doc = column_ids("run", frame, "query_id"), column_ids("run", frame, "doc_id")
+    score = column_numbers("run", frame, needed_column("run", frame, "score"), query)
+    rows = pl.DataFrame(
+        {
+            "query_id": _trec_ids(query),
+            "iteration": "Q0",
+            "doc_id": _trec_ids(doc),
+            # Digits that tell two float32 apart are too few for the same number in float64.
+            "score": score.astype(np.float64) if score.dtype.kind == "f" else score,
+            "tag": trec_id(tag),
+        }
+    )
+    ranked = (
+        rows.with_row_index("row")
+        .with_columns(
+            query=pl.col("row").first().over("query_id"),
+            value=pl.col("score").cast(pl.Float64).fill_nan(None),
+        )
+        .sort("query", "value", descending=[False, True], nulls_last=True, maintain_order=True)
+        .with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
+    )
+    return _lines(ranked.select("query_id", "iteration", "doc_id", "rank", "score", "tag"))
+
+
+def trec_qrels(frame: pl.DataFrame) -> bytes:
+    """Give the lines of TREC judgements, in the order of a frame that `deadheat.read_qrels` reads.
+
+    Grades have every digit, and none that a whole number does not need.
+    """
+    query, doc = column_ids("qrels", frame, "query_id"), column_ids("qrels", frame, "doc_id")
+    column = needed_column("qrels", frame, "relevance", "score")
+    grade = pl.Series(column_numbers("qrels", frame, column, query), dtype=pl.Float64)
+    rows = pl.DataFrame(
+        {
+            "query_id": _trec_ids(query),
+            "iteration": "0",
+            "doc_id": _trec_ids(doc),
+            "relevance": grade.cast(pl.String).str.strip_suffix(".0"),
+        }
+    )
+    return _lines(rows)
+
+
+def trec_id(name: str) -> str:
+    """Write an id so that TREC files can hold it; no two ids are written alike.
+
+    White space, ``%`` and what the beginning of a line cannot hold are escaped as in URLs.
+
+    >>> trec_id("how to"), trec_id("#1"), trec_id("d7")
+    ('how%20to', '%231', 'd7')
+    """
+    return re.sub(_ESCAPED, lambda match: quote(match[0]), name)
+
+
+def to_parquet(frame: pl.DataFrame) -> bytes:
+    """Give the bytes of a Parquet file."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _trec_ids(ids: pl.Series) -> pl.Series:
+    if not ids.str.contains(_ESCAPED).any():
+        return ids
+    return pl.Series([trec_id(name) for name in ids.to_list()])
+
+
+def _lines(rows: pl.DataFrame) -> bytes:
+    return rows.write_csv(include_header=False, separator=" ", quote_style="never").encode()

@@ -1,4 +1,4 @@
-"""Tables with named columns: polars, pandas, pyarrow, and iterables of tuples."""
+"""Frames with named columns: polars, pandas, pyarrow, files of them, and iterables of tuples."""
 
 from __future__ import annotations
 
@@ -14,11 +14,28 @@ from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.shapes import Judgements, Run, text_id
 from deadheat.numbers import exact_floats
 
-QUERY = ("query_id", "query", "qid", "q_id", "topic", "topic_id")
-DOC = ("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid", "passage_id")
-GRADE = ("relevance", "rel", "label", "grade", "judgement", "judgment")
-SCORE = ("score", "sim", "similarity")
-RANK = ("rank",)
+ALIASES = {
+    "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
+    "doc_id": (
+        *("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid"),
+        "passage_id",
+    ),
+    "relevance": ("relevance", "rel", "label", "grade", "judgement", "judgment"),
+    "score": ("score", "sim", "similarity"),
+    "rank": ("rank",),
+    "id": ("_id", "id"),
+    "text": ("text",),
+    "title": ("title",),
+    "instruction": ("instruction",),
+    "doc_ids": ("doc_ids", "corpus_ids"),
+    "query": ("query",),
+    "positive": ("positive",),
+    "negative": ("negative",),
+}
+"""Every column that runs, judgements and datasets use, and the names it goes by.
+
+Lower case or upper, hyphens or underscores: it is the same name.
+"""
 
 
 def is_table(value: Any) -> bool:
@@ -33,28 +50,28 @@ def judgements_from_table(source: str, table: Any) -> Judgements:
     """Read a table with a column each for query, document and grade."""
     frame = as_frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a rank gives a run away.
-    if _column(frame, GRADE) is None and _column(frame, RANK) is not None:
+    if find_column(frame, "relevance") is None and find_column(frame, "rank") is not None:
         raise InputError(
             f"{source}: these look like scored documents, not judgements (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
-    grade = _needed(source, frame, (*GRADE, *SCORE))
-    return judgements_from_columns(source, query, doc, column_numbers(source, frame, grade, query))
+    query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
+    column = needed_column(source, frame, "relevance", "score")
+    return judgements_from_columns(source, query, doc, column_numbers(source, frame, column, query))
 
 
 def run_from_table(source: str, table: Any) -> Run:
     """Read a table with a column each for query, document and score, perhaps rank."""
     frame = as_frame(source, table)
-    if _column(frame, SCORE) is None and _column(frame, GRADE) is not None:
+    if find_column(frame, "score") is None and find_column(frame, "relevance") is not None:
         raise InputError(
             f"{source}: these look like judgements, not scored documents (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
-    query, doc = column_ids(source, frame, QUERY), column_ids(source, frame, DOC)
-    score = column_numbers(source, frame, _needed(source, frame, SCORE), query)
-    rank_name = _column(frame, RANK)
-    rank = None if rank_name is None else _ranks(frame[rank_name])
+    query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
+    score = column_numbers(source, frame, needed_column(source, frame, "score"), query)
+    column = find_column(frame, "rank")
+    rank = None if column is None else _ranks(frame[column])
     return run_from_columns(source, query, doc, score, rank)
 
 
@@ -125,44 +142,73 @@ def _pandas_column(name: str, column: Any) -> pl.Series:
     missing = column.isna().to_numpy()
     if values.dtype.kind == "O" or missing.any():
         values = [None if m else v for v, m in zip(column.tolist(), missing, strict=True)]
+    return column_of(name, values)
+
+
+def column_of(name: str, values: Any) -> pl.Series:
+    """Give values as a column; values of several types stay the Python objects they are."""
     try:
         return pl.Series(name, values)
-    except (TypeError, ValueError, OverflowError):  # values of several types
+    except (TypeError, ValueError, OverflowError):
         return pl.Series(name, values, dtype=pl.Object)
 
 
-def _column(frame: pl.DataFrame, names: tuple[str, ...]) -> str | None:
-    plain = {name.lower().strip().replace("-", "_"): name for name in reversed(frame.columns)}
-    return next((plain[name] for name in names if name in plain), None)
+def with_names(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Add the columns of these names that were not read, by name alone."""
+    return frame.with_columns(pl.lit(None).alias(n) for n in names if n not in frame.columns)
 
 
-def _needed(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> str:
-    name = _column(frame, names)
-    if name is None:
+def is_known(column: str) -> bool:
+    """Whether a column of this name is used anywhere."""
+    return any(_plain(column) in names for names in ALIASES.values())
+
+
+def find_column(frame: pl.DataFrame, *names: str) -> str | None:
+    """Find the column that goes by an alias of the first of these names, else of the next."""
+    columns = {_plain(column): column for column in reversed(frame.columns)}
+    aliases = (alias for name in names for alias in ALIASES[name])
+    return next((columns[alias] for alias in aliases if alias in columns), None)
+
+
+def needed_column(source: str, frame: pl.DataFrame, *names: str) -> str:
+    """Find a column as `find_column` does, or say what it could be called."""
+    column = find_column(frame, *names)
+    if column is None:
+        first, *others = (alias for name in names for alias in ALIASES[name])
+        alternatives = f" (or {', '.join(others)})" if others else ""
         raise InputError(
-            f"{source}: there is no column {names[0]!r} (or {', '.join(names[1:])}) among "
-            f"{', '.join(map(repr, frame.columns)) or 'no columns'}"
+            f"{source}: there is no column {first!r}{alternatives} among "
+            f"{', '.join(map(repr, frame.columns)) or 'no columns'}; name one so"
         )
-    return name
+    return column
 
 
-def column_ids(source: str, frame: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
-    """Give the column with one of these names as text."""
-    name = _needed(source, frame, names)
+def _plain(column: str) -> str:
+    return column.lower().strip().replace("-", "_")
+
+
+def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
+    """Give the column of this name as text; every row has an id."""
+    name = needed_column(source, frame, name)
     column = frame[name]
-    if column.null_count():
-        row = int(column.is_null().arg_max() or 0)
-        raise InputError(f"{source}: the {name} of row {row + 1} is empty")
-    if column.dtype in (pl.Binary, pl.Object):
-        column = pl.Series(name, [text_id(value) for value in column.to_list()], pl.String)
     if column.dtype.is_nested():
         raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
-    text: pl.Series = column.cast(pl.String)
-    return text
+    if column.dtype in (pl.Binary, pl.Object):
+        values = [value if value is None else text_id(value) for value in column.to_list()]
+        column = pl.Series(name, values, pl.String)
+    ids: pl.Series = column.cast(pl.String)
+    empty = ids.is_null() | (ids == "")
+    if empty.any():
+        row = int(empty.arg_max() or 0)
+        raise InputError(f"{source}: the {name} of row {row + 1} is empty; give every row an id")
+    return ids
 
 
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
-    """Give a column of numbers, none of them missing."""
+    """Give the column called exactly `name` as numbers, none of them missing.
+
+    `query` names the queries of the rows in messages.
+    """
     column = frame[name]
     if column.dtype == pl.Object:  # numbers of several types, perhaps as text
         column = pl.Series(name, [_as_text(value) for value in column.to_list()], pl.String)
@@ -179,7 +225,7 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
         row = int(wrong.arg_max() or 0)
         raise InputError(
             f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
-            f"{column[row]!r}"
+            f"{frame[name][row]!r}; mend it or leave the row out"
         )
     if numbers.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
         return exact_floats(numbers.to_list())

@@ -1,0 +1,28 @@
+"""What every source of a dataset hands over: frames with named columns."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import polars as pl
+
+
+class Source(Protocol):
+    """A place that holds named tables, each in one or more splits."""
+
+    where: str
+    """What the source is called in messages."""
+    revision: str | None
+
+    def tables(self) -> list[str]:
+        """Names of the tables."""
+
+    def splits(self, table: str) -> list[str]:
+        """Return the splits of a table."""
+
+    def read(self, table: str, split: str) -> pl.DataFrame:
+        """Read one split of a table.
+
+        Columns that `deadheat.formats.frames.is_known` does not know, images for one, may be
+        there by name alone.
+        """
