@@ -65,4 +65,4 @@ $(VENV)/core: $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/deadheat/*/_*.c src/deadheat/*/_*.so
+	rm -rf $(VENV) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so

@@ -124,9 +124,9 @@ def _check_measures(collections: Sequence[Collection], wanted: list[Measure] | N
 
 
 def _with_texts(collection: Collection, name: str) -> Collection:
-    from deadheat.datasets import load_dataset
+    from deadheat.datasets.load import loaded_dataset
 
-    texts = load_dataset(name, candidates="full")
+    texts = loaded_dataset(name, candidates="full")
     return replace(collection, queries=texts.queries, documents=texts.corpus)
 
 

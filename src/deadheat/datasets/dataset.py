@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from deadheat.provenance import DatasetProvenance
+from deadheat.remarks import Remark
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class RetrievalDataset:
     left_out
         What was dropped, in words, and how much of it.
     remarks
-        What the user of the dataset must be warned of.
+        What the user of the dataset should know.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class RetrievalDataset:
     revision: str | None = None
     cut_inside_ties: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def pairs(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from deadheat.datasets.hub import open_hub
 from deadheat.datasets.irds import PREFIX, IrDatasetsSource
 from deadheat.datasets.layouts import Contents, read_contents
 from deadheat.datasets.sources import Source
-from deadheat.errors import DeadheatWarning, InputError
+from deadheat.errors import InputError
+from deadheat.remarks import announce, texts, warning
 
 Candidates = Literal["given", "bm25", "full"]
 
@@ -65,7 +65,7 @@ def load_dataset(
     Warns
     -----
     DeadheatWarning
-        Of each of the dataset's ``remarks``.
+        Of the warnings among the dataset's ``remarks``.
 
     Raises
     ------
@@ -74,16 +74,37 @@ def load_dataset(
     MissingPackageError
         The source or BM25 needs a package that is not installed.
     """
+    dataset = loaded_dataset(
+        name_or_path,
+        subset=subset,
+        split=split,
+        revision=revision,
+        candidates=candidates,
+        depth=depth,
+        limit=limit,
+    )
+    announce(texts(dataset.remarks, "warning"))
+    return dataset
+
+
+def loaded_dataset(
+    name_or_path: str | Path,
+    *,
+    subset: str | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    candidates: Candidates = "given",
+    depth: int | None = None,
+    limit: int | None = None,
+) -> RetrievalDataset:
+    """Load as `load_dataset` does, without a word: what to know of the dataset is on it."""
     _check_options(candidates, depth, limit)
     source = _open(name_or_path, revision)
     contents = read_contents(source, subset, split)
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
     dataset = _select_queries(name, contents, source, candidates, limit)
     dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
-    dataset = _without_empty_texts(dataset, source.where)
-    for remark in dataset.remarks:
-        warnings.warn(remark, DeadheatWarning, stacklevel=2)
-    return dataset
+    return _without_empty_texts(dataset, source.where)
 
 
 def _check_options(candidates: str, depth: int | None, limit: int | None) -> None:
@@ -138,8 +159,13 @@ def _select_queries(
     remarks = []
     if unlisted:
         remarks.append(
-            f"{where}: {len(unlisted)} queries with relevant documents have no candidates, "
-            f"{unlisted[0]!r} for one, and are dropped"
+            warning(
+                "{where}: {unlisted:query} with relevant documents but no candidates, {example} "
+                "for one: dropped",
+                where=where,
+                unlisted=len(unlisted),
+                example=repr(unlisted[0]),
+            )
         )
     kept = listed[:limit]
     return RetrievalDataset(

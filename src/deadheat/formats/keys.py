@@ -17,6 +17,6 @@ def python_places_of(docs: dict[Any, Any], wanted: dict[str, int]) -> list[int] 
 
 
 try:
-    from deadheat.formats._keys import places_of as places_of
+    from deadheat.formats.compiled_keys import places_of as places_of
 except ImportError:  # no C compiler when deadheat was installed
     places_of = python_places_of

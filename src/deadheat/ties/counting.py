@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties._reference import Counts
+from deadheat.ties.numpy_counting import Counts
 
 try:
-    import deadheat.ties._counting as _active
+    import deadheat.ties.compiled_counting as _active
 
     BACKEND = "compiled"
 except ImportError:  # no C compiler when deadheat was installed
-    import deadheat.ties._reference as _active
+    import deadheat.ties.numpy_counting as _active
 
     BACKEND = "numpy"
 
@@ -27,6 +27,6 @@ def count_candidates(
     values: NDArray[Any],
     rows: NDArray[np.int64],
 ) -> Counts:
-    """Count candidates above, equal and tied before, as `_reference.count_candidates` defines."""
+    """Count candidates above, equal and tied before; `numpy_counting` holds the definition."""
     counts: Counts = _active.count_candidates(scores, starts, stops, offsets, values, rows)
     return counts

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The counting pass, compiled. `_reference.py` is its definition and its NumPy twin."""
+"""The counting pass, compiled. `numpy_counting.py` is its definition and its NumPy twin."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ cdef inline int64_t clip(int64_t x, int64_t low, int64_t high) noexcept nogil:
 
 def count_candidates(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
           const int64_t[::1] offsets, const real[::1] values, const int64_t[::1] rows):
-    """See `deadheat.ties._reference.count_candidates`."""
+    """See `deadheat.ties.numpy_counting.count_candidates`."""
     cdef Py_ssize_t n_queries = offsets.shape[0] - 1
     cdef Py_ssize_t n_documents = values.shape[0]
     out = np.zeros((3, n_documents), np.int64)
