@@ -22,8 +22,8 @@ from deadheat.experiment.texts import ID_ESCAPES, listed_documents, to_parquet, 
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.result import Result, Views
-from deadheat.scoring.checks import check_range
 from deadheat.scoring.dtypes import parse_format
+from deadheat.scoring.refusals import check_range
 from deadheat.scoring.regimes import REGIMES, score
 from deadheat.ties import TieCounter
 

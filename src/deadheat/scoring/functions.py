@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deadheat.errors import InputError
-from deadheat.scoring.checks import (
+from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
+from deadheat.scoring.refusals import (
     check_bits,
     check_head,
     check_norms,
@@ -26,7 +27,6 @@ from deadheat.scoring.checks import (
     not_eight_bit,
     not_finite,
 )
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 
 Product = Literal["dot", "cosine", "hamming"]
 Floats = npt.NDArray[np.float32]

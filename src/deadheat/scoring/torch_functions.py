@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.packages import require
-from deadheat.scoring.checks import (
+from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
+from deadheat.scoring.functions import Product
+from deadheat.scoring.refusals import (
     check_bits,
     check_head,
     check_norms,
@@ -24,8 +26,6 @@ from deadheat.scoring.checks import (
     not_eight_bit,
     not_finite,
 )
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
-from deadheat.scoring.functions import Product
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,4 +1,4 @@
-"""What both backends refuse, and in which words."""
+"""Inputs that no backend scores, and the words in which both refuse them."""
 
 from __future__ import annotations
 
