@@ -22,17 +22,13 @@ from deadheat.experiment.texts import ID_ESCAPES, listed_documents, to_parquet, 
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.result import Result, Views
-from deadheat.scoring.dtypes import parse_format
-from deadheat.scoring.refusals import check_range
-from deadheat.scoring.regimes import REGIMES, score
+from deadheat.scoring.regimes import describe_regime, score
 from deadheat.ties import TieCounter
 
 if TYPE_CHECKING:
     import torch
 
 Scores = NDArray[Any]
-SCORED = "scored-"
-"""Before the name of a format: the regime of scoring in that format."""
 BLOCK = 1 << 26
 """Scores of the full corpus that are in memory at once."""
 CHUNK = 1 << 16
@@ -64,15 +60,8 @@ class Scorer:
         )
 
     def _score(self, **given: Any) -> Scores:
-        regime, dtype = self.regime, self.model_dtype
-        if regime.startswith(SCORED):
-            regime, dtype = "native", regime.removeprefix(SCORED)
-            format = parse_format(dtype)
-            for name, values in given.items():
-                check_range(name, float(values.abs().max()), format)
-                given[name] = values.to(format.torch)
         kind: Any = self.kind
-        return score(kind, regime=regime, model_dtype=dtype, **given)
+        return score(kind, regime=self.regime, model_dtype=self.model_dtype, **given)
 
 
 @dataclass(frozen=True)
@@ -84,13 +73,6 @@ class Scored:
     seconds: float
     frame: pl.DataFrame | None
     """query_id, doc_id, score in the order of the candidates; None where they are too many."""
-
-
-def describe_regime(regime: str) -> str:
-    """Say in words what a regime is."""
-    if regime.startswith(SCORED):
-        return f"scoring in {regime.removeprefix(SCORED)} of model-dtype logits or embeddings"
-    return REGIMES[regime]
 
 
 def evaluate_cell(

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import DeadheatError, InputError
-from deadheat.experiment.derive import SCORED, evaluate_cell
+from deadheat.experiment.derive import evaluate_cell
 from deadheat.experiment.store import Parts, Store, StoredCell, StoreError, check_settings
 from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.texts import listed_documents, load_texts, store_texts
 from deadheat.models.batching import NotFiniteError
 from deadheat.models.checkpoint import find_checkpoint
 from deadheat.models.provenance import installed_versions
-from deadheat.scoring.regimes import resolve_backend
+from deadheat.scoring.regimes import SCORED, resolve_backend
 
 if TYPE_CHECKING:
     import torch

@@ -2,14 +2,26 @@
 
 from deadheat.scoring.dtypes import FORMATS, Format, parse_format
 from deadheat.scoring.functions import hamming, head_logits, product, sigmoid, softmax
-from deadheat.scoring.regimes import REGIMES, Regime, parse_regime, resolve_backend, score
+from deadheat.scoring.regimes import (
+    REGIMES,
+    SCORED,
+    Regime,
+    describe_regime,
+    parse_regime,
+    resolve_backend,
+    score,
+    scoring_format,
+    scoring_provenance,
+)
 from deadheat.scoring.wrap import high_precision, low_precision
 
 __all__ = [
     "FORMATS",
     "REGIMES",
+    "SCORED",
     "Format",
     "Regime",
+    "describe_regime",
     "hamming",
     "head_logits",
     "high_precision",
@@ -19,6 +31,8 @@ __all__ = [
     "product",
     "resolve_backend",
     "score",
+    "scoring_format",
+    "scoring_provenance",
     "sigmoid",
     "softmax",
 ]

@@ -1,4 +1,4 @@
-"""The three precision regimes, and scores under each from what one forward pass left behind."""
+"""The precision regimes: what each means, and scores under it from what a forward pass left."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from deadheat.errors import InputError
 from deadheat.packages import require
+from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.dtypes import Format, parse_format
+from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 
 Regime = Literal["native", "hps", "head"]
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
@@ -22,7 +23,9 @@ REGIMES: dict[str, str] = {
     "hps": "FP32 scoring of model-dtype logits or embeddings",
     "head": "FP32 scoring, and the last linear layer in FP32 from the model-dtype hidden state",
 }
-"""The name of each regime and what it means."""
+"""The regimes of the paper, by name, and what each means."""
+SCORED = "scored-"
+"""Before the name of a format: the regime of scoring in that format, such as ``scored-fp16``."""
 
 
 def parse_regime(name: str) -> Regime:
@@ -35,6 +38,55 @@ def parse_regime(name: str) -> Regime:
     if name not in REGIMES:
         raise InputError(f"unknown regime {name!r}; choose native, hps or head")
     return name  # type: ignore[return-value]
+
+
+def describe_regime(name: str) -> str:
+    """Say in words what a regime is.
+
+    >>> describe_regime("scored-fp16")
+    'scoring in fp16 of model-dtype logits or embeddings'
+    """
+    if name.startswith(SCORED):
+        return f"scoring in {_further_format(name).name} of model-dtype logits or embeddings"
+    return REGIMES[parse_regime(name)]
+
+
+def scoring_format(regime: str, model_dtype: object, function: Scoring | None = None) -> Format:
+    """Give the scoring dtype of a regime for a model dtype.
+
+    Integer products are exact, and so stay integers in every regime; `function` says whether
+    that is what is computed.
+
+    >>> scoring_format("hps", "bf16").name, scoring_format("native", "bf16").name
+    ('fp32', 'bf16')
+    """
+    own = parse_format(model_dtype)
+    if regime.startswith(SCORED):
+        return _further_format(regime)
+    exact = not own.is_float and function != "cosine"
+    return own if parse_regime(regime) == "native" or exact else parse_format("fp32")
+
+
+def scoring_provenance(
+    regime: str,
+    model_dtype: object,
+    function: Scoring | None = None,
+    backend: Backend = "auto",
+) -> ScoringProvenance:
+    """Say how `score` makes scores under these settings, here and now.
+
+    >>> str(scoring_provenance("hps", "bf16", "sigmoid", "numpy"))
+    'model dtype bf16, scoring dtype fp32, regime hps'
+    """
+    chosen = resolve_backend(backend)
+    return ScoringProvenance(
+        regime=regime,
+        model_dtype=parse_format(model_dtype).name,
+        scoring_dtype=scoring_format(regime, model_dtype, function).name,
+        function=function,
+        backend=chosen,
+        threads=require("torch", "scoring").get_num_threads() if chosen == "torch" else None,
+    )
 
 
 def resolve_backend(backend: Backend = "auto") -> Literal["torch", "numpy"]:
@@ -65,7 +117,7 @@ def score(
         ``"sigmoid"`` or ``"softmax"`` over logits; ``"dot"``, ``"cosine"`` or ``"hamming"`` over
         embeddings.
     regime
-        ``"native"``, ``"hps"`` or ``"head"``.
+        ``"native"``, ``"hps"``, ``"head"``, or ``"scored-FORMAT"`` for scoring in a further format.
     model_dtype
         The dtype the model ran in. What is given must consist of values of that dtype.
     logits
@@ -92,12 +144,10 @@ def score(
     """
     if kind not in get_args(Scoring):
         raise InputError(f"unknown scoring {kind!r}; choose one of {', '.join(get_args(Scoring))}")
-    regime, format = parse_regime(regime), parse_format(model_dtype)
+    format, dtype = parse_format(model_dtype), scoring_format(regime, model_dtype, kind)
     embedded = kind not in ("sigmoid", "softmax")
     if embedded and regime == "head":
         raise InputError("embeddings have no scoring head: choose the regime native or hps")
-    exact = not format.is_float and kind != "cosine"  # integer products have nothing to gain
-    dtype = format if regime == "native" or exact else parse_format("fp32")
     if embedded:
         given = {"queries": queries, "documents": documents}
     else:
@@ -118,6 +168,10 @@ def score(
     scores = twin.product(*inputs, dtype, kind) if embedded else getattr(twin, kind)(*inputs, dtype)
     array: npt.NDArray[Any] = _to_numpy(scores)
     return array
+
+
+def _further_format(regime: str) -> Format:
+    return parse_float_format(regime.removeprefix(SCORED))
 
 
 def _to_torch(name: str, values: Any) -> Any:
