@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from deadheat.errors import InputError
-from deadheat.scoring import FORMATS, REGIMES, high_precision, low_precision
+from deadheat.integrations.sentence_transformers import high_precision, low_precision
+from deadheat.scoring import FORMATS, REGIMES
 
 torch = pytest.importorskip("torch")
 st = pytest.importorskip("sentence_transformers")

@@ -11,10 +11,15 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
+from deadheat.integrations.sentence_transformers.surgery import (
+    clone,
+    is_a,
+    with_cast_logits,
+    with_fp32_head,
+)
 from deadheat.packages import require
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.regimes import REGIMES, parse_regime
-from deadheat.scoring.surgery import clone, is_a, with_cast_logits, with_fp32_head
 from deadheat.scoring.torch_functions import cast, operands, product, widened
 
 if TYPE_CHECKING:
