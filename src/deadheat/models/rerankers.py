@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
@@ -19,6 +20,7 @@ from deadheat.models.batching import (
 )
 from deadheat.models.presets import JUDGE, PairPrompt
 from deadheat.models.provenance import Head, ModelOutput, Provenance
+from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
     import torch
@@ -39,8 +41,8 @@ class Reranker(ABC):
     """
 
     provenance: Provenance
-    _linear: torch.nn.Linear | None
     _rows: list[int]
+    """Which outputs of the head are the logits."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
@@ -72,8 +74,7 @@ class Reranker(ABC):
 
         def forward(indices: Sequence[int]) -> Tensors:
             texts = [queries[i] for i in indices]
-            inputs = self._encode(texts, [documents[i] for i in indices])
-            tensors = self._forward(inputs, with_hidden=with_hidden)
+            tensors = self._forward(texts, [documents[i] for i in indices], with_hidden=with_hidden)
             for tensor in tensors:
                 check_finite(tensor, indices, texts, settings.model_dtype)
             return tensors
@@ -89,7 +90,7 @@ class Reranker(ABC):
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
-        weight, bias = self._last_linear().weight.detach(), self._last_linear().bias
+        weight, bias = self._head.weight.detach(), self._head.bias
         rows = self._rows
         return Head(weight[rows].cpu(), None if bias is None else bias.detach()[rows].cpu())
 
@@ -101,42 +102,36 @@ class Reranker(ABC):
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
         """Return the truncated and padded input of one forward pass."""
 
-    def _forward(self, inputs: dict[str, torch.Tensor], *, with_hidden: bool) -> Tensors:
+    def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
+        with watch([self._head] if with_hidden else []) as activations:
+            logits = self._run(queries, documents)
+        if not with_hidden:
+            return (logits,)
+        return logits, head_input(activations, self._rows, logits, self._name).cpu()
+
+    def _run(self, queries: list[str], documents: list[str]) -> torch.Tensor:
+        """Return the logits of one forward pass."""
         import torch
 
+        inputs = self._encode(queries, documents)
         if "position_ids" in self._accepts and self._tokenizer.padding_side == "left":
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         inputs = {name: tensor.to(self.provenance.device) for name, tensor in inputs.items()}
         options = {"logits_to_keep": 1} if "logits_to_keep" in self._accepts else {}
-        seen: list[Tensors] = []
-        hooks = []
-        if with_hidden:
-            hook = self._last_linear().register_forward_hook
-            hooks.append(hook(lambda _, args, output: seen.append((args[0], output))))
-        try:
-            with torch.no_grad():
-                logits = _last(self._model(**inputs, **options).logits)[:, self._rows].cpu()
-        finally:
-            for handle in hooks:
-                handle.remove()
-        if not with_hidden:
-            return (logits,)
-        hidden, own = (_last(tensor).cpu() for tensor in seen[-1])
-        if not torch.equal(own[:, self._rows].float(), logits.float()):
-            raise InputError(
-                f"the logits of {self.provenance.model!r} are not the output of its last linear "
-                "layer (it scales or caps them, or pools them another way): the head regime "
-                "cannot be used with it, use native or hps"
-            )
-        return logits, hidden
+        with torch.no_grad():
+            return last_position(self._model(**inputs, **options).logits)[:, self._rows].cpu()
 
-    def _last_linear(self) -> torch.nn.Linear:
-        if self._linear is None:
-            raise InputError(
-                f"{self.provenance.model!r} has no linear layer that makes its logits: the head "
-                "regime cannot be used with it, use native or hps"
-            )
-        return self._linear
+    @cached_property
+    def _head(self) -> torch.nn.Linear:
+        queries, documents = map(list, zip(*PROBE, strict=True))
+        layer: torch.nn.Linear = find_head(
+            self._model, lambda: self._run(queries, documents), self._rows, self._name
+        )
+        return layer
+
+    @property
+    def _name(self) -> str:
+        return repr(self.provenance.model)
 
 
 class CrossEncoder(Reranker):
@@ -147,8 +142,6 @@ class CrossEncoder(Reranker):
     """
 
     def __init__(self, model: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
-        import torch
-
         labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
         if len(labels) > 2:
             raise InputError(
@@ -161,9 +154,6 @@ class CrossEncoder(Reranker):
         self._rows = list(range(len(labels)))
         if len(labels) == 2 and labels[0].lower() in YES_LABELS:
             self._rows.reverse()
-        linears = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
-        fitting = [linear for linear in linears if linear.out_features == len(labels)]
-        self._linear = fitting[-1] if fitting else None
         self.provenance = Provenance(**settings, outputs=tuple(labels[row] for row in self._rows))
 
     def _ids(self, queries: list[str], documents: list[str]) -> list[list[int]]:
@@ -192,13 +182,9 @@ class YesNoReranker(Reranker):
     def __init__(
         self, model: Any, tokenizer: Any, settings: dict[str, Any], prompt: PairPrompt
     ) -> None:
-        import torch
-
         tokenizer.padding_side = "left"
         super().__init__(model, tokenizer)
         self._rows = [single_token(tokenizer, word) for word in (prompt.no, prompt.yes)]
-        output = model.get_output_embeddings()
-        self._linear = output if isinstance(output, torch.nn.Linear) else None
         self._prompt = prompt
         self._prefix, self._suffix = (
             tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -267,8 +253,3 @@ def chat_prompt(tokenizer: Any, name: str) -> PairPrompt:
     text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
     prefix, _, suffix = text.rpartition("BODY")
     return PairPrompt(prefix=prefix, suffix=suffix)
-
-
-def _last(tensor: torch.Tensor) -> torch.Tensor:
-    """Return one row per input: the last position, where there is a row per token."""
-    return tensor[:, -1] if tensor.ndim == 3 else tensor
