@@ -17,7 +17,7 @@ pytest.importorskip("sentence_transformers")
 
 import tiny_models as tiny  # noqa: E402
 
-from deadheat.models import CrossEncoder, PairPrompt, YesNoReranker, load_model  # noqa: E402
+from deadheat.models import ClassifierReranker, PairPrompt, YesNoReranker, load_model  # noqa: E402
 
 PROMPT = PairPrompt(prefix="<|im_start|>", suffix="<|im_end|>\nAnswer:")
 KINDS = ["xlm-roberta", "bert", "gte", "qwen-classifier", "qwen"]
@@ -198,7 +198,7 @@ def test_a_classifier_that_names_its_relevant_class_first_is_put_in_order(tmp_pa
 
 
 def test_the_kind_is_read_from_the_configuration(folders):
-    assert isinstance(load(folders, "xlm-roberta"), CrossEncoder)
+    assert isinstance(load(folders, "xlm-roberta"), ClassifierReranker)
     assert isinstance(load(folders, "qwen"), YesNoReranker)
     assert load(folders, "qwen").provenance.outputs == ("no", "yes")
 

@@ -8,13 +8,13 @@ from deadheat.models.biencoders import BiEncoder
 from deadheat.models.loading import load_model
 from deadheat.models.presets import PRESETS, PairPrompt, Preset, TextPrompt, find_preset
 from deadheat.models.provenance import Embeddings, Head, ModelOutput, Provenance
-from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker
+from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker
 
 __all__ = [
     "PRESETS",
     "Batches",
     "BiEncoder",
-    "CrossEncoder",
+    "ClassifierReranker",
     "Embeddings",
     "Head",
     "ModelOutput",

@@ -23,7 +23,7 @@ from deadheat.models.presets import (
     with_instruction,
 )
 from deadheat.models.provenance import installed_versions
-from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker, chat_prompt
+from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker, chat_prompt
 from deadheat.packages import require
 
 # Their position embeddings begin after the padding index.
@@ -119,7 +119,7 @@ def load_model(
         max_length, preset.max_length if preset else own_length, config
     )
     if kind == "cross-encoder":
-        return CrossEncoder(model, tokenizer, settings)
+        return ClassifierReranker(model, tokenizer, settings)
     if kind == "yes-no":
         pair = prompt if isinstance(prompt, PairPrompt) else chat_prompt(tokenizer, name)
         return YesNoReranker(model, tokenizer, settings, with_instruction(pair, instruction))

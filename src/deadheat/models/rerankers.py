@@ -134,7 +134,7 @@ class Reranker(ABC):
         return repr(self.provenance.model)
 
 
-class CrossEncoder(Reranker):
+class ClassifierReranker(Reranker):
     """A sequence classifier with one logit (sigmoid) or two (softmax).
 
     Of two labels the second is the relevant one, unless the first is called so in the
