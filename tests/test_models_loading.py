@@ -12,7 +12,7 @@ import pytest
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
 from deadheat.models.batching import plan_batches
-from deadheat.models.checkpoint import DTYPES
+from deadheat.models.device import DTYPES
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

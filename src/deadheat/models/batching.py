@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 from deadheat.models.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Batches(Generic[T]):
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            reason = " ".join(str(error).split())[:300]
+            reason = one_line(error)
         if len(indices) == 1:
             raise InputError(
                 f"input {indices[0]} alone does not fit into the memory of "

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 from deadheat.models.biencoders import BiEncoder, own_prompt
-from deadheat.models.checkpoint import (
-    Checkpoint,
-    choose_device,
-    choose_dtype,
-    find_checkpoint,
-    load_with,
-)
+from deadheat.models.checkpoint import Checkpoint, find_checkpoint
+from deadheat.models.device import choose_device, choose_dtype
 from deadheat.models.presets import (
     Kind,
     PairPrompt,
@@ -25,6 +21,8 @@ from deadheat.models.presets import (
 from deadheat.models.provenance import installed_versions
 from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker, chat_prompt
 from deadheat.packages import require
+
+T = TypeVar("T")
 
 # Their position embeddings begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
@@ -138,7 +136,7 @@ def _load_reranker(
         options["gguf_file"] = checkpoint.gguf
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
             weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
-    tokenizer = load_with(
+    tokenizer = _load_with(
         transformers.AutoTokenizer.from_pretrained, checkpoint, checkpoint.folder, **options
     )
     auto = (
@@ -146,7 +144,7 @@ def _load_reranker(
         if kind == "cross-encoder"
         else transformers.AutoModelForCausalLM
     )
-    model, report = load_with(
+    model, report = _load_with(
         auto.from_pretrained,
         checkpoint,
         checkpoint.folder,
@@ -170,7 +168,7 @@ def _load_bi_encoder(
     device: str,
 ) -> Any:
     library = require("sentence_transformers", "running a bi-encoder")
-    model: Any = load_with(
+    model: Any = _load_with(
         library.SentenceTransformer,
         checkpoint,
         str(checkpoint.folder),
@@ -200,3 +198,24 @@ def _choose_length(asked: int | None, usual: int | None, config: Any) -> int:
             f"max_length {asked} is outside what this model reads: 2 to {limit} tokens"
         )
     return int(asked or min(usual or limit, limit))
+
+
+def _load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
+    """Call a library's loader and turn its failures into one sentence with the way out."""
+    try:
+        return loader(*args, **options)
+    except ImportError as error:
+        raise InputError(
+            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
+            "or choose another attn_implementation"
+        ) from error
+    except Exception as error:  # transformers, tokenizers and safetensors each have their own
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"{checkpoint.name!r} brings its own Python code, which is not run unless asked: "
+                "read it, then pass trust_remote_code=True"
+            ) from error
+        raise InputError(
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            "is complete and supported by the installed transformers"
+        ) from error
