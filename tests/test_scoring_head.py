@@ -14,7 +14,7 @@ import tiny_models as tiny  # noqa: E402
 
 from deadheat.integrations.sentence_transformers import high_precision  # noqa: E402
 from deadheat.integrations.sentence_transformers.surgery import scoring_layer  # noqa: E402
-from deadheat.models import PairPrompt, load_model  # noqa: E402
+from deadheat.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
 
 REFUSAL = "gives its logits .* the head regime cannot be used with it, use native or hps"
@@ -69,11 +69,11 @@ def test_a_spare_layer_that_comes_last_is_not_the_head(tmp_path, labels):
     folder = tiny.bert(tmp_path / "bert", labels)
     ours, theirs = reranker(folder), cross_encoder(folder)
     expected = logits_in_fp32(ours), predict(high_precision(theirs, "head"))
-    again, spared = reranker(folder), cross_encoder(folder)
-    for network in (again._model, spared.model):
+    for network in (ours._model, theirs.model):
         network.spare = torch.nn.Linear(tiny.WIDTH, labels, dtype=torch.bfloat16)
+    again = ClassifierReranker(ours._model, ours._tokenizer, ours.provenance)
     assert torch.equal(logits_in_fp32(again), expected[0])
-    assert torch.equal(predict(high_precision(spared, "head")), expected[1])
+    assert torch.equal(predict(high_precision(theirs, "head")), expected[1])
 
 
 class Halve(torch.nn.Module):

@@ -20,7 +20,7 @@ from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.texts import listed_documents, load_texts, store_texts
 from deadheat.models.batching import NotFiniteError
 from deadheat.models.checkpoint import find_checkpoint
-from deadheat.models.provenance import installed_versions
+from deadheat.models.loading import installed_versions
 from deadheat.scoring.regimes import SCORED, resolve_backend
 
 if TYPE_CHECKING:
@@ -207,8 +207,6 @@ class _CellRun:
         head = "head" in self._regimes(kind) or bool(old and old["scoring"]["head"])
         inputs = self._inputs(kind)
         plans = {stream: _plan(model, stream, each, head) for stream, each in inputs.items()}
-        for fact in ("inputs", "truncated", "halved"):  # of a run, not of the model
-            del provenance[fact]
         manifest = {
             "asked": self._asked,
             "model": provenance,
@@ -217,7 +215,7 @@ class _CellRun:
             "inputs": {
                 stream: {
                     "count": len(each),
-                    "truncated": plans[stream].provenance.truncated,
+                    "truncated": plans[stream].inputs.truncated,
                     "sha256": _sha256(each),
                 }
                 for stream, each in inputs.items()
@@ -250,7 +248,7 @@ class _CellRun:
                 logits = [] if head is None else [_in_fp32(output, head) for _, output in outputs]
                 end = time.perf_counter()
                 mine = range(number * parts.step, (number + 1) * parts.step)
-                halved = {k: n for k, n in batches.provenance.halved.items() if int(k) in mine}
+                halved = {k: n for k, n in batches.inputs.halved.items() if int(k) in mine}
                 parts.write(number, _tensors(stream, outputs, logits), halved)
                 self.stored.log(
                     stream=stream, part=number, forward=middle - start, head=end - middle
@@ -262,8 +260,7 @@ class _CellRun:
         outputs = len(provenance["outputs"])
         if outputs:
             return "sigmoid" if outputs == 1 else "softmax"
-        normalised = provenance["pooling"].endswith("Normalize")
-        return self.cell.model.similarity or ("dot" if normalised else "cosine")
+        return self.cell.model.similarity or ("dot" if provenance["normalised"] else "cosine")
 
     def _inputs(self, kind: str) -> dict[str, list[Any]]:
         """Return what a model of this kind reads: streams of texts, or of pairs of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import distributions
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -18,12 +19,13 @@ from deadheat.models.presets import (
     find_preset,
     with_instruction,
 )
-from deadheat.models.provenance import installed_versions
 from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker, chat_prompt
 from deadheat.packages import require
+from deadheat.provenance import ModelProvenance
 
 T = TypeVar("T")
 
+PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 # Their position embeddings begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
@@ -94,16 +96,6 @@ def load_model(
     weights: dict[str, Any] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
     if attn_implementation is not None:
         weights["attn_implementation"] = attn_implementation
-    settings = {
-        "model": name,
-        "revision": checkpoint.revision,
-        "kind": kind,
-        "model_dtype": model_dtype,
-        "device": device,
-        "batch_size": batch_size,
-        "trust_remote_code": trust_remote_code,
-        "versions": installed_versions(),
-    }
     tokenizer: Any = None
     if kind == "bi-encoder":
         model = _load_bi_encoder(checkpoint, preset, weights, trust_remote_code, device)
@@ -112,9 +104,17 @@ def load_model(
         model, tokenizer = _load_reranker(checkpoint, kind, weights, trust_remote_code)
         model.to(device).eval()
         config, own_length = model.config, tokenizer.model_max_length
-    settings["attn_implementation"] = str(config._attn_implementation)
-    settings["max_length"] = _choose_length(
-        max_length, preset.max_length if preset else own_length, config
+    settings = ModelProvenance(
+        model=name,
+        revision=checkpoint.revision,
+        kind=kind,
+        model_dtype=model_dtype,
+        device=device,
+        batch_size=batch_size,
+        max_length=_choose_length(max_length, preset.max_length if preset else own_length, config),
+        attn_implementation=str(config._attn_implementation),
+        trust_remote_code=trust_remote_code,
+        versions=installed_versions(),
     )
     if kind == "cross-encoder":
         return ClassifierReranker(model, tokenizer, settings)
@@ -124,6 +124,12 @@ def load_model(
     text = prompt if isinstance(prompt, TextPrompt) else own_prompt(model)
     bare = not checkpoint.modules
     return BiEncoder(model, settings, with_instruction(text, instruction), normalize=bare)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of the packages that logits and embeddings pass through."""
+    installed = {str(d.name).lower().replace("_", "-"): d.version for d in distributions()}
+    return {name: installed[name] for name in PACKAGES if name in installed}
 
 
 def _load_reranker(

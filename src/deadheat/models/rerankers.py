@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,9 @@ from deadheat.models.batching import (
     count_tokens,
     plan_batches,
 )
+from deadheat.models.outputs import Head, ModelOutput
 from deadheat.models.presets import JUDGE, PairPrompt
-from deadheat.models.provenance import Head, ModelOutput, Provenance
+from deadheat.provenance import InputFacts, ModelProvenance
 from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ class Reranker(ABC):
     Attributes
     ----------
     provenance
-        The settings of the model; each output carries them with the facts of its run added.
+        The settings of the model, which each output carries.
     """
 
-    provenance: Provenance
+    provenance: ModelProvenance
     _rows: list[int]
     """Which outputs of the head are the logits."""
 
@@ -79,8 +80,8 @@ class Reranker(ABC):
                 check_finite(tensor, indices, texts, settings.model_dtype)
             return tensors
 
-        def wrap(tensors: Tensors, provenance: Provenance) -> ModelOutput:
-            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, provenance)
+        def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
+            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
 
         return Batches(plan, start, forward, wrap, settings)
 
@@ -141,11 +142,11 @@ class ClassifierReranker(Reranker):
     configuration. Classifiers built on decoders are padded on the left.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
+    def __init__(self, model: Any, tokenizer: Any, settings: ModelProvenance) -> None:
         labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
         if len(labels) > 2:
             raise InputError(
-                f"{settings['model']!r} classifies into {len(labels)} labels "
+                f"{settings.model!r} classifies into {len(labels)} labels "
                 f"({', '.join(labels)}): a reranker has one logit or two, choose another checkpoint"
             )
         if hasattr(model, "score"):  # transformers' name for the head of a decoder
@@ -154,7 +155,7 @@ class ClassifierReranker(Reranker):
         self._rows = list(range(len(labels)))
         if len(labels) == 2 and labels[0].lower() in YES_LABELS:
             self._rows.reverse()
-        self.provenance = Provenance(**settings, outputs=tuple(labels[row] for row in self._rows))
+        self.provenance = replace(settings, outputs=tuple(labels[row] for row in self._rows))
 
     def _ids(self, queries: list[str], documents: list[str]) -> list[list[int]]:
         ids: list[list[int]] = self._tokenizer(queries, documents, verbose=False)["input_ids"]
@@ -180,7 +181,7 @@ class YesNoReranker(Reranker):
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: dict[str, Any], prompt: PairPrompt
+        self, model: Any, tokenizer: Any, settings: ModelProvenance, prompt: PairPrompt
     ) -> None:
         tokenizer.padding_side = "left"
         super().__init__(model, tokenizer)
@@ -190,9 +191,7 @@ class YesNoReranker(Reranker):
             tokenizer(text, add_special_tokens=False)["input_ids"]
             for text in (prompt.prefix, prompt.suffix)
         )
-        self.provenance = Provenance(
-            **settings, outputs=(prompt.no, prompt.yes), prompt=asdict(prompt)
-        )
+        self.provenance = replace(settings, outputs=(prompt.no, prompt.yes), prompt=asdict(prompt))
         frame = len(self._prefix) + len(self._suffix)
         self._room = self.provenance.max_length - frame
         if self._room < 1:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def is_a(thing: Any, name: str) -> bool:
-    """Tell whether a thing is of a sentence-transformers class, without importing the library."""
+def is_a(module: Any, name: str) -> bool:
+    """Tell whether a module is of a sentence-transformers class, without importing the library."""
     return any(
         cls.__name__ == name and cls.__module__.startswith("sentence_transformers")
-        for cls in type(thing).__mro__
+        for cls in type(module).__mro__
     )
 
 
