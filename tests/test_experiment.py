@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 torch = pytest.importorskip("torch")
 
+import tiny_models as tiny  # noqa: E402
 from experiment_folders import (  # noqa: E402
     EMPTY,
     MEASURES,
@@ -126,6 +127,16 @@ def test_products_of_given_candidates(made, similarity, tmp_path):
     np.testing.assert_allclose(native, exact, rtol=2**-5)  # BF16 norms, products and sums
     assert np.array_equal(torch.tensor(native).bfloat16().float().numpy(), native)
     assert set(found["bf16", "hps"].outputs()) == {"queries", "documents"}
+
+
+@pytest.mark.parametrize(("normalize", "function"), [(True, "dot"), (False, "cosine")])
+def test_the_product_follows_from_whether_the_model_normalises(made, tmp_path, normalize, function):
+    encoder = tiny.bert_encoder(tmp_path / "encoder")
+    tiny.add_pooling(encoder, "mean", normalize=normalize)
+    found = run({**made, "product": str(encoder)}, "product", tmp_path / "out")
+    provenance = found["bf16", "hps"].result.provenance
+    assert provenance["scoring"]["kind"] == function
+    assert provenance["model"]["normalised"] is normalize
 
 
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (25, 4), (1, 1)])

@@ -56,7 +56,7 @@ def test_mean_pooling_and_the_prompts_of_the_checkpoint(mean):
     torch.testing.assert_close(queries.vectors, want, rtol=1e-4, atol=1e-5)
     want = torch.stack([direct(mean, "text: " + text, "mean") for text in TEXTS])
     torch.testing.assert_close(documents.vectors, want, rtol=1e-4, atol=1e-5)
-    assert queries.provenance.pooling == "mean, Normalize"
+    assert queries.provenance.pooling == "mean, Normalize" and queries.provenance.normalised
     assert queries.provenance.prompt["query"] == "find: "
 
 
@@ -66,6 +66,16 @@ def test_last_token_pooling_without_prompts(last):
     torch.testing.assert_close(output.vectors, want, rtol=1e-4, atol=1e-5)
     assert output.provenance.pooling == "lasttoken, Normalize"
     assert output.provenance.prompt is None
+
+
+def test_embeddings_that_are_not_normalised(tmp_path):
+    folder = tiny.add_pooling(tiny.bert_encoder(tmp_path / "raw"), "mean", normalize=False)
+    output = load(folder).embed_documents(TEXTS)
+    assert output.provenance.pooling == "mean" and not output.provenance.normalised
+    unit = torch.stack([direct(folder, text, "mean") for text in TEXTS])
+    norms = output.vectors.norm(dim=1, keepdim=True)
+    assert (norms - 1).abs().min() > 0.1
+    torch.testing.assert_close(output.vectors / norms, unit, rtol=1e-4, atol=1e-5)
 
 
 def test_a_default_prompt_for_other_tasks_is_not_used(last, tmp_path):
@@ -118,7 +128,7 @@ def test_the_same_bits_again_and_after_a_break(last):
 def test_long_texts_are_cut_and_counted(mean):
     texts = ["horse " * 400, "horse"]
     short = load(mean, max_length=50).embed_documents(texts)
-    assert (short.provenance.inputs, short.provenance.truncated) == (2, 1)
+    assert (short.inputs.count, short.inputs.truncated) == (2, 1)
     longer = load(mean, max_length=51).embed_documents(texts)
     assert not torch.equal(short.vectors[0], longer.vectors[0])
     torch.testing.assert_close(short.vectors[1], longer.vectors[1])

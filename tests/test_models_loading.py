@@ -12,7 +12,8 @@ import pytest
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
 from deadheat.models.batching import plan_batches
-from deadheat.models.checkpoint import DTYPES
+from deadheat.models.device import DTYPES
+from deadheat.provenance import InputFacts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -139,7 +140,7 @@ def test_preset_bi_encoders(tmp_path, name, build, pooling, query, document, len
 def test_the_composition_of_batches_is_the_documented_one():
     plan = plan_batches([5, 7, 7, 5, 20, 30], batch_size=4, max_length=10)
     assert plan.batches == ((4, 5, 1, 2), (0, 3))
-    assert (plan.inputs, plan.truncated) == (6, 2)
+    assert plan.inputs == InputFacts(6, truncated=2)
 
 
 def test_the_length_of_the_checkpoint_is_used_without_a_preset(reranker, encoder):
@@ -173,7 +174,8 @@ def test_an_encoder_of_unknown_use(tmp_path):
     folder = tiny.bert_encoder(tmp_path / "plain")
     with pytest.raises(InputError, match=r"cannot tell what .* 'BertModel'; .*kind='bi-encoder'"):
         load(folder)
-    assert load(folder, kind="bi-encoder").provenance.pooling == "mean, Normalize"
+    made = load(folder, kind="bi-encoder").provenance
+    assert made.pooling == "mean, Normalize" and made.normalised
 
 
 def test_a_reranker_saved_by_sentence_transformers(tmp_path, reranker):

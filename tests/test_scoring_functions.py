@@ -16,12 +16,15 @@ from deadheat.errors import InputError, MissingPackageError
 from deadheat.scoring import (
     FORMATS,
     REGIMES,
+    describe_regime,
     hamming,
     head_logits,
     parse_format,
     product,
     resolve_backend,
     score,
+    scoring_format,
+    scoring_provenance,
     sigmoid,
     softmax,
 )
@@ -199,6 +202,14 @@ class TestScore:
         )
         np.testing.assert_array_equal(scores, softmax([[0.001, 1.003]]))
 
+    @pytest.mark.parametrize("backend", ["numpy", "auto"])
+    def test_a_further_format_scores_the_models_own_logits(self, backend):
+        logits = [6.75, 6.78125]
+        options = {"model_dtype": "bf16", "logits": logits, "backend": backend}
+        for dtype in ("fp16", "fp8_e5m2", "fp32"):
+            scores = score("sigmoid", regime=f"scored-{dtype}", **options)
+            np.testing.assert_array_equal(scores, sigmoid(logits, dtype))
+
     def test_a_pair_of_two_documents_is_not_read_along_the_wrong_axis(self):
         scores = score(
             "softmax",
@@ -222,6 +233,9 @@ class TestScore:
         [
             ({"kind": "relu"}, "unknown scoring 'relu'"),
             ({"regime": "high"}, "choose native, hps or head"),
+            ({"regime": "scored-bf61"}, "did you mean 'bf16'"),
+            ({"regime": "scored-int8"}, "int8 has no sigmoid"),
+            ({"regime": "scored-fp16", "logits": [70144.0]}, "does not fit fp16"),
             ({"regime": "head"}, "needs head_logits"),
             ({"logits": None}, "needs logits"),
             ({"kind": "dot"}, "needs queries"),
@@ -251,6 +265,35 @@ class TestScore:
 
 def test_every_regime_is_described():
     assert list(REGIMES) == ["native", "hps", "head"]
+    assert {name: describe_regime(name) for name in REGIMES} == REGIMES
+    assert describe_regime("scored-half").startswith("scoring in fp16 of model-dtype")
+    with pytest.raises(InputError, match="choose native, hps or head"):
+        describe_regime("high")
+
+
+@pytest.mark.parametrize(
+    ("regime", "model_dtype", "function", "expected"),
+    [
+        ("native", "bfloat16", "sigmoid", "bf16"),
+        ("hps", "bf16", "softmax", "fp32"),
+        ("head", "fp16", "sigmoid", "fp32"),
+        ("scored-e5m2", "bf16", "dot", "fp8_e5m2"),
+        ("hps", "int8", "dot", "int8"),
+        ("hps", "int8", "cosine", "fp32"),
+    ],
+)
+def test_the_scoring_dtype_of_a_regime(regime, model_dtype, function, expected):
+    assert scoring_format(regime, model_dtype, function).name == expected
+    made = scoring_provenance(regime, model_dtype, function, "numpy")
+    assert (made.regime, made.scoring_dtype, made.function) == (regime, expected, function)
+    assert made.model_dtype == parse_format(model_dtype).name
+    assert (made.backend, made.threads) == ("numpy", None)
+
+
+def test_threads_are_part_of_what_torch_computes():
+    torch = pytest.importorskip("torch")
+    made = scoring_provenance("hps", "bf16")
+    assert (made.backend, made.threads) == ("torch", torch.get_num_threads())
 
 
 def test_importing_the_room_does_not_import_torch():

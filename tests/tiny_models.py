@@ -189,9 +189,11 @@ def qwen_encoder(folder: Path) -> Path:
     return qwen(folder, qwen_tokenizer(ends_text=True))
 
 
-def add_pooling(folder: Path, mode: str, prompts: dict[str, str] | None = None) -> Path:
+def add_pooling(
+    folder: Path, mode: str, prompts: dict[str, str] | None = None, *, normalize: bool = True
+) -> Path:
     """Write the files that make a folder a sentence-transformers checkpoint."""
-    names = ["Transformer", "Pooling", "Normalize"]
+    names = ["Transformer", "Pooling", *(["Normalize"] if normalize else [])]
     modules = [
         {
             "idx": i,

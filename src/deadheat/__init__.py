@@ -28,7 +28,7 @@ from deadheat.ties import TIE_RULES, TieCounter, TieGroups
 if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
     from deadheat.diagnosis import Diagnosis, diagnose
-    from deadheat.scoring import high_precision, low_precision
+    from deadheat.integrations.sentence_transformers import high_precision, low_precision
 
 # Rooms that an evaluation does not need are opened when they are asked for.
 _ROOMS = {
@@ -36,8 +36,8 @@ _ROOMS = {
     "compare": "comparison",
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
-    "high_precision": "scoring",
-    "low_precision": "scoring",
+    "high_precision": "integrations.sentence_transformers",
+    "low_precision": "integrations.sentence_transformers",
 }
 
 

@@ -20,5 +20,10 @@ class MissingPackageError(DeadheatError, ImportError):
         )
 
 
+def one_line(error: BaseException) -> str:
+    """Give what another library said, short enough for a sentence."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
+
+
 class DeadheatWarning(UserWarning):
     """Something about the input changes what the numbers mean."""

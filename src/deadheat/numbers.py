@@ -27,11 +27,8 @@ def exact_floats(scores: Any, *, by_place: bool = True) -> NDArray[Any]:
     >>> exact_floats(np.array([2**60, 2**60 + 1]))
     array([0., 1.])
     """
-    if hasattr(scores, "detach"):
-        tensor = scores.detach().cpu()
-        # Exact: every floating-point type of torch but float64 is contained in float32.
-        half = tensor.is_floating_point() and tensor.element_size() < 4
-        scores = (tensor.float() if half else tensor).numpy()
+    if is_tensor(scores):
+        scores = tensor_values("scores", scores)
     try:
         array = real_numbers(scores)
         if array.dtype in (np.float32, np.float64):
@@ -51,6 +48,34 @@ def exact_floats(scores: Any, *, by_place: bool = True) -> NDArray[Any]:
         places = np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
         return places if floats is None else np.where(np.isnan(floats), np.nan, places)
     return floats
+
+
+def is_tensor(values: Any) -> bool:
+    """Tell whether values are a torch tensor, without importing torch."""
+    return hasattr(values, "detach")
+
+
+def tensor_values(name: str, tensor: Any) -> NDArray[Any]:
+    """Give a torch tensor as an array that holds each of its values."""
+    check_tensors(**{name: tensor})
+    # Exact: every floating-point type of torch but float64 is contained in float32.
+    narrow = tensor.is_floating_point() and tensor.element_size() < 4
+    array: NDArray[Any] = (tensor.float() if narrow else tensor).numpy(force=True)
+    return array
+
+
+def check_tensors(**tensors: Any) -> None:
+    """Refuse torch tensors whose values cannot be read as they are, by the names they are given."""
+    for name, tensor in tensors.items():
+        if tensor.is_meta:
+            raise InputError(f"{name} is a tensor without values, on the meta device: load them")
+        if tensor.is_nested:
+            raise InputError(f"{name} is a nested tensor: pass a list of its rows, or pad them")
+        if tensor.is_quantized:
+            raise InputError(f"{name} is a quantised tensor: pass it as {name}.dequantize()")
+        if str(tensor.layout) != "torch.strided":
+            layout = str(tensor.layout).removeprefix("torch.")
+            raise InputError(f"{name} is a {layout} tensor: pass it as {name}.to_dense()")
 
 
 def real_numbers(values: Any) -> NDArray[Any]:

@@ -6,21 +6,20 @@ No scores are made here: softmax, sigmoid and product belong to ``deadheat.scori
 from deadheat.models.batching import Batches
 from deadheat.models.biencoders import BiEncoder
 from deadheat.models.loading import load_model
+from deadheat.models.outputs import Embeddings, Head, ModelOutput
 from deadheat.models.presets import PRESETS, PairPrompt, Preset, TextPrompt, find_preset
-from deadheat.models.provenance import Embeddings, Head, ModelOutput, Provenance
-from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker
+from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker
 
 __all__ = [
     "PRESETS",
     "Batches",
     "BiEncoder",
-    "CrossEncoder",
+    "ClassifierReranker",
     "Embeddings",
     "Head",
     "ModelOutput",
     "PairPrompt",
     "Preset",
-    "Provenance",
     "Reranker",
     "TextPrompt",
     "YesNoReranker",

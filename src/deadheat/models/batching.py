@@ -7,7 +7,7 @@ is padded to its longest input. Batch ``i`` therefore depends on the input list 
 size alone, and a run continued at batch ``i`` repeats what an unbroken run would have done.
 
 A batch that does not fit into memory is run as two halves, each padded on its own, again and
-again down to single inputs. The borders between batches never move; the provenance says which
+again down to single inputs. The borders between batches never move; `InputFacts` says which
 batches were halved.
 """
 
@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from deadheat.errors import InputError
-from deadheat.models.provenance import Provenance
+from deadheat.errors import InputError, one_line
+from deadheat.provenance import InputFacts, ModelProvenance
 
 if TYPE_CHECKING:
     import torch
@@ -32,8 +32,7 @@ class Plan:
     """The composition of every batch, as positions in the input list."""
 
     batches: tuple[tuple[int, ...], ...]
-    inputs: int
-    truncated: int
+    inputs: InputFacts
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, max_length: int) -> Plan:
@@ -49,8 +48,7 @@ def plan_batches(lengths: Sequence[int], batch_size: int, max_length: int) -> Pl
         batches=tuple(
             tuple(order[start : start + batch_size]) for start in range(0, len(order), batch_size)
         ),
-        inputs=len(order),
-        truncated=sum(length > max_length for length in lengths),
+        inputs=InputFacts(len(order), truncated=sum(length > max_length for length in lengths)),
     )
 
 
@@ -73,6 +71,13 @@ class Batches(Generic[T]):
 
     ``indices`` are positions in the input list, row by row of the output. ``len`` counts the
     batches of the whole list; iteration begins at batch ``start``.
+
+    Attributes
+    ----------
+    provenance
+        The settings of the model.
+    inputs
+        What happened to the inputs so far: how many were cut, which batches were halved.
     """
 
     def __init__(
@@ -80,8 +85,8 @@ class Batches(Generic[T]):
         plan: Plan,
         start: int,
         forward: Callable[[Sequence[int]], Tensors],
-        wrap: Callable[[Tensors, Provenance], T],
-        settings: Provenance,
+        wrap: Callable[[Tensors, InputFacts], T],
+        provenance: ModelProvenance,
     ) -> None:
         if not 0 <= start <= len(plan.batches):
             raise InputError(
@@ -92,14 +97,15 @@ class Batches(Generic[T]):
         self._start = start
         self._forward = forward
         self._wrap = wrap
-        self.provenance = replace(settings, inputs=plan.inputs, truncated=plan.truncated, halved={})
+        self.provenance = provenance
+        self.inputs = plan.inputs
 
     def __len__(self) -> int:
         return len(self.plan.batches)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
         for indices, tensors in self._tensors():
-            yield indices, self._wrap(tensors, self.provenance)
+            yield indices, self._wrap(tensors, self.inputs)
 
     def resume(self, start: int) -> Batches[T]:
         """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
@@ -112,9 +118,8 @@ class Batches(Generic[T]):
         done = list(self._tensors())
         position = torch.tensor([i for indices, _ in done for i in indices])
         columns = zip(*(tensors for _, tensors in done), strict=True)
-        return self._wrap(
-            tuple(torch.cat(column)[position.argsort()] for column in columns), self.provenance
-        )
+        rows = tuple(torch.cat(column)[position.argsort()] for column in columns)
+        return self._wrap(rows, self.inputs)
 
     def _tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
         for number in range(self._start, len(self)):
@@ -129,7 +134,7 @@ class Batches(Generic[T]):
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            reason = " ".join(str(error).split())[:300]
+            reason = one_line(error)
         if len(indices) == 1:
             raise InputError(
                 f"input {indices[0]} alone does not fit into the memory of "
@@ -138,10 +143,8 @@ class Batches(Generic[T]):
         if self.provenance.device.startswith("cuda"):
             torch.cuda.empty_cache()
         half = (len(indices) + 1) // 2
-        smallest = min(half, self.provenance.halved.get(str(number), half))
-        self.provenance = replace(
-            self.provenance, halved={**self.provenance.halved, str(number): smallest}
-        )
+        smallest = min(half, self.inputs.halved.get(str(number), half))
+        self.inputs = replace(self.inputs, halved={**self.inputs.halved, str(number): smallest})
         first, second = self._run(number, indices[:half]), self._run(number, indices[half:])
         return tuple(torch.cat(parts) for parts in zip(first, second, strict=True))
 

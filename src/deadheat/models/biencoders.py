@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Literal
 
 from deadheat.models.batching import (
     Batches,
@@ -14,8 +14,9 @@ from deadheat.models.batching import (
     count_tokens,
     plan_batches,
 )
+from deadheat.models.outputs import Embeddings
 from deadheat.models.presets import TextPrompt
-from deadheat.models.provenance import Embeddings, Provenance
+from deadheat.provenance import InputFacts, ModelProvenance
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -33,26 +34,26 @@ class BiEncoder:
     Attributes
     ----------
     provenance
-        The settings of the model; each output carries them with the facts of its run added.
+        The settings of the model, which each output carries.
     """
 
     def __init__(
         self,
         model: SentenceTransformer,
-        settings: dict[str, Any],
+        settings: ModelProvenance,
         prompt: TextPrompt,
         *,
         normalize: bool,
     ) -> None:
-        model.max_seq_length = settings["max_length"]
+        model.max_seq_length = settings.max_length
         self._model = model
         self._normalize = normalize
         self._prefixes = {"query": prompt.query_prefix, "document": prompt.document}
-        self.provenance = Provenance(
-            **settings,
-            outputs=(),
+        self.provenance = replace(
+            settings,
             prompt=asdict(prompt) if prompt.query or prompt.document else None,
             pooling=describe_modules(model) + (", Normalize" if normalize else ""),
+            normalised=normalize or type(list(model)[-1]).__name__ == "Normalize",
         )
 
     def batches(self, texts: Sequence[str], role: Role, *, start: int = 0) -> Batches[Embeddings]:
@@ -72,10 +73,10 @@ class BiEncoder:
         settings = self.provenance
 
         def ids(part: slice) -> list[list[int]]:
-            found: list[list[int]] = self._model.tokenizer(
+            tokens: list[list[int]] = self._model.tokenizer(
                 [prefix + text for text in texts[part]], verbose=False
             )["input_ids"]
-            return found
+            return tokens
 
         plan = plan_batches(count_tokens(ids, len(texts)), settings.batch_size, settings.max_length)
 
@@ -95,7 +96,10 @@ class BiEncoder:
             check_finite(rows, indices, batch, settings.model_dtype)
             return (rows,)
 
-        return Batches(plan, start, forward, lambda rows, made: Embeddings(rows[0], made), settings)
+        def wrap(tensors: Tensors, inputs: InputFacts) -> Embeddings:
+            return Embeddings(tensors[0], settings, inputs)
+
+        return Batches(plan, start, forward, wrap, settings)
 
     def embed_queries(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of queries, in the order given."""

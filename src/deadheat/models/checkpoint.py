@@ -1,25 +1,18 @@
-"""From a name to files on disk, and from their configuration to the kind of model they hold."""
+"""From a name to files on disk, and from these to the kind of model they hold."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 from deadheat.models.presets import Kind
 from deadheat.packages import require
 
-if TYPE_CHECKING:
-    import torch
-
-T = TypeVar("T")
-
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 # Pickled weights (*.bin, *.pt) are never fetched.
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "*.py"]
 
@@ -63,24 +56,24 @@ class Checkpoint:
 
     def check_kind(self, asked: Kind | None) -> Kind:
         """Settle on a kind, or say why it cannot be the one asked for."""
-        found = self.kind
-        if found is None and (asked != "bi-encoder" or self.modules):
+        own = self.kind
+        if own is None and (asked != "bi-encoder" or self.modules):
             raise InputError(
                 f"cannot tell what {self.name!r} is: its config.json names the architecture "
                 f"{self.architecture or '(none)'!r}; a reranker has …ForSequenceClassification or "
                 "…ForCausalLM, a bi-encoder a modules.json of sentence-transformers, and a plain "
                 "encoder can be used with kind='bi-encoder' (mean pooling)"
             )
-        if found is not None and asked is not None and asked != found:
+        if own is not None and asked is not None and asked != own:
             raise InputError(
-                f"{self.name!r} is a {found} model ({self.architecture or 'GGUF'}), not a {asked}: "
-                f"leave kind out or pass kind={found!r}"
+                f"{self.name!r} is a {own} model ({self.architecture or 'GGUF'}), not a {asked}: "
+                f"leave kind out or pass kind={own!r}"
             )
-        return asked or found or "bi-encoder"
+        return asked or own or "bi-encoder"
 
     def weights(self) -> list[Path]:
         """Return the weight files, after making sure that none has to be unpickled."""
-        found: list[Path] = []
+        files: list[Path] = []
         for folder in {self.folder: None, **{self.folder / m["path"]: None for m in self.modules}}:
             safe = sorted(folder.glob("*.safetensors"))
             pickled = [] if safe else sorted(folder.glob("pytorch_model*.bin"))
@@ -89,13 +82,13 @@ class Checkpoint:
                     f"{pickled[0]} is a pickle, which can run code, and is not read: save the "
                     "model again as safetensors"
                 )
-            found += safe
-        if not found:
+            files += safe
+        if not files:
             raise InputError(
                 f"{self.name!r} has no *.safetensors weights, and pickled ones are not read: "
                 "download it completely, or save it again as safetensors"
             )
-        return found
+        return files
 
     def _json(self, name: str) -> Any:
         path = self.folder / name
@@ -160,67 +153,3 @@ def digest(files: list[Path]) -> str:
             while chunk := stream.read(1 << 22):
                 total.update(chunk)
     return f"sha256:{total.hexdigest()[:32]}"
-
-
-def load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
-    """Call a library's loader and turn its failures into one sentence with the way out."""
-    try:
-        return loader(*args, **options)
-    except ImportError as error:
-        raise InputError(
-            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
-            "or choose another attn_implementation"
-        ) from error
-    except Exception as error:  # transformers, tokenizers and safetensors each have their own
-        if "trust_remote_code" in str(error):
-            raise InputError(
-                f"{checkpoint.name!r} brings its own Python code, which is not run unless asked: "
-                "read it, then pass trust_remote_code=True"
-            ) from error
-        raise InputError(
-            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
-            "is complete and supported by the installed transformers"
-        ) from error
-
-
-def one_line(error: BaseException) -> str:
-    """Return what another library said, short enough for a sentence."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
-
-
-def choose_device(device: str | None) -> str:
-    """Return the device asked for, else CUDA, else MPS, else the CPU."""
-    import torch
-
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    if device is None:
-        return next(name for name, works in available.items() if works)
-    if not available.get(device.split(":")[0], False):
-        usable = ", ".join(name for name, works in available.items() if works)
-        raise InputError(f"the device {device!r} is not available here: use one of {usable}")
-    return device
-
-
-def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
-    """Return the torch dtype of a name, after trying it on the device."""
-    import torch
-
-    if model_dtype not in DTYPES:
-        raise InputError(
-            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(DTYPES)} "
-            "(other formats are scoring dtypes)"
-        )
-    dtype: torch.dtype = getattr(torch, DTYPES[model_dtype])
-    try:
-        probe = torch.ones(2, 2, dtype=dtype, device=device)
-        torch.nn.functional.gelu(probe @ probe)
-    except (RuntimeError, TypeError, AssertionError) as error:
-        raise InputError(
-            f"{model_dtype} does not work on {device} ({one_line(error)}): use another model dtype "
-            "or device"
-        ) from error
-    return dtype

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib.metadata import distributions
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 from deadheat.models.biencoders import BiEncoder, own_prompt
-from deadheat.models.checkpoint import (
-    Checkpoint,
-    choose_device,
-    choose_dtype,
-    find_checkpoint,
-    load_with,
-)
+from deadheat.models.checkpoint import Checkpoint, find_checkpoint
+from deadheat.models.device import choose_device, choose_dtype
 from deadheat.models.presets import (
     Kind,
     PairPrompt,
@@ -22,10 +19,13 @@ from deadheat.models.presets import (
     find_preset,
     with_instruction,
 )
-from deadheat.models.provenance import installed_versions
-from deadheat.models.rerankers import CrossEncoder, Reranker, YesNoReranker, chat_prompt
+from deadheat.models.rerankers import ClassifierReranker, Reranker, YesNoReranker, chat_prompt
 from deadheat.packages import require
+from deadheat.provenance import ModelProvenance
 
+T = TypeVar("T")
+
+PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 # Their position embeddings begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
@@ -96,16 +96,6 @@ def load_model(
     weights: dict[str, Any] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
     if attn_implementation is not None:
         weights["attn_implementation"] = attn_implementation
-    settings = {
-        "model": name,
-        "revision": checkpoint.revision,
-        "kind": kind,
-        "model_dtype": model_dtype,
-        "device": device,
-        "batch_size": batch_size,
-        "trust_remote_code": trust_remote_code,
-        "versions": installed_versions(),
-    }
     tokenizer: Any = None
     if kind == "bi-encoder":
         model = _load_bi_encoder(checkpoint, preset, weights, trust_remote_code, device)
@@ -114,18 +104,32 @@ def load_model(
         model, tokenizer = _load_reranker(checkpoint, kind, weights, trust_remote_code)
         model.to(device).eval()
         config, own_length = model.config, tokenizer.model_max_length
-    settings["attn_implementation"] = str(config._attn_implementation)
-    settings["max_length"] = _choose_length(
-        max_length, preset.max_length if preset else own_length, config
+    settings = ModelProvenance(
+        model=name,
+        revision=checkpoint.revision,
+        kind=kind,
+        model_dtype=model_dtype,
+        device=device,
+        batch_size=batch_size,
+        max_length=_choose_length(max_length, preset.max_length if preset else own_length, config),
+        attn_implementation=str(config._attn_implementation),
+        trust_remote_code=trust_remote_code,
+        versions=installed_versions(),
     )
     if kind == "cross-encoder":
-        return CrossEncoder(model, tokenizer, settings)
+        return ClassifierReranker(model, tokenizer, settings)
     if kind == "yes-no":
         pair = prompt if isinstance(prompt, PairPrompt) else chat_prompt(tokenizer, name)
         return YesNoReranker(model, tokenizer, settings, with_instruction(pair, instruction))
     text = prompt if isinstance(prompt, TextPrompt) else own_prompt(model)
     bare = not checkpoint.modules
     return BiEncoder(model, settings, with_instruction(text, instruction), normalize=bare)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of the packages that logits and embeddings pass through."""
+    installed = {str(d.name).lower().replace("_", "-"): d.version for d in distributions()}
+    return {name: installed[name] for name in PACKAGES if name in installed}
 
 
 def _load_reranker(
@@ -138,7 +142,7 @@ def _load_reranker(
         options["gguf_file"] = checkpoint.gguf
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
             weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
-    tokenizer = load_with(
+    tokenizer = _load_with(
         transformers.AutoTokenizer.from_pretrained, checkpoint, checkpoint.folder, **options
     )
     auto = (
@@ -146,7 +150,7 @@ def _load_reranker(
         if kind == "cross-encoder"
         else transformers.AutoModelForCausalLM
     )
-    model, report = load_with(
+    model, report = _load_with(
         auto.from_pretrained,
         checkpoint,
         checkpoint.folder,
@@ -170,7 +174,7 @@ def _load_bi_encoder(
     device: str,
 ) -> Any:
     library = require("sentence_transformers", "running a bi-encoder")
-    model: Any = load_with(
+    model: Any = _load_with(
         library.SentenceTransformer,
         checkpoint,
         str(checkpoint.folder),
@@ -200,3 +204,24 @@ def _choose_length(asked: int | None, usual: int | None, config: Any) -> int:
             f"max_length {asked} is outside what this model reads: 2 to {limit} tokens"
         )
     return int(asked or min(usual or limit, limit))
+
+
+def _load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
+    """Call a library's loader and turn its failures into one sentence with the way out."""
+    try:
+        return loader(*args, **options)
+    except ImportError as error:
+        raise InputError(
+            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
+            "or choose another attn_implementation"
+        ) from error
+    except Exception as error:  # transformers, tokenizers and safetensors each have their own
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"{checkpoint.name!r} brings its own Python code, which is not run unless asked: "
+                "read it, then pass trust_remote_code=True"
+            ) from error
+        raise InputError(
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            "is complete and supported by the installed transformers"
+        ) from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
@@ -17,8 +18,10 @@ from deadheat.models.batching import (
     count_tokens,
     plan_batches,
 )
+from deadheat.models.outputs import Head, ModelOutput
 from deadheat.models.presets import JUDGE, PairPrompt
-from deadheat.models.provenance import Head, ModelOutput, Provenance
+from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
     import torch
@@ -35,12 +38,12 @@ class Reranker(ABC):
     Attributes
     ----------
     provenance
-        The settings of the model; each output carries them with the facts of its run added.
+        The settings of the model, which each output carries.
     """
 
-    provenance: Provenance
-    _linear: torch.nn.Linear | None
+    provenance: ModelProvenance
     _rows: list[int]
+    """Which outputs of the head are the logits."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
@@ -72,14 +75,13 @@ class Reranker(ABC):
 
         def forward(indices: Sequence[int]) -> Tensors:
             texts = [queries[i] for i in indices]
-            inputs = self._encode(texts, [documents[i] for i in indices])
-            tensors = self._forward(inputs, with_hidden=with_hidden)
+            tensors = self._forward(texts, [documents[i] for i in indices], with_hidden=with_hidden)
             for tensor in tensors:
                 check_finite(tensor, indices, texts, settings.model_dtype)
             return tensors
 
-        def wrap(tensors: Tensors, provenance: Provenance) -> ModelOutput:
-            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, provenance)
+        def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
+            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
 
         return Batches(plan, start, forward, wrap, settings)
 
@@ -89,7 +91,7 @@ class Reranker(ABC):
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
-        weight, bias = self._last_linear().weight.detach(), self._last_linear().bias
+        weight, bias = self._head.weight.detach(), self._head.bias
         rows = self._rows
         return Head(weight[rows].cpu(), None if bias is None else bias.detach()[rows].cpu())
 
@@ -101,58 +103,50 @@ class Reranker(ABC):
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
         """Return the truncated and padded input of one forward pass."""
 
-    def _forward(self, inputs: dict[str, torch.Tensor], *, with_hidden: bool) -> Tensors:
+    def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
+        with watch([self._head] if with_hidden else []) as activations:
+            logits = self._run(queries, documents)
+        if not with_hidden:
+            return (logits,)
+        return logits, head_input(activations, self._rows, logits, self._name).cpu()
+
+    def _run(self, queries: list[str], documents: list[str]) -> torch.Tensor:
+        """Return the logits of one forward pass."""
         import torch
 
+        inputs = self._encode(queries, documents)
         if "position_ids" in self._accepts and self._tokenizer.padding_side == "left":
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         inputs = {name: tensor.to(self.provenance.device) for name, tensor in inputs.items()}
         options = {"logits_to_keep": 1} if "logits_to_keep" in self._accepts else {}
-        seen: list[Tensors] = []
-        hooks = []
-        if with_hidden:
-            hook = self._last_linear().register_forward_hook
-            hooks.append(hook(lambda _, args, output: seen.append((args[0], output))))
-        try:
-            with torch.no_grad():
-                logits = _last(self._model(**inputs, **options).logits)[:, self._rows].cpu()
-        finally:
-            for handle in hooks:
-                handle.remove()
-        if not with_hidden:
-            return (logits,)
-        hidden, own = (_last(tensor).cpu() for tensor in seen[-1])
-        if not torch.equal(own[:, self._rows].float(), logits.float()):
-            raise InputError(
-                f"the logits of {self.provenance.model!r} are not the output of its last linear "
-                "layer (it scales or caps them, or pools them another way): the head regime "
-                "cannot be used with it, use native or hps"
-            )
-        return logits, hidden
+        with torch.no_grad():
+            return last_position(self._model(**inputs, **options).logits)[:, self._rows].cpu()
 
-    def _last_linear(self) -> torch.nn.Linear:
-        if self._linear is None:
-            raise InputError(
-                f"{self.provenance.model!r} has no linear layer that makes its logits: the head "
-                "regime cannot be used with it, use native or hps"
-            )
-        return self._linear
+    @cached_property
+    def _head(self) -> torch.nn.Linear:
+        queries, documents = map(list, zip(*PROBE, strict=True))
+        layer: torch.nn.Linear = find_head(
+            self._model, lambda: self._run(queries, documents), self._rows, self._name
+        )
+        return layer
+
+    @property
+    def _name(self) -> str:
+        return repr(self.provenance.model)
 
 
-class CrossEncoder(Reranker):
+class ClassifierReranker(Reranker):
     """A sequence classifier with one logit (sigmoid) or two (softmax).
 
     Of two labels the second is the relevant one, unless the first is called so in the
     configuration. Classifiers built on decoders are padded on the left.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
-        import torch
-
+    def __init__(self, model: Any, tokenizer: Any, settings: ModelProvenance) -> None:
         labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
         if len(labels) > 2:
             raise InputError(
-                f"{settings['model']!r} classifies into {len(labels)} labels "
+                f"{settings.model!r} classifies into {len(labels)} labels "
                 f"({', '.join(labels)}): a reranker has one logit or two, choose another checkpoint"
             )
         if hasattr(model, "score"):  # transformers' name for the head of a decoder
@@ -161,10 +155,7 @@ class CrossEncoder(Reranker):
         self._rows = list(range(len(labels)))
         if len(labels) == 2 and labels[0].lower() in YES_LABELS:
             self._rows.reverse()
-        linears = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
-        fitting = [linear for linear in linears if linear.out_features == len(labels)]
-        self._linear = fitting[-1] if fitting else None
-        self.provenance = Provenance(**settings, outputs=tuple(labels[row] for row in self._rows))
+        self.provenance = replace(settings, outputs=tuple(labels[row] for row in self._rows))
 
     def _ids(self, queries: list[str], documents: list[str]) -> list[list[int]]:
         ids: list[list[int]] = self._tokenizer(queries, documents, verbose=False)["input_ids"]
@@ -190,23 +181,17 @@ class YesNoReranker(Reranker):
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: dict[str, Any], prompt: PairPrompt
+        self, model: Any, tokenizer: Any, settings: ModelProvenance, prompt: PairPrompt
     ) -> None:
-        import torch
-
         tokenizer.padding_side = "left"
         super().__init__(model, tokenizer)
         self._rows = [single_token(tokenizer, word) for word in (prompt.no, prompt.yes)]
-        output = model.get_output_embeddings()
-        self._linear = output if isinstance(output, torch.nn.Linear) else None
         self._prompt = prompt
         self._prefix, self._suffix = (
             tokenizer(text, add_special_tokens=False)["input_ids"]
             for text in (prompt.prefix, prompt.suffix)
         )
-        self.provenance = Provenance(
-            **settings, outputs=(prompt.no, prompt.yes), prompt=asdict(prompt)
-        )
+        self.provenance = replace(settings, outputs=(prompt.no, prompt.yes), prompt=asdict(prompt))
         frame = len(self._prefix) + len(self._suffix)
         self._room = self.provenance.max_length - frame
         if self._room < 1:
@@ -267,8 +252,3 @@ def chat_prompt(tokenizer: Any, name: str) -> PairPrompt:
     text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
     prefix, _, suffix = text.rpartition("BODY")
     return PairPrompt(prefix=prefix, suffix=suffix)
-
-
-def _last(tensor: torch.Tensor) -> torch.Tensor:
-    """Return one row per input: the last position, where there is a row per token."""
-    return tensor[:, -1] if tensor.ndim == 3 else tensor

@@ -13,7 +13,6 @@ from deadheat.scoring.regimes import (
     scoring_format,
     scoring_provenance,
 )
-from deadheat.scoring.wrap import high_precision, low_precision
 
 __all__ = [
     "FORMATS",
@@ -24,8 +23,6 @@ __all__ = [
     "describe_regime",
     "hamming",
     "head_logits",
-    "high_precision",
-    "low_precision",
     "parse_format",
     "parse_regime",
     "product",

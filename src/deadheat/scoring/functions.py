@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deadheat.errors import InputError
+from deadheat.numbers import is_tensor, tensor_values
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.refusals import (
     check_bits,
@@ -192,7 +193,9 @@ def _floats(name: str, values: npt.ArrayLike, format: Format) -> Floats:
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Take what NumPy understands as a non-empty array, or say why not."""
+    """Take what NumPy understands, or a tensor, as a non-empty array, or say why not."""
+    if is_tensor(values):
+        values = tensor_values(name, values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:

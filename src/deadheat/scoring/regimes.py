@@ -156,18 +156,21 @@ def score(
         if values is None:
             raise InputError(f"{kind} scoring in the regime {regime} needs {name}")
         if kind == "softmax" and isinstance(values, tuple):
-            given[name] = values = functions.paired(tuple(_to_numpy(v) for v in values))
+            given[name] = values = functions.paired(values)
         if regime != "head":
             _check_dtype(name, values, format)
     if resolve_backend(backend) == "numpy":
         twin: Any = functions
-        inputs = [_to_numpy(values) for values in given.values()]
+        inputs = list(given.values())
     else:
         twin = torch_functions
         inputs = [_to_torch(name, values) for name, values in given.items()]
     scores = twin.product(*inputs, dtype, kind) if embedded else getattr(twin, kind)(*inputs, dtype)
-    array: npt.NDArray[Any] = _to_numpy(scores)
-    return array
+    return functions.as_array("scores", scores)
+
+
+def _further_format(regime: str) -> Format:
+    return parse_float_format(regime.removeprefix(SCORED))
 
 
 def _further_format(regime: str) -> Format:
@@ -184,17 +187,9 @@ def _to_torch(name: str, values: Any) -> Any:
     return torch.tensor(array)
 
 
-def _to_numpy(values: Any) -> Any:
-    if not hasattr(values, "detach"):
-        return values
-    values = values.detach().cpu()
-    narrow = values.is_floating_point() and values.element_size() < 4
-    return (values.float() if narrow else values).numpy()
-
-
 def _check_dtype(name: str, values: Any, format: Format) -> None:
     """Refuse values the model cannot have produced: rounding them would add ties of our own."""
-    array = functions.as_array(name, _to_numpy(values))
+    array = functions.as_array(name, values)
     if not format.is_float or array.dtype.kind not in "fV":
         return
     with np.errstate(over="ignore", invalid="ignore"):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
+from deadheat.numbers import check_tensors
 from deadheat.packages import require
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.functions import Product
@@ -38,6 +39,7 @@ def sigmoid(logits: Tensor, dtype: object = "fp32") -> Tensor:
     ``sigmoid(model(**inputs).logits.squeeze(-1), "fp32")``.
     """
     format = parse_float_format(dtype)
+    check_tensors(logits=logits)
     return widened(_checked("logits", logits, format), format).sigmoid().to(format.torch)
 
 
@@ -50,6 +52,7 @@ def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> T
     """
     format = parse_float_format(dtype)
     z: Tensor = _stacked(logits) if isinstance(logits, tuple) else logits
+    check_tensors(logits=z)
     check_pairs(z.shape)
     z = widened(_checked("logits", z, format), format)
     return z.softmax(dim=-1)[..., 1].to(format.torch)
@@ -60,6 +63,7 @@ def product(
 ) -> Tensor:
     """Score every query embedding with every document embedding; as the NumPy twin does."""
     format = parse_format(dtype)
+    check_tensors(queries=queries, documents=documents)
     check_product(format, kind, queries.shape, documents.shape)
     if format.name == "binary":
         check_bits(queries.dtype, documents.dtype)
@@ -86,6 +90,7 @@ def operands(
 
 def head_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute a model's last linear layer in FP32 from its low-precision hidden state."""
+    check_tensors(hidden=hidden, weight=weight)
     check_head(hidden.shape, weight.shape, None if bias is None else bias.shape)
     fp32 = parse_format("fp32")
     logits = _checked("hidden", hidden, fp32) @ _checked("weight", weight, fp32).T
@@ -124,6 +129,8 @@ def _checked(name: str, values: Tensor, format: Format) -> Tensor:
 
 
 def _stacked(logits: tuple[Tensor, Tensor]) -> Tensor:
+    for values in logits:
+        check_tensors(logits=values)
     if len(logits) != 2 or logits[0].shape != logits[1].shape:
         raise InputError(
             f"softmax needs (no, yes) of one shape, not {[tuple(z.shape) for z in logits]}"

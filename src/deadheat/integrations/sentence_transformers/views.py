@@ -11,10 +11,15 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
+from deadheat.integrations.sentence_transformers.surgery import (
+    clone,
+    is_a,
+    with_cast_logits,
+    with_fp32_head,
+)
 from deadheat.packages import require
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
-from deadheat.scoring.regimes import REGIMES, parse_regime
-from deadheat.scoring.surgery import clone, is_a, with_cast_logits, with_fp32_head
+from deadheat.scoring.regimes import SCORED, describe_regime, parse_regime
 from deadheat.scoring.torch_functions import cast, operands, product, widened
 
 if TYPE_CHECKING:
@@ -33,8 +38,9 @@ def high_precision(model: Any, regime: str = "hps") -> Any:
     regime
         ``"hps"``: logits or embeddings are cast to FP32 as they leave the model, before a
         difference yes − no, an activation or a similarity is taken. ``"head"``, for a
-        CrossEncoder: its last linear layer runs in FP32 too, from the model-dtype hidden state; of
-        a causal model only the rows of no and yes are computed.
+        CrossEncoder: the linear layer that gives its logits runs in FP32 too, from the model-dtype
+        hidden state; of a causal model only the rows of no and yes are computed. Which layer that
+        is, a run of two short pairs shows; where none is, that is an error.
 
     Returns
     -------
@@ -79,7 +85,7 @@ def low_precision(model: Any, dtype: object = None) -> Any:
     parameters = model.parameters() if hasattr(model, "parameters") else ()
     own = next((p.dtype for p in parameters if p.is_floating_point()), "fp32")
     format = parse_float_format(own if dtype is None else dtype)
-    return _view(model, _Setting("native" if format.torch == own else "low", format))
+    return _view(model, _Setting("native" if format.torch == own else SCORED + format.name, format))
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,7 @@ class _View:
     def scoring(self) -> str:
         """The scoring dtype and the regime in words."""
         setting = self._deadheat[1]
-        regime = REGIMES.get(setting.regime, "scoring in a dtype that is not the model's")
-        return f"{setting.format.name}, {setting.regime}: {regime}"
+        return f"{setting.format.name}, {setting.regime}: {describe_regime(setting.regime)}"
 
     def __enter__(self) -> Any:
         model = self._deadheat[0]

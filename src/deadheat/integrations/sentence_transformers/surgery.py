@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 from deadheat.errors import InputError
 from deadheat.packages import require
 from deadheat.scoring.dtypes import Format
+from deadheat.scoring.head import PROBE, find_head
 from deadheat.scoring.torch_functions import cast
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def is_a(thing: Any, name: str) -> bool:
-    """Tell whether a thing is of a sentence-transformers class, without importing the library."""
+def is_a(module: Any, name: str) -> bool:
+    """Tell whether a module is of a sentence-transformers class, without importing the library."""
     return any(
         cls.__name__ == name and cls.__module__.startswith("sentence_transformers")
-        for cls in type(thing).__mro__
+        for cls in type(module).__mro__
     )
 
 
 def clone(module: Any, cls: type) -> Any:
-    """Copy a module as a `cls`, sharing its parameters, children and hooks."""
+    """Copy a module as a `cls`, with its parameters, its hooks and a list of its children."""
     if "forward" in vars(module):
         raise InputError(
             f"the {type(module).__name__} in this model has a forward of its own (a device_map "
@@ -32,6 +33,7 @@ def clone(module: Any, cls: type) -> Any:
     copy: Any = object.__new__(cls)
     # A compiled call is bound to the module it was compiled for.
     vars(copy).update(vars(module), _compiled_call_impl=None)
+    vars(copy)["_modules"] = vars(module)["_modules"].copy()
     return copy
 
 
@@ -46,37 +48,56 @@ def with_cast_logits(model: Any, format: Format) -> dict[str, Any]:
 
 
 def with_fp32_head(model: Any) -> dict[str, Any]:
-    """Give the modules of a CrossEncoder, its last linear layer in FP32."""
-    modules: dict[str, Any] = vars(model)["_modules"]
-    for name, score in modules.items():
-        if is_a(score, "LogitScore"):
-            return _with_few_rows(model, name, score)
-    linear = require("torch", "a precision view").nn.Linear
-    body = {m for t in model.modules() if hasattr(t, "base_model") for m in t.base_model.modules()}
-    paths = [p for p, m in model.named_modules() if isinstance(m, linear) and m not in body]
-    if not paths or model.get_submodule(paths[-1]).out_features != model.num_labels:
-        raise InputError("the last linear layer of this model does not give its scores: use hps")
-    return _with_linear(model, paths[-1], None)
+    """Give the modules of a CrossEncoder, the linear layer that gives its logits in FP32.
 
-
-def _with_few_rows(model: Any, name: str, score: Any) -> dict[str, Any]:
-    """Compute of a causal model's output layer only the rows of no and yes."""
-    output = model[0].model.get_output_embeddings()
-    path = next((path for path, module in model.named_modules() if module is output), None)
-    if path is None:
-        raise InputError("found no output layer in this causal model: use hps")
-    rows = [i for i in (score.false_token_id, score.true_token_id) if i is not None]
+    Only the rows that score are computed: of a causal model's output layer, no and yes.
+    """
+    layer, rows, score = scoring_layer(model), _rows(model), _logit_score(model)
+    path = next(path for path, module in model.named_modules() if module is layer)
+    modules = _replaced(model, path, _forwarding(layer, _linear, layer, rows))
+    if score is None:
+        return modules
     few = clone(score, type(score))
     few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
-    return {**_with_linear(model, path, rows), name: few}
+    return {name: few if module is score else module for name, module in modules.items()}
 
 
-def _with_linear(model: Any, path: str, rows: list[int] | None) -> dict[str, Any]:
-    layer = model.get_submodule(path)
-    if not layer.weight.is_floating_point():
-        raise InputError(f"the layer {path} is quantised ({layer.weight.dtype}): use hps")
-    modules: dict[str, Any] = _replaced(model, path, _forwarding(layer, _linear, layer, rows))
-    return modules
+def scoring_layer(model: Any) -> Any:
+    """Find the linear layer that gives the logits of a CrossEncoder."""
+    identity = require("torch", "a precision view").nn.Identity()
+    probed = clone(model, type(model))  # before 5.4 it would keep the activation
+
+    def run() -> Tensor:
+        # One pair at a time: the last position is no padding, whichever side that stands on.
+        logits: Tensor = probed.predict(
+            list(PROBE),
+            batch_size=1,
+            activation_fn=identity,
+            convert_to_tensor=True,
+            show_progress_bar=False,
+        )
+        return logits.reshape(len(PROBE), -1)
+
+    rows = _rows(model)
+    difference = _yes_minus_no if _logit_score(model) is not None and len(rows) == 2 else None
+    return find_head(model, run, rows, f"this {type(model).__name__}", difference)
+
+
+def _logit_score(model: Any) -> Any:
+    """Give the module that scores by the logits of no and yes; None where there is none."""
+    return next((m for m in vars(model)["_modules"].values() if is_a(m, "LogitScore")), None)
+
+
+def _rows(model: Any) -> list[int]:
+    """Give the places of the logits among the outputs of the linear layer."""
+    score = _logit_score(model)
+    if score is None:
+        return list(range(model.num_labels))
+    return [i for i in (score.false_token_id, score.true_token_id) if i is not None]
+
+
+def _yes_minus_no(logits: Tensor) -> Tensor:
+    return logits[:, 1:] - logits[:, :1]
 
 
 def _replaced(module: Any, path: str, new: Any) -> dict[str, Any]:
@@ -105,12 +126,11 @@ def _score_cast_logits(score: Any, format: Format, features: Any, **options: Any
     return type(score).forward(score, features, **options)
 
 
-def _linear(layer: Any, rows: list[int] | None, hidden: Tensor) -> Tensor:
+def _linear(layer: Any, rows: list[int], hidden: Tensor) -> Tensor:
     torch = require("torch", "a precision view")
-    pick = slice(None) if rows is None else rows
-    bias = None if layer.bias is None else layer.bias[pick].float()
+    bias = None if layer.bias is None else layer.bias[rows].float()
     with torch.autocast(hidden.device.type, enabled=False):
         logits: Tensor = torch.nn.functional.linear(
-            hidden.float(), layer.weight[pick].float(), bias
+            hidden.float(), layer.weight[rows].float(), bias
         )
     return logits

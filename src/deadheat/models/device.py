@@ -1,0 +1,51 @@
+"""Where a model runs, and in which number format its weights and computation are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deadheat.errors import InputError, one_line
+
+if TYPE_CHECKING:
+    import torch
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+"""Names of model dtypes, here and in torch."""
+
+
+def choose_device(device: str | None) -> str:
+    """Return the device asked for, else CUDA, else MPS, else the CPU."""
+    import torch
+
+    available = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if device is None:
+        return next(name for name, works in available.items() if works)
+    if not available.get(device.split(":")[0], False):
+        usable = ", ".join(name for name, works in available.items() if works)
+        raise InputError(f"the device {device!r} is not available here: use one of {usable}")
+    return device
+
+
+def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
+    """Return the torch dtype of a name, after trying it on the device."""
+    import torch
+
+    if model_dtype not in DTYPES:
+        raise InputError(
+            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(DTYPES)} "
+            "(other formats are scoring dtypes)"
+        )
+    dtype: torch.dtype = getattr(torch, DTYPES[model_dtype])
+    try:
+        probe = torch.ones(2, 2, dtype=dtype, device=device)
+        torch.nn.functional.gelu(probe @ probe)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"{model_dtype} does not work on {device} ({one_line(error)}): use another model dtype "
+            "or device"
+        ) from error
+    return dtype

@@ -1,0 +1,52 @@
+"""Tensors whose values cannot be read as they are: refused in plain words wherever they come in."""
+
+from __future__ import annotations
+
+import pytest
+
+import deadheat as dh
+from deadheat.errors import InputError
+from deadheat.numbers import exact_floats
+from deadheat.scoring import functions, score
+
+torch = pytest.importorskip("torch")
+
+from deadheat.scoring import torch_functions  # noqa: E402
+
+VALUES = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+UNREADABLE = {
+    "meta device": lambda: VALUES.to("meta"),
+    r"sparse_coo tensor.*to_dense\(\)": lambda: VALUES.to_sparse(),
+    r"sparse_csr tensor.*to_dense\(\)": lambda: VALUES.to_sparse_csr(),
+    r"quantised tensor.*dequantize\(\)": lambda: torch.quantize_per_tensor(
+        VALUES, 0.1, 0, torch.qint8
+    ),
+    "nested tensor: pass a list of its rows": lambda: torch.nested.nested_tensor(
+        [torch.ones(2), torch.ones(3)]
+    ),
+}
+READERS = {
+    "exact_floats": exact_floats,
+    "evaluate_arrays": lambda x: dh.evaluate_arrays(x, VALUES, "MRR"),
+    "relevance": lambda x: dh.evaluate_arrays(VALUES, x, "MRR"),
+    "numpy": functions.sigmoid,
+    "score": lambda x: score("softmax", regime="hps", model_dtype="bf16", logits=x),
+    "sigmoid": torch_functions.sigmoid,
+    "softmax": torch_functions.softmax,
+    "softmax of two": lambda x: torch_functions.softmax((VALUES, x)),
+    "product": lambda x: torch_functions.product(VALUES, x),
+    "int8 product": lambda x: torch_functions.product(x, x, "int8"),
+    "head": lambda x: torch_functions.head_logits(x, VALUES),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # torch warns of its own prototypes
+@pytest.mark.parametrize("message", UNREADABLE)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_a_tensor_does_not_show_is_refused(reader, message):
+    with pytest.raises(InputError, match=message):
+        READERS[reader](UNREADABLE[message]())
+
+
+def test_a_lazily_negated_tensor_is_read():
+    assert exact_floats(torch._neg_view(VALUES)).tolist() == [[-1, -2], [-3, -4]]

@@ -1,0 +1,134 @@
+"""Which layer is the head: found by what it gives, alike for both ways to run a reranker."""
+
+from __future__ import annotations
+
+import pytest
+
+from deadheat.errors import InputError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+st = pytest.importorskip("sentence_transformers")
+
+import tiny_models as tiny  # noqa: E402
+
+from deadheat.integrations.sentence_transformers import high_precision  # noqa: E402
+from deadheat.integrations.sentence_transformers.surgery import scoring_layer  # noqa: E402
+from deadheat.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
+from deadheat.scoring.head import PROBE  # noqa: E402
+
+REFUSAL = "gives its logits .* the head regime cannot be used with it, use native or hps"
+HEADS = {
+    "xlm_roberta": "classifier.out_proj",
+    "bert": "classifier",
+    "gte": "classifier",
+    "qwen_classifier": "score",
+    "qwen": "lm_head",
+}
+
+
+def reranker(folder):
+    prompt = PairPrompt(prefix="<|im_start|>") if folder.name == "qwen" else None
+    return load_model(folder, model_dtype="bf16", device="cpu", prompt=prompt)
+
+
+def cross_encoder(folder):
+    return st.CrossEncoder(str(folder), device="cpu").to(torch.bfloat16)
+
+
+def logits_in_fp32(model):
+    """Logits of a reranker by its hidden states and head, both in FP32."""
+    hidden, head = model.logits(tiny.PAIRS, with_hidden=True).hidden, model.head()
+    return hidden.float() @ head.weight.float().T + head.bias.float()
+
+
+def predict(model):
+    options = {"activation_fn": torch.nn.Identity(), "convert_to_tensor": True}
+    return model.predict(tiny.PAIRS, batch_size=len(tiny.PAIRS), **options)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_both_rooms_find_the_same_layer(tmp_path, name):
+    if name == "gte" and not hasattr(transformers, "GteConfig"):
+        pytest.skip("this transformers has no native gte class")
+    if name == "qwen":
+        pytest.importorskip("sentence_transformers.cross_encoder.modules")
+    folder = getattr(tiny, name)(tmp_path / name)
+    ours, theirs = reranker(folder), cross_encoder(folder)
+    for network, layer in ((ours._model, ours._head), (theirs.model, scoring_layer(theirs))):
+        assert dict(network.named_modules())[HEADS[name]] is layer
+
+
+def test_the_probe_is_padded():
+    longer, shorter = (sum(map(len, pair)) for pair in PROBE)
+    assert longer > shorter
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_a_spare_layer_that_comes_last_is_not_the_head(tmp_path, labels):
+    folder = tiny.bert(tmp_path / "bert", labels)
+    ours, theirs = reranker(folder), cross_encoder(folder)
+    expected = logits_in_fp32(ours), predict(high_precision(theirs, "head"))
+    for network in (ours._model, theirs.model):
+        network.spare = torch.nn.Linear(tiny.WIDTH, labels, dtype=torch.bfloat16)
+    again = ClassifierReranker(ours._model, ours._tokenizer, ours.provenance)
+    assert torch.equal(logits_in_fp32(again), expected[0])
+    assert torch.equal(predict(high_precision(theirs, "head")), expected[1])
+
+
+class Halve(torch.nn.Module):
+    def forward(self, logits):
+        return logits / 2
+
+
+class Eighths(torch.nn.Linear):
+    """A quantised layer: integer weights, and what they are to be divided by."""
+
+    def __init__(self, layer):
+        super().__init__(layer.in_features, layer.out_features)
+        weight = (layer.weight.detach() * 8).round().to(torch.int8)
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        self.bias = layer.bias
+
+    def forward(self, hidden):
+        weight = self.weight.to(hidden.dtype) / 8
+        return torch.nn.functional.linear(hidden, weight, self.bias)
+
+
+class Doubled(torch.nn.Linear):
+    def __init__(self, layer):
+        super().__init__(layer.in_features, layer.out_features)
+        self.weight, self.bias = layer.weight, layer.bias
+
+    def forward(self, hidden):
+        return 2 * super().forward(hidden)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda layer: torch.nn.Sequential(layer, Halve()), Eighths, Doubled],
+    ids=["scaled", "quantised", "of its own kind"],
+)
+def test_logits_that_no_plain_layer_gives_have_no_head_regime(tmp_path, change):
+    folder = tiny.bert(tmp_path / "bert")
+    ours, theirs = reranker(folder), cross_encoder(folder)
+    for network in (ours._model, theirs.model):
+        network.classifier = change(network.classifier)
+    assert predict(theirs).isfinite().all()
+    for refused in (
+        lambda: ours.head(),
+        lambda: ours.logits(tiny.PAIRS, with_hidden=True),
+        lambda: high_precision(theirs, "head"),
+    ):
+        with pytest.raises(InputError, match=REFUSAL):
+            refused()
+    hps, logits = predict(high_precision(theirs)), ours.logits(tiny.PAIRS).logits.float()
+    torch.testing.assert_close(hps, logits, rtol=0.02, atol=0.02)
+
+
+def test_every_batch_is_checked(tmp_path):
+    model = reranker(tiny.bert(tmp_path / "bert"))
+    assert model.head().weight.shape == (2, tiny.WIDTH)
+    model._model.classifier = torch.nn.Sequential(model._model.classifier, Halve())
+    with pytest.raises(InputError, match=REFUSAL):
+        model.logits(tiny.PAIRS, with_hidden=True)
