@@ -78,7 +78,9 @@ def test_compiled_equals_numpy_on_long_lists(dtype):
             rows[order],
         )
         for ours, reference in zip(
-            compiled_counting.count_candidates(*case), numpy_counting.count_candidates(*case), strict=True
+            compiled_counting.count_candidates(*case),
+            numpy_counting.count_candidates(*case),
+            strict=True,
         ):
             np.testing.assert_array_equal(ours, reference)
 

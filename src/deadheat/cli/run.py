@@ -27,7 +27,6 @@ from deadheat.experiment import (
 )
 from deadheat.experiment.forward import Progress
 from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
-from deadheat.experiment.table1 import short, table1
 from deadheat.scoring.regimes import REGIMES
 
 _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revision")

@@ -185,7 +185,9 @@ class Result:
         return cls(
             [query for result in results for query in result.query_ids],
             {
-                measure: Views(**{view: joined(measure, view) for view in vars(first.views[measure])})
+                measure: Views(
+                    **{view: joined(measure, view) for view in vars(first.views[measure])}
+                )
                 for measure in first.views
             },
             first.provenance,

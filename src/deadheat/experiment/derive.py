@@ -158,13 +158,13 @@ def _best_of_corpus(scorer: Scorer, dataset: RetrievalDataset, depth: int | None
         lists = [list_order(by_input, start, stop, depth)[:depth] for start, stop in bounds]
         rows = np.concatenate(lists)
         queries = id_column(run.query_ids)
-        frames.append(_frame(queries, list(map(len, lists)), run.documents.ids(rows), run.scores[rows]))
+        frames.append(
+            _frame(queries, list(map(len, lists)), run.documents.ids(rows), run.scores[rows])
+        )
     return pl.concat(frames)
 
 
-def _score_corpus(
-    scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure]
-) -> Scored:
+def _score_corpus(scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
     """Score and evaluate every document of the corpus, some queries at a time."""
     results, facts, frames = [], [], []
     short = dataset.pairs <= LONGEST_RUN
@@ -199,9 +199,7 @@ def _corpus_runs(scorer: Scorer, dataset: RetrievalDataset) -> Iterator[Run]:
         yield Run("full corpus", names, offsets, scores.reshape(-1), documents, complete=True)
 
 
-def _frame(
-    queries: pl.Series, lengths: Any, documents: pl.Series, scores: Scores
-) -> pl.DataFrame:
+def _frame(queries: pl.Series, lengths: Any, documents: pl.Series, scores: Scores) -> pl.DataFrame:
     """Put the scores of lists under one another."""
     rows = np.repeat(np.arange(len(queries)), lengths)
     return pl.DataFrame(

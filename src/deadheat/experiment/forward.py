@@ -18,7 +18,7 @@ from deadheat.experiment.study import Cell, Study
 from deadheat.models.batching import NotFiniteError
 from deadheat.models.checkpoint import find_checkpoint
 from deadheat.models.device import choose_device
-from deadheat.models.versions import installed_versions
+from deadheat.models.loading import installed_versions
 from deadheat.provenance import InputFacts, ModelProvenance, flatten
 from deadheat.scoring.regimes import SCORED, resolve_backend
 

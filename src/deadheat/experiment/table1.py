@@ -135,7 +135,10 @@ def _lines(results: Sequence[StoredResult], measure: Measure) -> list[_Line]:
         else:
             cell = (stored.dataset, stored.name, stored.model_dtype)
             low.setdefault(cell, {})[stored.regime] = stored.result[measure]
-    alone = {(*cell, "fp32"): {} for cell in exact if cell not in {key[:2] for key in low}}
+    in_low = {cell[:2] for cell in low}
+    alone: dict[tuple[str, str, str], dict[str, Summary]] = {
+        (*cell, "fp32"): {} for cell in exact if cell not in in_low
+    }
     return [
         _Line(dataset, measure, model, dtype, exact.get((dataset, model)), regimes)
         for (dataset, model, dtype), regimes in {**low, **alone}.items()

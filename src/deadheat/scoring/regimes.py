@@ -51,6 +51,12 @@ def describe_regime(name: str) -> str:
     return REGIMES[parse_regime(name)]
 
 
+def regime_order(name: str) -> tuple[int, str]:
+    """Sort regimes as tables list them: native, hps, head, then those of further formats."""
+    known = list(REGIMES)
+    return (known.index(name) if name in known else len(known), name)
+
+
 def scoring_format(regime: str, model_dtype: object, function: Scoring | None = None) -> Format:
     """Give the scoring dtype of a regime for a model dtype.
 
@@ -167,10 +173,6 @@ def score(
         inputs = [_to_torch(name, values) for name, values in given.items()]
     scores = twin.product(*inputs, dtype, kind) if embedded else getattr(twin, kind)(*inputs, dtype)
     return functions.as_array("scores", scores)
-
-
-def _further_format(regime: str) -> Format:
-    return parse_float_format(regime.removeprefix(SCORED))
 
 
 def _further_format(regime: str) -> Format:
