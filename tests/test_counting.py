@@ -77,11 +77,8 @@ def test_compiled_equals_numpy_on_long_lists(dtype):
             scores[rows][order],
             rows[order],
         )
-        for ours, reference in zip(
-            compiled_counting.count_candidates(*case),
-            numpy_counting.count_candidates(*case),
-            strict=True,
-        ):
+        passes = (compiled_counting, numpy_counting)
+        for ours, reference in zip(*(p.count_candidates(*case) for p in passes), strict=True):
             np.testing.assert_array_equal(ours, reference)
 
 

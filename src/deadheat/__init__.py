@@ -47,9 +47,9 @@ def __getattr__(name: str) -> _Any:
     if name in _ROOMS:
         return getattr(import_module(f"deadheat.{_ROOMS[name]}"), name)
     if name == "__version__":
-        from importlib.metadata import version
+        from deadheat.packages import own_version
 
-        return version("deadheat")
+        return own_version()
     raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
 
 

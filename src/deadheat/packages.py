@@ -25,6 +25,13 @@ EXTRAS = {
 """The extra of deadheat that brings each optional package."""
 
 
+def own_version() -> str:
+    """Version of deadheat."""
+    from importlib.metadata import version
+
+    return version("deadheat")
+
+
 def require(module: str, purpose: str) -> Any:
     """Import a module of an optional package, or say which extra brings what is missing.
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from deadheat.errors import DeadheatError
+from deadheat.packages import own_version
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
@@ -36,9 +37,7 @@ class _Commands(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        from deadheat import __version__
-
-        click.echo(f"deadheat {__version__} (counting pass: {BACKEND})")
+        click.echo(f"deadheat {own_version()} (counting pass: {BACKEND})")
         ctx.exit()
 
 

@@ -17,6 +17,7 @@ from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.arrays import flatten, query_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announce, note, warning
 from deadheat.ties import BACKEND, TieGroups, tie_groups
@@ -265,10 +266,8 @@ def _need_judged(measures: Iterable[Measure]) -> bool:
 
 @cache
 def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
     return {
-        "deadheat": version("deadheat"),
+        "deadheat": own_version(),
         "counting": BACKEND,
         "python": platform.python_version(),
         "numpy": np.__version__,

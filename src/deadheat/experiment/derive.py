@@ -156,11 +156,9 @@ def _best_of_corpus(scorer: Scorer, dataset: RetrievalDataset, depth: int | None
         by_input = RuleOrder(run.scores, None)
         bounds = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
         lists = [list_order(by_input, start, stop, depth)[:depth] for start, stop in bounds]
-        rows = np.concatenate(lists)
-        queries = id_column(run.query_ids)
-        frames.append(
-            _frame(queries, list(map(len, lists)), run.documents.ids(rows), run.scores[rows])
-        )
+        rows, lengths = np.concatenate(lists), list(map(len, lists))
+        ids = run.documents.ids(rows)
+        frames.append(_frame(id_column(run.query_ids), lengths, ids, run.scores[rows]))
     return pl.concat(frames)
 
 

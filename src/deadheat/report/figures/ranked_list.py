@@ -70,8 +70,8 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
         f"Ranked list of query {ranked.query} by {Path(result.name).name}: {len(documents)} "
         f"documents, {documents['relevant'].sum()} of them relevant (stars). Boxes are tie "
         f"groups, listed in the order of the tie rule. {measure!r}: expected "
-        f"{values['expected']}, between {values['worst']} and {values['best']} depending on the tie-break, oblivious "
-        f"{values['oblivious']} ({tie_rule({ranked.query: result})})."
+        f"{values['expected']}, between {values['worst']} and {values['best']} depending on the "
+        f"tie-break, oblivious {values['oblivious']} ({tie_rule({ranked.query: result})})."
     )
     return Plot(figure, caption)
 

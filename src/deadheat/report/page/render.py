@@ -17,7 +17,7 @@ from deadheat.comparison import VERDICTS
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
 from deadheat.measures import Measure
-from deadheat.packages import require
+from deadheat.packages import own_version, require
 from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System
 from deadheat.tables import DIGITS, number
@@ -53,8 +53,6 @@ def render_page(
     """
     jinja2 = require("jinja2", "a report page")
     plotly = require("plotly.offline", "a report page")
-    from deadheat import __version__
-
     if not collections:
         raise InputError("there is no result to report")
     own = files(__package__)
@@ -69,7 +67,7 @@ def render_page(
         collections=[_static(c, d["shown"]) for c, d in zip(collections, data, strict=True)],
         partial=any(sum(map(len, d["families"].values())) > len(d["shown"]) for d in data),
         top=top,
-        version=__version__,
+        version=own_version(),
         hashes=[base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts],
         css=(own / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
