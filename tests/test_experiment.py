@@ -29,6 +29,7 @@ import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
 from deadheat.experiment import Study, derive, load_results, run_study  # noqa: E402
 from deadheat.models import load_model  # noqa: E402
+from deadheat.provenance import ScoreFacts, ScoringProvenance  # noqa: E402
 
 __all__ = ["made"]
 
@@ -99,11 +100,7 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
             for measure in MEASURES:
                 assert stored.result[measure] == expected[measure]
             sizes = scores.group_by("query_id", "score").len()["len"]
-            assert stored.ties == {
-                "documents": len(PAIRS),
-                "distinct": len(sizes),
-                "largest": sizes.max(),
-            }
+            assert stored.ties == ScoreFacts(len(PAIRS), len(sizes), sizes.max())
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
@@ -135,8 +132,8 @@ def test_the_product_follows_from_whether_the_model_normalises(made, tmp_path, n
     tiny.add_pooling(encoder, "mean", normalize=normalize)
     found = run({**made, "product": str(encoder)}, "product", tmp_path / "out")
     provenance = found["bf16", "hps"].result.provenance
-    assert provenance["scoring"]["kind"] == function
-    assert provenance["model"]["normalised"] is normalize
+    assert provenance.scoring.function == function
+    assert provenance.model.normalised is normalize
 
 
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (25, 4), (1, 1)])
@@ -158,8 +155,10 @@ def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypa
         for measure in options["measures"]:
             assert stored.result[measure] == expected[measure]
         sizes = scores.group_by("query_id", "score").len()["len"]
-        assert stored.ties["distinct"] == len(sizes)
-        assert stored.ties["largest"] == sizes.max()
+        assert stored.ties == ScoreFacts(len(scores), len(sizes), sizes.max())
+        assert stored.result.remarks == tuple(
+            remark for remark in expected.remarks if "tie group" not in remark.pattern
+        )  # the corpus is complete, and nothing was cut from it
 
 
 def test_a_very_long_run_is_evaluated_but_not_written(made, tmp_path, monkeypatch):
@@ -191,8 +190,8 @@ def test_bm25_candidates(made, tmp_path):
     counts = found["bf16", "hps"].scores().group_by("query_id").len()["len"]
     # The empty document may be among the three.
     assert set(counts) <= {2, 3}
-    dataset = found["bf16", "hps"].result.provenance["dataset"]
-    assert dataset["candidates"].startswith("bm25 top 3")
+    dataset = found["bf16", "hps"].result.provenance.dataset
+    assert dataset.candidates.startswith("bm25 top 3")
 
 
 def test_scoring_dtypes_are_regimes_of_their_own(made, tmp_path):
@@ -202,11 +201,7 @@ def test_scoring_dtypes_are_regimes_of_their_own(made, tmp_path):
     assert logits.dtype == torch.bfloat16
     scores = found["bf16", "scored-fp16"].scores()["score"].to_numpy()
     assert np.array_equal(scores, logits.half().sigmoid().float().numpy())
-    assert (
-        found["bf16", "scored-fp16"]
-        .result.provenance["regime_meaning"]
-        .startswith("scoring in fp16")
-    )
+    assert found["bf16", "scored-fp16"].result.provenance.scoring.scoring_dtype == "fp16"
 
 
 def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
@@ -215,7 +210,7 @@ def test_exported_runs_give_the_same_numbers_to_deadheat_eval(made, tmp_path):
         found = run(made, kind, folder, candidates=candidates)
         qrels = next(folder.glob("datasets/*/qrels.txt"))
         for stored in found.values():
-            exported = stored.path.parents[1] / "runs" / f"{stored.regime}.txt"
+            exported = stored.cell.path / "runs" / f"{stored.regime}.txt"
             words = ["eval", str(qrels), str(exported), "--format", "json", "--per-query"]
             words += [word for measure in MEASURES for word in ("-m", measure)]
             done = CliRunner().invoke(main, words)
@@ -233,30 +228,25 @@ def test_everything_travels_with_a_result(made, tmp_path):
     found = run(made, "yes-no", tmp_path / "out[1]", max_length=180)  # a path is not a pattern
     stored = found["bf16", "head"]
     provenance = stored.result.provenance
-    assert provenance["regime"] == "head" and "last linear layer" in provenance["regime_meaning"]
-    model, dataset = provenance["model"], provenance["dataset"]
-    assert (model["model_dtype"], model["batch_size"], model["max_length"]) == ("bf16", 4, 180)
-    assert model["prompt"]["yes"] == "yes" and model["revision"].startswith("sha256:")
-    assert {"torch", "transformers"} <= set(model["versions"])
-    assert model["attn_implementation"] and model["device"]
-    assert provenance["scoring"] == {
-        "kind": "softmax",
-        "head": True,
-        "backend": "torch",
-        "threads": torch.get_num_threads(),
-    }
-    assert dataset["left_out"] == {"empty documents": 1, "empty candidates": 4}
-    assert len(dataset["content_hash"]) == 64
-    assert provenance["inputs"]["logits"]["count"] == len(PAIRS)
-    assert provenance["inputs"]["logits"]["truncated"] > 0
-    assert dh.Result.from_json(stored.path.read_text())["MRR"] == stored.result["MRR"]
+    model, dataset = provenance.model, provenance.dataset
+    assert (model.model_dtype, model.batch_size, model.max_length) == ("bf16", 4, 180)
+    assert model.prompt["yes"] == "yes" and model.revision.startswith("sha256:")
+    assert {"torch", "transformers"} <= set(model.versions)
+    assert model.attn_implementation and model.device
+    assert provenance.scoring == ScoringProvenance(
+        "head", "bf16", "fp32", "softmax", "torch", torch.get_num_threads()
+    )
+    assert dataset.left_out == {"empty documents": 1, "empty candidates": 4}
+    assert len(dataset.content_hash) == 64
+    assert provenance.inputs["logits"].count == len(PAIRS)
+    assert provenance.inputs["logits"].truncated > 0
+    path = stored.cell.path / "results" / "head.json"
+    assert dh.Result.from_json(path.read_text())["MRR"] == stored.result["MRR"]
     texts = stored.texts()
     assert texts.candidates == LISTS
-    assert texts.content_hash == dataset["content_hash"]
-    assert texts.provenance().to_dict() == {k: v for k, v in dataset.items() if k != "folder"}
+    assert texts.provenance() == dataset
     assert len(stored.scores()) == len(PAIRS)
     assert set(stored.outputs()) == {"logits", "head_logits"}
-    assert stored.seconds["forward"] > stored.seconds["head"] > 0
 
 
 def test_not_a_number_is_blamed_on_its_query(made, tmp_path):
@@ -284,11 +274,11 @@ def test_the_same_study_twice_gives_the_same_bytes(made, tmp_path):
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files but those that hold times."""
+    """All files but those of the process."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(("seconds", ".lock"))
+        if path.is_file() and path.name not in (".lock", ".owner")
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -17,8 +16,8 @@ from experiment_folders import made, write_dataset  # noqa: E402
 from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import Store, load_results, run_study  # noqa: E402
-from deadheat.experiment.store import Parts, slug, write_file  # noqa: E402
+from deadheat.experiment import load_results, run_study  # noqa: E402
+from deadheat.experiment.folder import ExperimentFolder, Parts, slug, write_file  # noqa: E402
 
 __all__ = ["made"]
 
@@ -88,60 +87,76 @@ def test_only_missing_parts_are_run(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "variants"),
     [
-        ({"batch_size": 8}, "batch_size is 4 there and 8 now"),
-        ({"max_length": 64}, "max_length is 8192 there and 64 now"),
-        ({"limit": 2}, "limit is None there and 2 now"),
-        ({"candidates": "bm25"}, "candidates is 'given' there and 'bm25' now"),
-        ({"depth": 5}, "depth is None there and 5 now"),
+        ({"batch_size": 8}, ["batch_size 4", "batch_size 8"]),
+        ({"max_length": 64}, ["", "max_length 64"]),
+        ({"limit": 2}, None),
+        ({"candidates": "bm25"}, None),
+        ({"depth": 5}, None),
     ],
 )
-def test_a_changed_setting_is_refused(made, tmp_path, changes, message):
+def test_a_changed_setting_makes_another_cell(made, tmp_path, changes, variants):
+    """Numbers of different settings are never mixed, and what was stored stays as it was."""
     assert run_study(study(made, "sigmoid"), tmp_path) == []
     before = contents(tmp_path)
-    with pytest.raises(InputError, match=message) as caught:
-        run_study(study(made, "sigmoid", **changes), tmp_path)
-    assert "--output" in str(caught.value)
-    assert contents(tmp_path) == before
+    assert run_study(study(made, "sigmoid", **changes), tmp_path) == []
+    after = contents(tmp_path)
+    assert {path: after[path] for path in before} == before
+    assert len(list(tmp_path.glob("cells/*"))) == 2
+    results = load_results(tmp_path)
+    assert len({stored.name for stored in results}) == 2, "a table tells them apart"
+    if variants is not None:
+        assert sorted({stored.variant for stored in results}) == variants
+    # Each is found again, and nothing is run.
+    told = []
+    for options in ({}, changes):
+        wanted = study(made, "sigmoid", **options)
+        assert run_study(wanted, tmp_path, progress=lambda *each: told.append(each)) == []
+    assert told == [] and contents(tmp_path) == after
 
 
-def test_settings_bind_only_what_was_run(made, tmp_path):
+def test_a_cell_that_fails_leaves_no_trace(made, tmp_path):
     wanted = study({**made, "sigmoid": str(tmp_path / "misspelt")}, "sigmoid", limit=2)
     assert len(run_study(wanted, tmp_path / "out")) == 1
     assert run_study(study(made, "sigmoid", limit=3), tmp_path / "out") == []
-    assert len(load_results(tmp_path / "out")[0].result.query_ids) == 3
+    assert {len(stored.result.query_ids) for stored in load_results(tmp_path / "out")} == {3}
 
 
-def test_the_head_cannot_be_added_to_logits_without_it(made, tmp_path):
+def test_every_regime_can_be_added_to_what_is_stored(made, tmp_path):
     assert run_study(study(made, "sigmoid", regimes=["native"]), tmp_path) == []
-    with pytest.raises(InputError, match=r"scoring.head is False there and True now"):
-        run_study(study(made, "sigmoid", regimes=["head"]), tmp_path)
-    assert run_study(study(made, "sigmoid", regimes=["hps"]), tmp_path) == []
-    assert [each.regime for each in load_results(tmp_path)] == ["native", "hps"]
+    parts = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cells/*/logits/*")}
+    for regime in ("head", "hps"):
+        assert run_study(study(made, "sigmoid", regimes=[regime]), tmp_path) == []
+    assert [stored.regime for stored in load_results(tmp_path)] == ["native", "hps", "head"]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("cells/*/logits/*")} == parts
 
 
 def test_other_weights_texts_and_versions_are_noticed(made, tmp_path, monkeypatch):
-    model, data = tmp_path / "model", tmp_path / "data"
+    model, data, out = (tmp_path / name for name in ("model", "data", "out"))
     shutil.copytree(made["sigmoid"], model)
     write_dataset(data)
     wanted = study({"sigmoid": str(model), "data": str(data)}, "sigmoid")
-    assert run_study(wanted, tmp_path / "out") == []
+
+    def variants() -> set[str]:
+        assert run_study(wanted, out) == []
+        return {stored.variant.split(" ")[0] for stored in load_results(out)}
+
+    assert variants() == {""}
     with monkeypatch.context() as patch:
-        for module in ("deadheat.experiment.run", "deadheat.models.loading"):
+        for module in ("deadheat.experiment.forward", "deadheat.models.loading"):
             patch.setattr(f"{module}.installed_versions", lambda: {"torch": "1.0"})
-        with pytest.raises(InputError, match=r"versions.torch is '\d.*' there and '1.0' now"):
-            run_study(wanted, tmp_path / "out")
-    shutil.rmtree(model)
-    shutil.copytree(made["softmax"], model)
-    with pytest.raises(InputError, match="revision is 'sha256:"):
-        run_study(wanted, tmp_path / "out")
-    shutil.rmtree(model)
-    shutil.copytree(made["sigmoid"], model)
-    corpus = data / "corpus.jsonl"
-    corpus.write_text(corpus.read_text().replace("furlong", "mile"))
-    with pytest.raises(InputError, match="content_hash is"):
-        run_study(wanted, tmp_path / "out")
+        assert variants() == {"versions.torch"}
+    for change in ("weights", "texts"):
+        cells = len(list(out.glob("cells/*")))
+        if change == "weights":
+            shutil.rmtree(model)
+            shutil.copytree(made["softmax"], model)
+        else:
+            corpus = data / "corpus.jsonl"
+            corpus.write_text(corpus.read_text().replace("furlong", "mile"))
+        assert run_study(wanted, out) == []
+        assert len(list(out.glob("cells/*"))) == cells + 1, change
 
 
 def test_other_cells_and_measures_are_added(made, tmp_path):
@@ -154,10 +169,10 @@ def test_other_cells_and_measures_are_added(made, tmp_path):
 
 
 def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path):
-    store = Store(tmp_path / "out", create=True)
-    with store.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
+    folder = ExperimentFolder(tmp_path / "out", create=True)
+    with folder.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
         run_study(study(made, "sigmoid"), tmp_path / "out")
-    (tmp_path / "out" / ".lock").write_text("999999\n")
+    (tmp_path / "out" / ".owner").write_text("999999\n")
     (tmp_path / "out" / ".deadheat.half").write_text("of a process that was killed")
     assert run_study(study(made, "sigmoid"), tmp_path / "out") == []
     assert not (tmp_path / "out" / ".deadheat.half").exists()
@@ -188,7 +203,7 @@ def test_foreign_and_damaged_folders(made, tmp_path):
         run_study(wanted, tmp_path / "foreign")
     with pytest.raises(InputError, match="holds no experiment"):
         load_results(tmp_path / "nowhere")
-    Store(tmp_path / "new", create=True)
+    ExperimentFolder(tmp_path / "new", create=True)
     with pytest.raises(InputError, match="holds no results yet"):
         load_results(tmp_path / "new")
     (tmp_path / "new" / "experiment.json").write_text('{"schema": 99}')
@@ -208,14 +223,14 @@ def test_foreign_and_damaged_folders(made, tmp_path):
 
 FULL = """
 import resource, sys
-from deadheat.experiment.store import StoreError, write_file
+from deadheat.experiment.folder import FolderError, write_file
 from pathlib import Path
 
 write_file(Path(sys.argv[1]) / "small", b"x" * 100)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     write_file(Path(sys.argv[1]) / "large", b"x" * 5000)
-except StoreError as error:
+except FolderError as error:
     print(error)
 """
 
@@ -249,20 +264,17 @@ def test_many_batches_share_a_part(tmp_path):
 
 def test_names_of_folders(tmp_path, monkeypatch):
     assert slug("Qwen/Qwen3-Reranker-0.6B") == "Qwen--Qwen3-Reranker-0.6B"
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        (tmp_path / name / "model v1").mkdir(parents=True)
-    assert slug("a/model v1") == slug(str(tmp_path / "a" / "model v1"))
-    assert slug("a/model v1").startswith("model-v1-")
-    assert slug("a/model v1") != slug("b/model v1")
+    assert slug(str(tmp_path / "a" / "model v1")) == "model-v1"
     assert "/" not in slug("ir_datasets:beir/scifact/test")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Qwen" / "Qwen3-Reranker-0.6B").mkdir(parents=True)
+    assert slug("Qwen/Qwen3-Reranker-0.6B") == "Qwen--Qwen3-Reranker-0.6B", "wherever one stands"
 
 
-def test_seconds_survive_half_a_line(made, tmp_path):
-    assert run_study(study(made, "sigmoid"), tmp_path) == []
-    (cell,) = Store(tmp_path).cells()
-    whole = cell.logged()
-    with (cell.folder / "seconds.jsonl").open("a") as file:
-        file.write('\n{"stream": "logits", "par')
-    assert cell.logged() == whole
-    assert json.loads((cell.folder / "seconds.json").read_text())["forward"] == whole["forward"]
+def test_models_of_one_name_have_cells_of_their_own(made, tmp_path):
+    """Two folders called alike differ in their weights, and so in their cells."""
+    for kind in ("sigmoid", "softmax"):
+        shutil.copytree(made[kind], tmp_path / kind / "model")
+        wanted = study({**made, kind: str(tmp_path / kind / "model")}, kind)
+        assert run_study(wanted, tmp_path / "out") == []
+    assert len(list(tmp_path.glob("out/cells/model.bf16.data-*"))) == 2

@@ -113,16 +113,16 @@ class ExperimentFolder:
         """Keep other processes from writing; the lock ends with the process that holds it."""
         filelock = require("filelock", "Running a study")
         owner = self.path / ".owner"
-        try:
-            with reporting(self.path / ".lock"):
-                lock = filelock.FileLock(self.path / ".lock", timeout=0)
+        with reporting(self.path / ".lock"):
+            lock = filelock.FileLock(self.path / ".lock", timeout=0)
+            try:
                 lock.acquire()
-        except filelock.Timeout:
-            process = owner.read_text().strip() if owner.is_file() else "?"
-            raise FolderError(
-                f"{self.path} is in use by process {process}: wait for it, or choose another "
-                "folder (--output)"
-            ) from None
+            except filelock.Timeout:
+                process = owner.read_text().strip() if owner.is_file() else "?"
+                raise FolderError(
+                    f"{self.path} is in use by process {process}: wait for it, or choose another "
+                    "folder (--output)"
+                ) from None
         try:
             owner.write_text(f"{os.getpid()}\n")
             for left_over in self.path.rglob(f"{DRAFT}*"):  # of a process that was killed
