@@ -239,37 +239,40 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 
     Not by polars, which would make text of what is no text.
     """
-    names: dict[str, None] = {}
+    names: set[str] = set()
     columns: dict[str, list[Any]] = {}
     rows = 0
     for number, line in enumerate(io.BytesIO(data), start=1):
-        if not line.strip():
+        if line.isspace():
             continue
-        row = _object(f"{source}, line {number}", line)
-        for name in row:
-            if name not in names:
-                names[name] = None
-                if all_columns or frames.is_known(name):
-                    columns[name] = [None] * rows
+        row = _object(source, number, line)
+        if not names.issuperset(row):
+            new = [name for name in row if name not in names]
+            names.update(new)
+            columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
         for name, values in columns.items():
             values.append(row.get(name))
         rows += 1
     frame = pl.DataFrame([frames.column_of(name, values) for name, values in columns.items()])
-    return frames.with_names(frame, names)
+    return frames.with_names(frame, sorted(names))
 
 
-def _object(where: str, line: bytes) -> dict[str, Any]:
+def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise InputError(f"{where}: not UTF-8 text; convert the file to UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", error)
         raise InputError(
-            f"{where}: not JSON ({reason}): {trec.shown(line)}; correct or remove the line"
+            f"{source}, line {number}: not UTF-8 text; convert the file to UTF-8"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{source}, line {number}: not JSON ({getattr(error, 'msg', error)}): "
+            f"{trec.shown(line)}; correct or remove the line"
         ) from None
     if not isinstance(row, dict):
-        raise InputError(f"{where}: expected a JSON object, found {trec.shown(line)}")
+        raise InputError(
+            f"{source}, line {number}: expected a JSON object, found {trec.shown(line)}"
+        )
     return row
 
 
