@@ -3,7 +3,7 @@
 ::
 
     DIR/experiment.json                       marks the folder
-    DIR/datasets/DATASET/                     what `deadheat.load_dataset` reads, and qrels.txt
+    DIR/datasets/DATASET/                     what `datasets.load_dataset` reads, and qrels.txt
     DIR/cells/MODEL.DTYPE.DATASET/
         manifest.json                         every setting the numbers depend on
         logits/ (or queries/, documents/)     the model's output, in parts of a few batches

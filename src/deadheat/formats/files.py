@@ -101,9 +101,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         source = os.fsencode(path).decode(errors="backslashreplace")
         try:
             file = Path(path).open("rb")  # noqa: SIM115
-            is_parquet = file.read(len(_PARQUET)) == _PARQUET
-            file.seek(0)
-            if is_parquet:
+            if file.seekable() and file.peek().startswith(_PARQUET):  # a pipe is not
                 return source, file
             with file:
                 data = file.read()
@@ -165,36 +163,37 @@ def _kind(source: str, file: IO[bytes]) -> str:
         return "parquet"
     if b"\0" in head:
         raise InputError(f"{source}: this is a binary file that deadheat does not know")
-    first = next((x for x in head.splitlines() if x.strip() and not x.startswith(b"#")), b"")
+    first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    file.seek(0)
     name = Path(source).name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     if first.lstrip().startswith(b"{"):
-        return "jsonl" if _is_json_line(first) and not name.endswith(".json") else "json"
+        return "json" if name.endswith(".json") or not _is_json_line(first) else "jsonl"
     if name.endswith(".csv"):
         return "csv"
     # A header: names of columns where a TREC file has its numbers.
     columns = first.strip().lower().replace(b"-", b"_").split(b"\t")
-    known = {alias.encode() for name in ("query_id", "doc_id") for alias in frames.ALIASES[name]}
-    return "tsv" if len(known.intersection(columns)) >= 2 else "trec"
+    ids = (*frames.ALIASES["query_id"], *frames.ALIASES["doc_id"])
+    return "tsv" if sum(alias.encode() in columns for alias in ids) >= 2 else "trec"
 
 
 def _is_json_line(line: bytes) -> bool:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
 
 
 def _json(source: str, data: bytes) -> dict[str, Any]:
     def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             raise InputError(f"{source}: the key {twice!r} appears twice in one JSON object")
-        return found
+        return mapping
 
     try:
         value = json.loads(data, object_pairs_hook=no_duplicates)
