@@ -158,6 +158,14 @@ def test_split_shards_are_joined_in_order(tmp_path: Path) -> None:
     write_table(tmp_path / "corpus" / "test-00001-of-00002", CORPUS[2:], "parquet")
     write_table(tmp_path / "corpus" / "test-00000-of-00002", CORPUS[:2], "parquet")
     check_small(load_dataset(tmp_path))
+    untitled = [{"_id": row["_id"], "text": row["text"]} for row in CORPUS[2:]]
+    write_table(tmp_path / "corpus" / "test-00001-of-00002", untitled, "parquet")
+    assert load_dataset(tmp_path).corpus["d3"] == CORPUS[2]["text"]
+    for wrong in (7, ["a"]):
+        mixed = [row | {"text": wrong} for row in CORPUS[2:]]
+        write_table(tmp_path / "corpus" / "test-00001-of-00002", mixed, "parquet")
+        with pytest.raises(InputError, match=r"corpus: the text of row 3: expected text, found a"):
+            load_dataset(tmp_path)
     (tmp_path / "corpus" / "test-00001-of-00002.parquet").unlink()
     with pytest.raises(InputError, match=r"should hold 2 file.*test-00000-of-00002.parquet; add"):
         load_dataset(tmp_path)

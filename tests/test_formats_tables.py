@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from ways_in import MEASURES, QRELS, RUN, columns, facts, rows, same, scattered,
 
 import deadheat as dh
 from deadheat.formats.files import table_from_file
+from deadheat.formats.write import to_parquet, trec_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
@@ -198,3 +201,41 @@ def test_columns_that_nothing_uses_are_not_read(tmp_path):
     table = table_from_file(tmp_path / "run.parquet")
     assert table.to_dicts() == [{"query_id": "q", "Doc-ID": "d", "score": 1.0, "image": None}]
     assert table_from_file(tmp_path / "run.parquet", all_columns=True).equals(frame)
+
+
+def test_json_lines_longer_than_a_page(tmp_path):
+    lines = [
+        json.dumps({"query_id": "q", "doc_id": d, "score": 1, "text": d * 9_000}) for d in "ab"
+    ]
+    assert dh.read_run(written(tmp_path, "run", "\n".join(lines))).scores.tolist() == [1, 1]
+
+
+def test_a_list_is_no_id(tmp_path):
+    lines = [json.dumps({"query_id": "q", "doc_id": doc, "score": 1}) for doc in ("a", ["b"])]
+    path = written(tmp_path, "run.jsonl", "\n".join(lines))
+    with pytest.raises(dh.InputError, match=r"run.jsonl: the doc_id of row 2 is a list, not an id"):
+        dh.read_run(path)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="pipes have no names here")
+@pytest.mark.parametrize("kind", ["parquet", "tsv", "trec"])
+def test_a_pipe_is_read_once(kind):
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [0.5]})
+    tsv = frame.write_csv(separator="\t").encode()
+    data = {"parquet": to_parquet(frame), "tsv": tsv, "trec": trec_run(frame)}[kind]
+    reader, writer = os.pipe()
+    os.write(writer, data)
+    os.close(writer)
+    try:
+        assert dh.read_run(f"/dev/fd/{reader}").scores.tolist() == [0.5]
+    finally:
+        os.close(reader)
+
+
+def test_damaged_parquet_is_refused(tmp_path):
+    data = to_parquet(pl.DataFrame({"query_id": ["q"] * 99, "doc_id": map(str, range(99))}))
+    for cut in (4, 5, 12, len(data) // 2, len(data) - 9, len(data) - 1):
+        for tail in (b"", b"PAR1"):
+            path = written(tmp_path, "run.parquet", data[:cut] + tail)
+            with pytest.raises(dh.InputError, match=r"run.parquet: cannot be read as PARQUET"):
+                dh.read_run(path)

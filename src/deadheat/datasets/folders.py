@@ -12,6 +12,7 @@ import polars as pl
 
 from deadheat.errors import InputError
 from deadheat.formats.files import COMPRESSED, TABLES, table_from_file
+from deadheat.formats.frames import column_of
 
 Splits: TypeAlias = dict[str, list[tuple[Path, str]]]
 """Files of each split, with their formats."""
@@ -67,12 +68,16 @@ class FolderSource:
         """Read the shards of one split of a table, in their order."""
         shards = [table_from_file(path, kind) for path, kind in self._tables[table][split]]
         try:
-            return pl.concat(shards, how="diagonal_relaxed")
-        except pl.exceptions.PolarsError as error:
-            raise InputError(
-                f"{self.where}, {table}: the columns of its files do not fit together ({error}); "
-                "write them alike"
-            ) from None
+            return pl.concat(shards, how="diagonal")
+        except pl.exceptions.PolarsError:  # a column has another type in another shard
+            return _stacked(shards)
+
+
+def _stacked(shards: list[pl.DataFrame]) -> pl.DataFrame:
+    """Put the rows of all shards under one another, every value as it is."""
+    names = dict.fromkeys(name for shard in shards for name in shard.columns)
+    rows = [row for shard in shards for row in shard.iter_rows(named=True)]
+    return pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in names])
 
 
 def _by_stem(paths: Iterable[Path]) -> Splits:

@@ -128,14 +128,14 @@ def _read_rows(source: Source, subset: str | None, split: str | None) -> Content
 
 def _main_split(source: Source, table: str, split: str | None) -> str:
     """Choose the split to evaluate on: the one asked for, else ``test``, else the only one."""
-    found = source.splits(table)
-    if split is None and "test" in found:
+    splits = source.splits(table)
+    if split is None and "test" in splits:
         return "test"
-    if split is None and len(found) == 1:
-        return found[0]
-    if split is not None and split in found:
+    if split is None and len(splits) == 1:
+        return splits[0]
+    if split is not None and split in splits:
         return split
-    named = [name for name in found if name]
+    named = [name for name in splits if name]
     if not named:
         raise InputError(f"{source.where}, {table} has no splits; leave split={split!r} out")
     asked = f"no split {split!r}" if split else "no split 'test'"
@@ -144,14 +144,14 @@ def _main_split(source: Source, table: str, split: str | None) -> str:
 
 def _side_split(source: Source, table: str, split: str) -> str:
     """Choose the split of a table that belongs to the judgements' split."""
-    found = source.splits(table)
-    if split in found:
+    splits = source.splits(table)
+    if split in splits:
         return split
-    if len(found) == 1:
-        return found[0]
+    if len(splits) == 1:
+        return splits[0]
     raise InputError(
         f"{source.where}, {table} has no split {split!r} like the judgements, and more than one "
-        f"other: {', '.join(found)}; choose another split"
+        f"other: {', '.join(splits)}; choose another split"
     )
 
 
@@ -188,10 +188,10 @@ def _judgements(where: str, frame: pl.DataFrame) -> tuple[dict[str, dict[str, fl
 def _candidates(where: str, frame: pl.DataFrame) -> dict[str, list[str]]:
     lists = by_id(where, frame, "query_id", column_lists(where, frame, "doc_ids"))
     return {
-        query: list(by_id(f"{where}, query {query!r}", _column(documents), "doc_id", documents))
-        for query, documents in lists.items()
+        query: _listed(f"{where}, query {query!r}", documents) for query, documents in lists.items()
     }
 
 
-def _column(documents: list[Any]) -> pl.DataFrame:
-    return pl.DataFrame([column_of("doc_id", documents)])
+def _listed(where: str, documents: list[Any]) -> list[str]:
+    """Ids of the documents in one list, each once."""
+    return list(by_id(where, pl.DataFrame([column_of("doc_id", documents)]), "doc_id", documents))

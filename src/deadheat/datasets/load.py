@@ -242,9 +242,9 @@ def _without_empty_texts(dataset: RetrievalDataset, where: str) -> RetrievalData
     }
     lists = dataset.candidates
     if lists is not None:
-        full = {query: [doc for doc in lists[query] if doc in corpus] for query in queries}
-        left_out["empty candidates"] = sum(len(lists[q]) - len(full[q]) for q in queries)
-        lists = {query: documents for query, documents in full.items() if documents}
+        texts = {query: [doc for doc in lists[query] if doc in corpus] for query in queries}
+        left_out["empty candidates"] = sum(len(lists[q]) - len(texts[q]) for q in queries)
+        lists = {query: documents for query, documents in texts.items() if documents}
         left_out["queries left without candidates"] = len(queries) - len(lists)
         queries = {query: queries[query] for query in lists}
         used = {doc for documents in lists.values() for doc in documents}

@@ -56,12 +56,12 @@ def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDA
     if n_relevant is None:
         return np.zeros(len(listed), np.int64)
     try:
-        wanted = np.asarray(n_relevant)
+        given = np.asarray(n_relevant)
     except (TypeError, ValueError):  # lists of different lengths
-        wanted = np.empty(0)
-    if wanted.shape not in ((), listed.shape) or wanted.dtype.kind not in "iu":
+        given = np.empty(0)
+    if given.shape not in ((), listed.shape) or given.dtype.kind not in "iu":
         raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
-    unlisted: NDArray[np.int64] = wanted.astype(np.int64) - listed
+    unlisted: NDArray[np.int64] = given.astype(np.int64) - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])
         raise InputError(

@@ -101,9 +101,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         source = os.fsencode(path).decode(errors="backslashreplace")
         try:
             file = Path(path).open("rb")  # noqa: SIM115
-            is_parquet = file.read(len(_PARQUET)) == _PARQUET
-            file.seek(0)
-            if is_parquet:
+            if file.seekable() and file.peek().startswith(_PARQUET):  # a pipe is not
                 return source, file
             with file:
                 data = file.read()
@@ -165,36 +163,37 @@ def _kind(source: str, file: IO[bytes]) -> str:
         return "parquet"
     if b"\0" in head:
         raise InputError(f"{source}: this is a binary file that deadheat does not know")
-    first = next((x for x in head.splitlines() if x.strip() and not x.startswith(b"#")), b"")
+    first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    file.seek(0)
     name = Path(source).name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     if first.lstrip().startswith(b"{"):
-        return "jsonl" if _is_json_line(first) and not name.endswith(".json") else "json"
+        return "json" if name.endswith(".json") or not _is_json_line(first) else "jsonl"
     if name.endswith(".csv"):
         return "csv"
     # A header: names of columns where a TREC file has its numbers.
     columns = first.strip().lower().replace(b"-", b"_").split(b"\t")
-    known = {alias.encode() for name in ("query_id", "doc_id") for alias in frames.ALIASES[name]}
-    return "tsv" if len(known.intersection(columns)) >= 2 else "trec"
+    ids = (*frames.ALIASES["query_id"], *frames.ALIASES["doc_id"])
+    return "tsv" if sum(alias.encode() in columns for alias in ids) >= 2 else "trec"
 
 
 def _is_json_line(line: bytes) -> bool:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
 
 
 def _json(source: str, data: bytes) -> dict[str, Any]:
     def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             raise InputError(f"{source}: the key {twice!r} appears twice in one JSON object")
-        return found
+        return mapping
 
     try:
         value = json.loads(data, object_pairs_hook=no_duplicates)
@@ -239,37 +238,40 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 
     Not by polars, which would make text of what is no text.
     """
-    names: dict[str, None] = {}
+    names: set[str] = set()
     columns: dict[str, list[Any]] = {}
     rows = 0
     for number, line in enumerate(io.BytesIO(data), start=1):
-        if not line.strip():
+        if line.isspace():
             continue
-        row = _object(f"{source}, line {number}", line)
-        for name in row:
-            if name not in names:
-                names[name] = None
-                if all_columns or frames.is_known(name):
-                    columns[name] = [None] * rows
+        row = _object(source, number, line)
+        if not names.issuperset(row):
+            new = [name for name in row if name not in names]
+            names.update(new)
+            columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
         for name, values in columns.items():
             values.append(row.get(name))
         rows += 1
     frame = pl.DataFrame([frames.column_of(name, values) for name, values in columns.items()])
-    return frames.with_names(frame, names)
+    return frames.with_names(frame, sorted(names))
 
 
-def _object(where: str, line: bytes) -> dict[str, Any]:
+def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise InputError(f"{where}: not UTF-8 text; convert the file to UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", error)
         raise InputError(
-            f"{where}: not JSON ({reason}): {trec.shown(line)}; correct or remove the line"
+            f"{source}, line {number}: not UTF-8 text; convert the file to UTF-8"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{source}, line {number}: not JSON ({getattr(error, 'msg', error)}): "
+            f"{trec.shown(line)}; correct or remove the line"
         ) from None
     if not isinstance(row, dict):
-        raise InputError(f"{where}: expected a JSON object, found {trec.shown(line)}")
+        raise InputError(
+            f"{source}, line {number}: expected a JSON object, found {trec.shown(line)}"
+        )
     return row
 
 

@@ -17,7 +17,14 @@ from deadheat.numbers import exact_floats
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
     "doc_id": (
-        *("doc_id", "corpus_id", "docno", "docid", "did", "doc", "document_id", "pid"),
+        "doc_id",
+        "corpus_id",
+        "docno",
+        "docid",
+        "did",
+        "doc",
+        "document_id",
+        "pid",
         "passage_id",
     ),
     "relevance": ("relevance", "rel", "label", "grade", "judgement", "judgment"),
@@ -155,7 +162,8 @@ def column_of(name: str, values: Any) -> pl.Series:
 
 def with_names(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Add the columns of these names that were not read, by name alone."""
-    return frame.with_columns(pl.lit(None).alias(n) for n in names if n not in frame.columns)
+    unread = [name for name in names if name not in frame.columns]
+    return frame.with_columns(pl.lit(None).alias(name) for name in unread)
 
 
 def is_known(column: str) -> bool:
@@ -194,7 +202,10 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     if column.dtype.is_nested():
         raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
     if column.dtype in (pl.Binary, pl.Object):
-        values = [value if value is None else text_id(value) for value in column.to_list()]
+        values = [
+            _object_id(value, f"{source}: the {name} of row {row}")
+            for row, value in enumerate(column.to_list(), start=1)
+        ]
         column = pl.Series(name, values, pl.String)
     ids: pl.Series = column.cast(pl.String)
     empty = ids.is_null() | (ids == "")
@@ -202,6 +213,12 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
         row = int(empty.arg_max() or 0)
         raise InputError(f"{source}: the {name} of row {row + 1} is empty; give every row an id")
     return ids
+
+
+def _object_id(value: Any, at: str) -> str | None:
+    if isinstance(value, (list, dict)):
+        raise InputError(f"{at} is a {type(value).__name__}, not an id: {value!r:.60}")
+    return None if value is None else text_id(value)
 
 
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:

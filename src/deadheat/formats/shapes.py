@@ -104,17 +104,17 @@ class ColumnDocuments:
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        wanted = pl.DataFrame({"query": queries.astype(np.int32), "doc": doc_ids}).with_row_index(
-            "wanted"
+        sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": doc_ids}).with_row_index(
+            "place"
         )
         rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
         # Few documents are judged: a look-up of the id alone leaves little to join.
-        found = rows.filter(pl.col("doc").is_in(doc_ids.unique().implode())).join(
-            wanted, on=["query", "doc"]
+        retrieved = rows.filter(pl.col("doc").is_in(doc_ids.unique().implode())).join(
+            sought, on=["query", "doc"]
         )
-        out = np.full(len(queries), -1, np.int64)
-        out[found["wanted"].to_numpy()] = found["row"].to_numpy()
-        return out
+        row = np.full(len(queries), -1, np.int64)
+        row[retrieved["place"].to_numpy()] = retrieved["row"].to_numpy()
+        return row
 
 
 @dataclass(frozen=True)

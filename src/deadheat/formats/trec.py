@@ -116,10 +116,10 @@ def shown(line: bytes) -> str:
     return repr(text if len(text) <= 100 else text[:97] + "…")
 
 
-def _hint(found: int, fields: tuple[str, ...]) -> str:
-    if fields == QRELS_FIELDS and found == len(RUN_FIELDS):
+def _hint(count: int, fields: tuple[str, ...]) -> str:
+    if fields == QRELS_FIELDS and count == len(RUN_FIELDS):
         return ". This is the shape of a run: are judgements and run swapped?"
-    if fields == RUN_FIELDS and found == len(QRELS_FIELDS):
+    if fields == RUN_FIELDS and count == len(QRELS_FIELDS):
         return ". This is the shape of judgements: are judgements and run swapped?"
     return ""
 
