@@ -185,7 +185,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(nested) for name, nested in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -193,22 +193,22 @@ def _read(hint: Any, value: Any, name: str) -> Any:
     """Bring a value from JSON into the type that a field declares."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        present = next(each for each in arguments if each is not type(None))
+        present = next(option for option in arguments if option is not type(None))
         return None if value is None else _read(present, value, name)
     if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, Mapping):
-        known = {each.name for each in fields(hint)}
+        known = {declared.name for declared in fields(hint)}
         if unknown := sorted(map(str, value.keys() - known)):
             raise _other_version(name, f"an unknown {unknown[0]!r}")
         hints = get_type_hints(hint)
-        given = {key: _read(hints[key], each, f"{name}.{key}") for key, each in value.items()}
+        given = {key: _read(hints[key], item, f"{name}.{key}") for key, item in value.items()}
         try:
             return hint(**given)
         except TypeError as error:  # a field is missing
             raise _other_version(name, str(error)) from None
     if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {str(key): _read(arguments[1], each, f"{name}.{key}") for key, each in value.items()}
+        return {str(key): _read(arguments[1], item, f"{name}.{key}") for key, item in value.items()}
     if origin is tuple and isinstance(value, list):
-        return tuple(_read(arguments[0], each, name) for each in value)
+        return tuple(_read(arguments[0], item, name) for item in value)
     if hint is float and type(value) is int:
         return float(value)
     if isinstance(hint, type) and type(value) is hint:

@@ -6,11 +6,12 @@ Functions inside the library put remarks on what they return. Only the public fu
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from deadheat.errors import DeadheatWarning
 
@@ -104,6 +105,42 @@ def announce(said: Iterable[str]) -> None:
     """Warn the caller of the public function that calls this."""
     for text in said:
         warnings.warn(text, DeadheatWarning, stacklevel=3)
+
+
+class _Remarked(Protocol):
+    @property
+    def warnings(self) -> list[str]: ...
+
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=_Remarked)
+R_co = TypeVar("R_co", bound=_Remarked, covariant=True)
+
+
+class Announcing(Protocol[P, R_co]):
+    """A public function that warns, and the same without a word."""
+
+    @property
+    def quiet(self) -> Callable[P, R_co]:
+        """The function without a word: what to know is on what it returns."""
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R_co:
+        """Call the function, and warn."""
+
+
+def announcing(function: Callable[P, R]) -> Announcing[P, R]:
+    """Let a public function warn of the warnings on what it returns; its `quiet` does not."""
+
+    @functools.wraps(function)
+    def aloud(*args: P.args, **options: P.kwargs) -> R:
+        remarked = function(*args, **options)
+        announce(remarked.warnings)
+        return remarked
+
+    public: Any = aloud
+    public.quiet = function
+    named: Announcing[P, R] = public
+    return named
 
 
 def counted(n: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from deadheat.cli.common import (
     show,
     write,
 )
-from deadheat.diagnosis import diagnosed
+from deadheat.diagnosis import diagnose
 from deadheat.diagnosis.parts import parts_of
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
@@ -55,7 +55,7 @@ def command(
     """
     check_standard_input(run, qrels, options["logits"])
     check_output(output, force=force)
-    diagnosis = diagnosed(run, qrels, measures or None, **options)
+    diagnosis = diagnose.quiet(run, qrels, measures or None, **options)
     say({diagnosis.name: diagnosis.remarks})
     if style == "json":
         write(diagnosis.to_json(), output)

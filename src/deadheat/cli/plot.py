@@ -101,12 +101,10 @@ def _curves(
     _check(output, force, qrels, *runs)
     names = _labels(runs, labels)
     ks = _cutoffs(cutoffs)
-    wanted = [
-        each
-        for measure in parse_measures(measures)
-        for each in ([measure @ k for k in ks] if measure.cutoff is None else [measure])
-    ]
-    results = dict(zip(names, evaluate_runs(qrels, runs, wanted, **options), strict=True))
+    at_cutoffs = []
+    for measure in parse_measures(measures):
+        at_cutoffs += [measure @ k for k in ks] if measure.cutoff is None else [measure]
+    results = dict(zip(names, evaluate_runs(qrels, runs, at_cutoffs, **options), strict=True))
     _save(figures.curves(results, percent=percent, width=width), output)
 
 
@@ -132,9 +130,9 @@ def _compare(
     """Draw two or more RUNs as intervals [worst, best] and join those that overlap."""
     _check(output, force, qrels, *runs)
     names = _labels(runs, labels)
-    wanted = parse_measure(measure)
-    results = dict(zip(names, evaluate_runs(qrels, runs, [wanted], **options), strict=True))
-    _save(figures.comparison(results, wanted, percent=percent, width=width), output)
+    parsed = parse_measure(measure)
+    results = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
+    _save(figures.comparison(results, parsed, percent=percent, width=width), output)
 
 
 @command.command("list")
@@ -204,20 +202,20 @@ def _cutoffs(text: str) -> list[int]:
     >>> _cutoffs("1..3,10")
     [1, 2, 3, 10]
     """
-    found: list[int] = []
+    cutoffs: set[int] = set()
     for part in text.split(","):
         first, dots, last = part.partition("..")
         try:
-            each = range(int(first), int(last if dots else first) + 1)
+            part_cutoffs = range(int(first), int(last if dots else first) + 1)
         except ValueError:
-            each = range(0)
-        if not each or each[0] < 1 or each[-1] > 10_000:
+            part_cutoffs = range(0)
+        if not part_cutoffs or part_cutoffs[0] < 1 or part_cutoffs[-1] > 10_000:
             raise InputError(
                 f"cannot read the cutoffs {text!r}: write numbers and ranges from 1 to 10000, "
                 "such as 1..10,20"
             )
-        found += each
-    return sorted(set(found))
+        cutoffs.update(part_cutoffs)
+    return sorted(cutoffs)
 
 
 def _save(plot: figures.Plot, output: str) -> None:

@@ -78,11 +78,11 @@ def command(
     together with --qrels. With stored results, -m chooses what is shown query by query.
     """
     check_output(output, force=force)
-    wanted = parse_measures(measures) if measures else None
+    asked = parse_measures(measures) if measures else None
     if qrels is not None:
         check_standard_input(qrels, *sources)
-        wanted = wanted or parse_measures(DEFAULT_MEASURES)
-        collections = [evaluated_collection(qrels, sources, wanted, options)]
+        asked = asked or parse_measures(DEFAULT_MEASURES)
+        collections = [evaluated_collection(qrels, sources, asked, options)]
     else:
         default = click.core.ParameterSource.DEFAULT
         for name in options:
@@ -92,13 +92,15 @@ def command(
                     "evaluated already; for run files, give the judgements with --qrels"
                 )
         collections = _stored(sources)
-        _check_measures(collections, wanted)
+        _check_measures(collections, asked)
     if dataset is not None:
         collections = [_with_texts(collection, dataset) for collection in collections]
-    results = [system.result for each in collections for system in each.systems]
+    results = [system.result for collection in collections for system in collection.systems]
     say({result.name: result.remarks for result in results}, of="system")
-    collections = [with_comparison(each, shown_measures(each, wanted)) for each in collections]
-    page = render_page(collections, title=title or _title(collections), top=top, shown=wanted)
+    collections = [
+        with_comparison(collection, shown_measures(collection, asked)) for collection in collections
+    ]
+    page = render_page(collections, title=title or _title(collections), top=top, shown=asked)
     write(page, output)
     click.echo(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
 
@@ -114,9 +116,10 @@ def _stored(sources: Sequence[str]) -> list[Collection]:
     return collections + result_collections(results)
 
 
-def _check_measures(collections: Sequence[Collection], wanted: list[Measure] | None) -> None:
-    known = {m for each in collections for system in each.systems for m in system.result.views}
-    for measure in wanted or ():
+def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
+    systems = [system for collection in collections for system in collection.systems]
+    known = {measure for system in systems for measure in system.result.views}
+    for measure in asked or ():
         if measure not in known:
             raise InputError(
                 f"{measure} was not evaluated; the results have {', '.join(map(repr, known))}"
@@ -124,9 +127,10 @@ def _check_measures(collections: Sequence[Collection], wanted: list[Measure] | N
 
 
 def _with_texts(collection: Collection, name: str) -> Collection:
-    from deadheat.datasets.load import loaded_dataset
 
-    texts = loaded_dataset(name, candidates="full")
+    from deadheat.datasets import load_dataset
+
+    texts = load_dataset.quiet(name, candidates="full")
     return replace(collection, queries=texts.queries, documents=texts.corpus)
 
 

@@ -20,7 +20,7 @@ from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, announce, counted, lines, note, texts, warning
+from deadheat.remarks import Remark, announcing, counted, lines, note, texts, warning
 from deadheat.tables import Column, Table, render, rich_parts
 from deadheat.ties.rules import rule_note
 
@@ -157,6 +157,7 @@ PAIRS = (
 )
 
 
+@announcing
 def compare(
     results_or_qrels: Any,
     runs: Any = None,
@@ -218,7 +219,7 @@ def compare(
         raise InputError(f"{', '.join(options)}: these results have been evaluated already")
     else:
         systems = named(results_or_qrels, checked)
-    comparison = compared(
+    return compared(
         systems,
         measures,
         baseline=baseline,
@@ -227,8 +228,6 @@ def compare(
         seed=seed,
         queries=queries,
     )
-    announce(comparison.warnings)
-    return comparison
 
 
 def compared(
@@ -343,8 +342,11 @@ def _first(systems: dict[str, Result]) -> Result:
 
 def _values(result: Result) -> list[bytes]:
     """Everything that ties leave or take, to be compared bit by bit."""
-    views = [(v.expected, v.best, v.worst) for v in result.views.values()]
-    return [values.tobytes() for each in views for values in each]
+    return [
+        values.tobytes()
+        for views in result.views.values()
+        for values in (views.expected, views.best, views.worst)
+    ]
 
 
 def _check_options(alpha: float, resamples: int, seed: int) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from deadheat.provenance import DatasetProvenance
-from deadheat.remarks import Remark
+from deadheat.remarks import Remark, texts
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,11 @@ class RetrievalDataset:
     cut_inside_ties: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user of the dataset must be warned of."""
+        return texts(self.remarks, "warning")
 
     @property
     def pairs(self) -> int:

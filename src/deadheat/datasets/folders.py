@@ -36,7 +36,7 @@ class FolderSource:
     revision: str | None = None
 
     def __init__(self, path: Path) -> None:
-        self.where = str(path)
+        self.location = str(path)
         top: dict[str, Splits] = {}
         folders: dict[str, Splits] = {}
         for stem, files in _by_stem([path] if path.is_file() else path.iterdir()).items():
@@ -49,7 +49,8 @@ class FolderSource:
             twice = sorted(top.keys() & folders.keys())
             if twice:
                 raise InputError(
-                    f"{self.where} holds both a file and a folder called {twice[0]!r}; remove one"
+                    f"{self.location} holds both a file and a folder called {twice[0]!r}: remove "
+                    "one"
                 )
             self._tables = top | folders
         else:

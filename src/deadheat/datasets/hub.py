@@ -40,7 +40,7 @@ def open_hub(name: str, revision: str | None) -> Source:
         except Exception:
             raise _unreadable(f"{name}{at}", error) from error
         source = FolderSource(Path(copy))
-        source.where, source.revision = name, Path(copy).name
+        source.location, source.revision = name, Path(copy).name
         return source
     return HubSource(name, revision, commit=info.sha)
 
@@ -61,7 +61,7 @@ class HubSource:
 
     def __init__(self, name: str, revision: str | None, commit: str | None = None) -> None:
         self._library: Any = require("datasets", _PURPOSE)
-        self.where = name
+        self.location = name
         self.revision = commit or revision
         self._asked = revision
 
@@ -82,9 +82,9 @@ class HubSource:
     def _ask(self, function: str, *arguments: str, **options: str) -> Any:
         call = getattr(self._library, function)
         try:
-            return call(self.where, *arguments, revision=self._asked, **options)
+            return call(self.location, *arguments, revision=self._asked, **options)
         except Exception as error:  # the network may fail, or the files, in any library below
-            raise _unreadable(self.where, error) from error
+            raise _unreadable(self.location, error) from error
 
 
 def _unreadable(name: str, error: Exception) -> InputError:

@@ -25,7 +25,7 @@ class IrDatasetsSource:
 
     def __init__(self, name: str) -> None:
         library: Any = require("ir_datasets", f"Reading {name}")
-        self.where = name
+        self.location = name
         try:
             self._data = library.load(name.removeprefix(PREFIX))
         except KeyError as error:

@@ -47,10 +47,10 @@ def read_contents(source: Source, subset: str | None, split: str | None) -> Cont
     if f"{prefix}corpus" in names:
         contents = _read_current(source, prefix, split)
     elif "corpus" in names and not subsets:
-        raise InputError(f"{source.where} has no subsets; leave subset={subset!r} out")
+        raise InputError(f"{source.location} has no subsets; leave subset={subset!r} out")
     elif subsets:
         asked = f"has no subset {subset!r}" if subset else "has several subsets"
-        raise InputError(f"{source.where} {asked}; pass subset= one of: {', '.join(subsets)}")
+        raise InputError(f"{source.location} {asked}; pass subset= one of: {', '.join(subsets)}")
     else:
         contents = _read_rows(source, subset, split)
     contents.subset = subset
@@ -65,21 +65,21 @@ def _read_current(source: Source, prefix: str, split: str | None) -> Contents:
             if choice in names:
                 return choice
         expected = " or ".join(repr(choice) for choice in choices)
-        raise InputError(f"{source.where} has no table {expected}; found: {', '.join(names)}")
+        raise InputError(f"{source.location} has no table {expected}; found: {', '.join(names)}")
 
     # BEIR repositories on the hub keep their judgements in the config `default`.
     qrels = find(f"{prefix}qrels") if prefix else find("default", "qrels")
     split = _main_split(source, qrels, split)
 
     def read(table: str) -> tuple[str, pl.DataFrame]:
-        return f"{source.where}, {table}", source.read(table, _side_split(source, table, split))
+        return f"{source.location}, {table}", source.read(table, _side_split(source, table, split))
 
-    judgements, repeated = _judgements(f"{source.where}, {qrels}", source.read(qrels, split))
+    judgements, repeated = _judgements(f"{source.location}, {qrels}", source.read(qrels, split))
     queries = _queries(*read(find(f"{prefix}queries", "query")))
     if f"{prefix}instruction" in names:
-        where, frame = read(f"{prefix}instruction")
-        instructions = column_texts(where, frame, "instruction")
-        for query, instruction in by_id(where, frame, "query_id", instructions).items():
+        location, frame = read(f"{prefix}instruction")
+        instructions = column_texts(location, frame, "instruction")
+        for query, instruction in by_id(location, frame, "query_id", instructions).items():
             if query in queries:
                 queries[query] = _joined(queries[query], instruction)
     return Contents(
@@ -105,15 +105,15 @@ def _read_rows(source: Source, subset: str | None, split: str | None) -> Content
     table = subset or ("default" if "default" in names or len(names) != 1 else names[0])
     if table not in names:
         raise InputError(
-            f"{source.where} is in no known layout; found the tables: {', '.join(names) or 'none'};"
-            " expected corpus, queries, qrels (and top_ranked), or rows of query, positive, "
-            f"negative in the table {table!r} (subset= names another)"
+            f"{source.location} is in no known layout; found the tables: "
+            f"{', '.join(names) or 'none'}; expected corpus, queries, qrels (and top_ranked), or "
+            f"rows of query, positive, negative in the table {table!r} (subset= names another)"
         )
     split = _main_split(source, table, split)
-    frame, where = source.read(table, split), f"{source.where}, {table}"
-    texts = column_texts(where, frame, "query")
-    positive = column_text_lists(where, frame, "positive")
-    negative = column_text_lists(where, frame, "negative")
+    frame, location = source.read(table, split), f"{source.location}, {table}"
+    texts = column_texts(location, frame, "query")
+    positive = column_text_lists(location, frame, "positive")
+    negative = column_text_lists(location, frame, "negative")
     queries = {f"q{number}": text for number, text in enumerate(texts)}
     corpus: dict[str, str] = {}
     judgements: dict[str, dict[str, float]] = {}
@@ -137,9 +137,10 @@ def _main_split(source: Source, table: str, split: str | None) -> str:
         return split
     named = [name for name in splits if name]
     if not named:
-        raise InputError(f"{source.where}, {table} has no splits; leave split={split!r} out")
+        raise InputError(f"{source.location}, {table} has no splits; leave split={split!r} out")
     asked = f"no split {split!r}" if split else "no split 'test'"
-    raise InputError(f"{source.where}, {table} has {asked}; pass split= one of: {', '.join(named)}")
+    choices = ", ".join(named)
+    raise InputError(f"{source.location}, {table} has {asked}; pass split= one of: {choices}")
 
 
 def _side_split(source: Source, table: str, split: str) -> str:
@@ -150,48 +151,50 @@ def _side_split(source: Source, table: str, split: str) -> str:
     if len(splits) == 1:
         return splits[0]
     raise InputError(
-        f"{source.where}, {table} has no split {split!r} like the judgements, and more than one "
+        f"{source.location}, {table} has no split {split!r} like the judgements, and more than one "
         f"other: {', '.join(splits)}; choose another split"
     )
 
 
-def _queries(where: str, frame: pl.DataFrame) -> dict[str, str]:
+def _queries(location: str, frame: pl.DataFrame) -> dict[str, str]:
     """Texts of queries, an instruction appended, as MTEB does."""
-    texts = column_texts(where, frame, "text")
+    texts = column_texts(location, frame, "text")
     if find_column(frame, "instruction"):
-        instructions = column_texts(where, frame, "instruction")
+        instructions = column_texts(location, frame, "instruction")
         texts = [_joined(*pair) for pair in zip(texts, instructions, strict=True)]
-    return by_id(where, frame, "id", texts)
+    return by_id(location, frame, "id", texts)
 
 
 def _joined(text: str, instruction: str) -> str:
     return f"{text} {instruction}" if instruction else text
 
 
-def _documents(where: str, frame: pl.DataFrame) -> dict[str, str]:
+def _documents(location: str, frame: pl.DataFrame) -> dict[str, str]:
     """Title and text joined by a space and stripped, as MTEB hands them to models."""
-    texts = column_texts(where, frame, "text")
+    texts = column_texts(location, frame, "text")
     if find_column(frame, "title"):
-        titles = column_texts(where, frame, "title")
+        titles = column_texts(location, frame, "title")
         texts = [f"{title} {text}" for title, text in zip(titles, texts, strict=True)]
-    return by_id(where, frame, "id", [text.strip() for text in texts])
+    return by_id(location, frame, "id", [text.strip() for text in texts])
 
 
-def _judgements(where: str, frame: pl.DataFrame) -> tuple[dict[str, dict[str, float]], int]:
+def _judgements(location: str, frame: pl.DataFrame) -> tuple[dict[str, dict[str, float]], int]:
     """Grades by query and document, and how many rows only repeat another."""
-    judged = judgements_from_table(where, frame)
+    judged = judgements_from_table(location, frame)
     pairs = list(zip(judged.doc_ids.to_list(), judged.grades.tolist(), strict=True))
     bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
     return {query: dict(pairs[a:b]) for query, (a, b) in bounds}, len(frame) - len(pairs)
 
 
-def _candidates(where: str, frame: pl.DataFrame) -> dict[str, list[str]]:
-    lists = by_id(where, frame, "query_id", column_lists(where, frame, "doc_ids"))
+def _candidates(location: str, frame: pl.DataFrame) -> dict[str, list[str]]:
+    lists = by_id(location, frame, "query_id", column_lists(location, frame, "doc_ids"))
     return {
-        query: _listed(f"{where}, query {query!r}", documents) for query, documents in lists.items()
+        query: _listed(f"{location}, query {query!r}", documents)
+        for query, documents in lists.items()
     }
 
 
-def _listed(where: str, documents: list[Any]) -> list[str]:
+def _listed(location: str, documents: list[Any]) -> list[str]:
     """Ids of the documents in one list, each once."""
-    return list(by_id(where, pl.DataFrame([column_of("doc_id", documents)]), "doc_id", documents))
+    frame = pl.DataFrame([column_of("doc_id", documents)])
+    return list(by_id(location, frame, "doc_id", documents))

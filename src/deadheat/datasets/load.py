@@ -15,13 +15,14 @@ from deadheat.datasets.irds import PREFIX, IrDatasetsSource
 from deadheat.datasets.layouts import Contents, read_contents
 from deadheat.datasets.sources import Source
 from deadheat.errors import InputError
-from deadheat.remarks import announce, texts, warning
+from deadheat.remarks import announcing, warning
 
 Candidates = Literal["given", "bm25", "full"]
 
 BM25_DEPTH = 100
 
 
+@announcing
 def load_dataset(
     name_or_path: str | Path,
     *,
@@ -74,37 +75,13 @@ def load_dataset(
     MissingPackageError
         The source or BM25 needs a package that is not installed.
     """
-    dataset = loaded_dataset(
-        name_or_path,
-        subset=subset,
-        split=split,
-        revision=revision,
-        candidates=candidates,
-        depth=depth,
-        limit=limit,
-    )
-    announce(texts(dataset.remarks, "warning"))
-    return dataset
-
-
-def loaded_dataset(
-    name_or_path: str | Path,
-    *,
-    subset: str | None = None,
-    split: str | None = None,
-    revision: str | None = None,
-    candidates: Candidates = "given",
-    depth: int | None = None,
-    limit: int | None = None,
-) -> RetrievalDataset:
-    """Load as `load_dataset` does, without a word: what to know of the dataset is on it."""
     _check_options(candidates, depth, limit)
     source = _open(name_or_path, revision)
     contents = read_contents(source, subset, split)
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
     dataset = _select_queries(name, contents, source, candidates, limit)
     dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
-    return _without_empty_texts(dataset, source.where)
+    return _without_empty_texts(dataset, source.location)
 
 
 def _check_options(candidates: str, depth: int | None, limit: int | None) -> None:
@@ -134,35 +111,35 @@ def _select_queries(
     name: str, contents: Contents, source: Source, candidates: str, limit: int | None
 ) -> RetrievalDataset:
     """Check the contents as a whole, then keep the queries that can be evaluated."""
-    where, judgements = source.where, contents.judgements
+    location, judgements = source.location, contents.judgements
     lists = contents.candidates if candidates == "given" else None
     if not contents.corpus or not contents.queries or not judgements:
         raise InputError(
-            f"{where} is empty: {len(contents.queries)} queries, {len(contents.corpus)} "
+            f"{location} is empty: {len(contents.queries)} queries, {len(contents.corpus)} "
             f"documents, {len(judgements)} judged queries; all three are needed"
         )
     for query in judgements:
         if query not in contents.queries:
-            raise InputError(f"{where}: query {query!r} is judged but has no text; add the query")
-    _check_references(judgements, contents.corpus, "judges", where)
+            raise InputError(f"{location}: query {query!r} is judged but has no text: add it")
+    _check_references(judgements, contents.corpus, "judges", location)
     if candidates == "given" and lists is None:
         raise InputError(
-            f"{where} gives no candidate lists (top_ranked); pass candidates='bm25' or 'full'"
+            f"{location} gives no candidate lists (top_ranked); pass candidates='bm25' or 'full'"
         )
-    _check_references(lists or {}, contents.corpus, "lists", where)
+    _check_references(lists or {}, contents.corpus, "lists", location)
     judged = [query for query in contents.queries if query in judgements]
     relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
     listed = [query for query in relevant if lists is None or lists.get(query)]
     if not listed:
-        raise InputError(f"{where}: no query has both a relevant document and candidates")
+        raise InputError(f"{location}: no query has both a relevant document and candidates")
     unlisted = [query for query in relevant if lists is not None and not lists.get(query)]
     remarks = []
     if unlisted:
         remarks.append(
             warning(
-                "{where}: {unlisted:query} with relevant documents but no candidates, {example} "
+                "{location}: {unlisted:query} with relevant documents but no candidates, {example} "
                 "for one: dropped",
-                where=where,
+                location=location,
                 unlisted=len(unlisted),
                 example=repr(unlisted[0]),
             )
@@ -195,7 +172,7 @@ def _counted(left_out: Mapping[str, int]) -> dict[str, int]:
 
 
 def _check_references(
-    lists: Mapping[str, Iterable[str]], corpus: Mapping[str, str], verb: str, where: str
+    lists: Mapping[str, Iterable[str]], corpus: Mapping[str, str], verb: str, location: str
 ) -> None:
     """Refuse documents that some query refers to but the corpus lacks."""
     missing = [
@@ -207,7 +184,7 @@ def _check_references(
     if missing:
         query, document = missing[0]
         raise InputError(
-            f"{where}: query {query!r} {verb} document {document!r}, which the corpus lacks "
+            f"{location}: query {query!r} {verb} document {document!r}, which the corpus lacks "
             f"({len(missing)} such references in all); add the documents or remove the references"
         )
 
@@ -231,7 +208,7 @@ def _choose_candidates(
     return replace(dataset, candidates=lists, candidate_rule=rule)
 
 
-def _without_empty_texts(dataset: RetrievalDataset, where: str) -> RetrievalDataset:
+def _without_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:
     """Leave out what no model reads, and documents that are then neither listed nor judged."""
     corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
     queries = {query: text for query, text in dataset.queries.items() if text.strip()}
@@ -251,7 +228,7 @@ def _without_empty_texts(dataset: RetrievalDataset, where: str) -> RetrievalData
         used.update(doc for query in queries for doc in dataset.judgements[query])
         corpus = {doc: text for doc, text in corpus.items() if doc in used}
     if not queries or not corpus:
-        raise InputError(f"{where}: nothing is left, its queries or documents are empty")
+        raise InputError(f"{location}: nothing is left, its queries or documents are empty")
     return replace(
         dataset,
         queries=queries,

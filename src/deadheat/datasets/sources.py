@@ -10,7 +10,7 @@ import polars as pl
 class Source(Protocol):
     """A place that holds named tables, each in one or more splits."""
 
-    where: str
+    location: str
     """What the source is called in messages."""
     revision: str | None
 

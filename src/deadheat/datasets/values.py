@@ -14,48 +14,48 @@ from deadheat.formats.frames import column_ids, needed_column
 V = TypeVar("V")
 
 
-def column_texts(where: str, frame: pl.DataFrame, name: str) -> list[str]:
+def column_texts(location: str, frame: pl.DataFrame, name: str) -> list[str]:
     """Give the column of this name as texts; a missing one is empty."""
-    column = needed_column(where, frame, name)
+    column = needed_column(location, frame, name)
     values = enumerate(frame[column].to_list(), start=1)
-    return [_text(value, where, column, row) for row, value in values]
+    return [_text(value, location, column, row) for row, value in values]
 
 
-def column_lists(where: str, frame: pl.DataFrame, name: str) -> list[list[Any]]:
+def column_lists(location: str, frame: pl.DataFrame, name: str) -> list[list[Any]]:
     """Give the column of this name as lists; CSV has none, there a cell is a JSON array."""
-    column = needed_column(where, frame, name)
+    column = needed_column(location, frame, name)
     values = enumerate(frame[column].to_list(), start=1)
-    return [_list(value, where, column, row) for row, value in values]
+    return [_list(value, location, column, row) for row, value in values]
 
 
-def column_text_lists(where: str, frame: pl.DataFrame, name: str) -> list[list[str]]:
+def column_text_lists(location: str, frame: pl.DataFrame, name: str) -> list[list[str]]:
     """Give the column of this name as lists of texts."""
-    lists = enumerate(column_lists(where, frame, name), start=1)
-    return [[_text(value, where, name, row) for value in values] for row, values in lists]
+    lists = enumerate(column_lists(location, frame, name), start=1)
+    return [[_text(value, location, name, row) for value in values] for row, values in lists]
 
 
-def by_id(where: str, frame: pl.DataFrame, name: str, values: list[V]) -> dict[str, V]:
+def by_id(location: str, frame: pl.DataFrame, name: str, values: list[V]) -> dict[str, V]:
     """Map the ids in the column of this name to the values of their rows."""
-    ids = column_ids(where, frame, name)
+    ids = column_ids(location, frame, name)
     mapping = dict(zip(ids.to_list(), values, strict=True))
     if len(mapping) < len(values):
         twice = ids.filter(ids.is_duplicated())[0]
-        raise InputError(f"{where}: id {twice!r} occurs twice; keep one of the two")
+        raise InputError(f"{location}: id {twice!r} occurs twice; keep one of the two")
     return mapping
 
 
-def _text(value: Any, where: str, column: str, row: int) -> str:
+def _text(value: Any, location: str, column: str, row: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         raise InputError(
-            f"{where}: the {column} of row {row}: expected text, found a {type(value).__name__} "
+            f"{location}: the {column} of row {row}: expected text, found a {type(value).__name__} "
             f"({value!r:.60}); only datasets of plain text can be read"
         )
     return value
 
 
-def _list(value: Any, where: str, column: str, row: int) -> list[Any]:
+def _list(value: Any, location: str, column: str, row: int) -> list[Any]:
     if isinstance(value, str):
         with suppress(json.JSONDecodeError):
             value = json.loads(value)
@@ -63,7 +63,7 @@ def _list(value: Any, where: str, column: str, row: int) -> list[Any]:
         return []
     if not isinstance(value, list):
         raise InputError(
-            f"{where}: the {column} of row {row}: expected a list (in CSV a JSON array), found "
+            f"{location}: the {column} of row {row}: expected a list (in CSV a JSON array), found "
             f"{value!r:.60}"
         )
     return value

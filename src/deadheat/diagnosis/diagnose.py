@@ -20,7 +20,7 @@ from deadheat.evaluation import DEFAULT_MEASURES, Result, views_of
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announce, texts
+from deadheat.remarks import Remark, announcing, texts
 from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.lists import judged_lists, without_nan
@@ -101,6 +101,7 @@ class Diagnosis:
         return self._render("table", width=96)
 
 
+@announcing
 def diagnose(
     run: Any,
     qrels: Any = None,
@@ -133,36 +134,10 @@ def diagnose(
     --------
     >>> import deadheat as dh
     >>> run = {"q1": {"d1": 0.75, "d2": 0.5, "d3": 0.5}, "q2": {"d4": 0.625, "d5": 0.5}}
-    >>> found = dh.diagnose(run, {"q1": {"d3": 1}, "q2": {"d4": 1}}, ["MRR@2"])
-    >>> found.anatomy.distinct, found.effect.straddling
+    >>> diagnosis = dh.diagnose(run, {"q1": {"d3": 1}, "q2": {"d4": 1}}, ["MRR@2"])
+    >>> diagnosis.anatomy.distinct, diagnosis.effect.straddling
     (0.8, {2: 1})
     """
-    found = diagnosed(
-        run,
-        qrels,
-        measures,
-        tie_break=tie_break,
-        tolerance=tolerance,
-        worst=worst,
-        logits=logits,
-        model_dtype=model_dtype,
-    )
-    announce(found.warnings)
-    return found
-
-
-def diagnosed(
-    run: Any,
-    qrels: Any = None,
-    measures: str | Measure | Iterable[Any] | None = None,
-    *,
-    tie_break: str = "input",
-    tolerance: float = 0.001,
-    worst: int = 5,
-    logits: Any = None,
-    model_dtype: object = None,
-) -> Diagnosis:
-    """Diagnose as `diagnose` does, without a word: what to know is on the diagnosis."""
     check_rule(tie_break)
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")

@@ -55,16 +55,16 @@ def find_grid(scores: Values) -> NumberGrid:
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
     told = values != 0  # 0 lies on every grid and speaks for none
-    found = []
+    grids = []
     for name, text, spacing, penalty in _statements(values, own):
         bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
-        found.append(NumberGrid(name, f"every score is {text}", len(values), bits))
-    found.sort(key=lambda grid: grid.bits, reverse=True)
-    if not found or found[0].bits < _DOUBT:
+        grids.append(NumberGrid(name, f"every score is {text}", len(values), bits))
+    grids.sort(key=lambda grid: grid.bits, reverse=True)
+    if not grids or grids[0].bits < _DOUBT:
         name = f"fp{8 * values.itemsize}"
         text = f"every score is a value of {name}; no coarser grid is evident"
         return NumberGrid(name, text, len(values), 0.0)
-    best, *others = found
+    best, *others = grids
     near = tuple(grid.name for grid in others if best.bits - grid.bits < _DOUBT)
     return NumberGrid(best.name, best.statement, best.distinct, best.bits, near)
 
@@ -99,7 +99,7 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
             if _unchanged(values, format.round, write):
                 spacing = _spacing(format.round(np.abs(values)), format.dtype)
                 text = f"a value of {format.name}{words}"
-                yield format.name + form, text, np.maximum(spacing, unit), _DOUBT * bool(form)
+                yield format.name + form, text, np.maximum(spacing, unit), _DOUBT if form else 0.0
                 if not form:
                     break
     if step := _int8_step(values):

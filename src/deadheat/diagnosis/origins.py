@@ -64,9 +64,9 @@ def _of_one_dtype(source: str, frame: pl.DataFrame, wanted: object) -> tuple[str
     """Name of the model dtype, and the rows of it."""
     asked = [] if wanted is None else [parse_format(wanted).name]
     if "model_dtype" in frame.columns:
-        found = {name: parse_format(name).name for name in frame["model_dtype"].unique().sort()}
-        asked = asked or list(found.values())
-        frame = frame.filter(pl.col("model_dtype").replace_strict(found).is_in(asked))
+        formats = {name: parse_format(name).name for name in frame["model_dtype"].unique().sort()}
+        asked = asked or list(formats.values())
+        frame = frame.filter(pl.col("model_dtype").replace_strict(formats).is_in(asked))
     if len(asked) != 1:
         raise InputError(f"{source}: say which model_dtype is meant ({', '.join(asked) or 'any'})")
     return asked[0], frame

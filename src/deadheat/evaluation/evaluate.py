@@ -19,7 +19,7 @@ from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import own_version
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, announce, note, warning
+from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import check_rule, rule_order
@@ -33,6 +33,7 @@ QUERY_POLICIES = {
 NAN_POLICIES = ("raise", "last")
 
 
+@announcing
 def evaluate(
     qrels: Any,
     run: Any,
@@ -75,7 +76,7 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    result = evaluated(
+    return evaluated(
         read_qrels(qrels),
         read_run(run, with_ranks=tie_break == "rank", copy=False),
         parse_measures(measures),
@@ -84,8 +85,6 @@ def evaluate(
         queries=queries,
         nan=nan,
     )
-    announce(result.warnings)
-    return result
 
 
 def evaluated(
@@ -118,6 +117,7 @@ def evaluated(
     return _result(lists.query_ids, groups, measures, provenance, remarks)
 
 
+@announcing
 def evaluate_arrays(
     scores: Any,
     relevance: Any,
@@ -171,9 +171,7 @@ def evaluate_arrays(
     groups = tie_groups(lists, tolerance=tie_tolerance)
     tolerance = float(tie_tolerance)
     provenance = Provenance("arrays", None, "input", tolerance, queries, nan, versions=_versions())
-    result = _result(lists.query_ids, groups, parsed, provenance, remarks)
-    announce(result.warnings)
-    return result
+    return _result(lists.query_ids, groups, parsed, provenance, remarks)
 
 
 def evaluate_groups(

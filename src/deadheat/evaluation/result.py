@@ -116,12 +116,12 @@ class Result:
 
     def __getitem__(self, measure: str | Measure) -> Summary:
         """Summary of a measure, by any of its names."""
-        wanted = measure if isinstance(measure, Measure) else parse_measure(str(measure))
-        if wanted not in self._summaries:
+        parsed = measure if isinstance(measure, Measure) else parse_measure(str(measure))
+        if parsed not in self._summaries:
             raise KeyError(
-                f"{wanted} was not evaluated; this result has {', '.join(map(repr, self.views))}"
+                f"{parsed} was not evaluated; this result has {', '.join(map(repr, self.views))}"
             )
-        return self._summaries[wanted]
+        return self._summaries[parsed]
 
     def __contains__(self, measure: object) -> bool:
         """Whether the measure was evaluated, by any of its names."""

@@ -174,9 +174,9 @@ def _score_corpus(scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[
             ids = run.documents.ids(np.arange(len(run.scores)))
             frames.append(_frame(id_column(run.query_ids), np.diff(run.offsets), ids, run.scores))
     whole = ScoreFacts(
-        sum(each.documents for each in facts),
-        sum(each.distinct for each in facts),
-        max(each.largest for each in facts),
+        sum(block.documents for block in facts),
+        sum(block.distinct for block in facts),
+        max(block.largest for block in facts),
     )
     return Scored(Result.concat(results), whole, pl.concat(frames) if short else None)
 

@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from deadheat.datasets import RetrievalDataset, write_dataset
-from deadheat.datasets.load import loaded_dataset
+from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
@@ -148,7 +147,7 @@ class ExperimentFolder:
         origin = DatasetProvenance.from_dict(read_json(folder / "dataset.json"))
         lists = (folder / "top_ranked.parquet").is_file()
         try:
-            dataset = loaded_dataset(folder, candidates="given" if lists else "full")
+            dataset = load_dataset.quiet(folder, candidates="given" if lists else "full")
         except InputError as error:
             raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
         return replace(

@@ -8,8 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from deadheat.datasets import RetrievalDataset
-from deadheat.datasets.load import loaded_dataset
+from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.errors import DeadheatError
 from deadheat.experiment.folder import ExperimentFolder, FolderError
 from deadheat.experiment.forward import CellRun, Progress
@@ -98,7 +97,7 @@ def _remembering(make: Callable[..., T]) -> Callable[..., T]:
 def _store_texts(
     experiment: ExperimentFolder, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, str]:
-    dataset = loaded_dataset(
+    dataset = load_dataset.quiet(
         spec.name,
         subset=spec.subset,
         split=spec.split,

@@ -102,7 +102,7 @@ class Study:
     trust_remote_code: bool = False
 
     @classmethod
-    def of(cls, where: str = "the study", /, **options: Any) -> Study:
+    def of(cls, location: str = "the study", /, **options: Any) -> Study:
         """Make a study from plain values, such as a TOML file holds.
 
         Examples
@@ -114,14 +114,14 @@ class Study:
         Traceback (most recent call last):
         deadheat.errors.InputError: study.toml: unknown key 'dataset'; did you mean 'datasets'?
         """
-        _check_keys(cls, options, where)
-        values = {name: _value(name, value, where) for name, value in options.items()}
+        _check_keys(cls, options, location)
+        values = {name: _value(name, value, location) for name, value in options.items()}
         for name, word in (("models", "model"), ("datasets", "dataset")):
             if not values.get(name):
-                raise InputError(f"{where} names no {word}: give at least one (--{word})")
+                raise InputError(f"{location} names no {word}: give at least one (--{word})")
         study = cls(**values)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
-            raise InputError(f"{where} needs at least one model dtype and one regime")
+            raise InputError(f"{location} needs at least one model dtype and one regime")
         parse_measures(study.measures)  # refuses what is no measure, before anything is run
         return study
 
@@ -205,15 +205,15 @@ _SMALLEST = {"cutoffs": 1, "batch_size": 1, "max_length": 2, "limit": 1, "depth"
 Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
 
 
-def _value(name: str, value: Any, where: str) -> Any:
+def _value(name: str, value: Any, location: str) -> Any:
     """Check one field and bring it into its shape."""
-    at = f"{where}: {name}"
+    at = f"{location}: {name}"
     if name == "models":
-        return tuple(_spec(ModelSpec, each, at) for each in _items(value, at))
+        return tuple(_spec(ModelSpec, model, at) for model in _items(value, at))
     if name == "datasets":
-        return tuple(_spec(DatasetSpec, each, at) for each in _items(value, at))
+        return tuple(_spec(DatasetSpec, dataset, at) for dataset in _items(value, at))
     if name in _LISTS:
-        checked = [_checked(name, each, _LISTS[name], at) for each in _items(value, at)]
+        checked = [_checked(name, item, _LISTS[name], at) for item in _items(value, at)]
         return tuple(dict.fromkeys(checked))
     return None if value is None else _checked(name, value, _SCALARS.get(name, int), at)
 
@@ -231,8 +231,8 @@ def _spec(kind: type[Spec], value: Any, at: str) -> Spec:
     if not isinstance(options, dict) or not options.get("name"):
         raise InputError(f"{at} must hold names, or tables with a name, not {value!r}")
     _check_keys(kind, options, at)
-    for key, each in options.items():
-        _checked(key, each, int if key == "max_length" else str, f"{at}: {key}")
+    for key, option in options.items():
+        _checked(key, option, int if key == "max_length" else str, f"{at}: {key}")
     if options.get("similarity", "dot") not in ("dot", "cosine"):
         raise InputError(f"{at}: similarity must be dot or cosine, not {options['similarity']!r}")
     return kind(**options)
@@ -260,10 +260,10 @@ def _checked(name: str, value: Any, kind: type[Any], at: str) -> Any:
     return value
 
 
-def _check_keys(kind: type[Any], options: dict[str, Any], where: str) -> None:
+def _check_keys(kind: type[Any], options: dict[str, Any], location: str) -> None:
     known = [field.name for field in fields(kind)]
     for key in options:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-            raise InputError(f"{where}: unknown key {key!r}; {hint}")
+            raise InputError(f"{location}: unknown key {key!r}; {hint}")

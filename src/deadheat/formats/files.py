@@ -222,8 +222,8 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
         return pl.read_csv(data, separator=separator, quote_char=quote, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        where, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
-        raise InputError(f"{source}{where}: cannot be read as {kind.upper()}: {reason}") from None
+        line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
+        raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
 
 
 def _parquet(file: IO[bytes], all_columns: bool) -> pl.DataFrame:
@@ -279,11 +279,11 @@ def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
     """Place and nature of the first fault in CSV or TSV that polars refused."""
     width = None
     for number, line in enumerate(io.BytesIO(data), start=1):
-        where = f", line {number}"
+        location = f", line {number}"
         try:
             text = line.decode().rstrip("\r\n")
         except UnicodeDecodeError:
-            return where, "not UTF-8 text; convert the file to UTF-8"
+            return location, "not UTF-8 text; convert the file to UTF-8"
         if not text.strip():
             continue
         if kind == "csv" and '"' in text:  # a quoted field may go on in the next line
@@ -291,5 +291,5 @@ def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
         fields = text.count("\t" if kind == "tsv" else ",") + 1
         width = width or fields
         if fields != width:
-            return where, f"expected {width} fields, found {fields}: {trec.shown(line)}"
+            return location, f"expected {width} fields, found {fields}: {trec.shown(line)}"
     return None

@@ -87,17 +87,17 @@ def _parse(
         parts = line.split()
         if not parts or line.startswith(b"#"):
             continue
-        where = f"{source}, line {line_number}"
+        location = f"{source}, line {line_number}"
         if len(parts) != len(fields):
             raise InputError(
-                f"{where}: expected {len(fields)} fields ({' '.join(fields)}), found "
+                f"{location}: expected {len(fields)} fields ({' '.join(fields)}), found "
                 f"{len(parts)}: {shown(line)}{_hint(len(parts), fields)}"
             )
         try:
             values: list[str | float] = [part.decode() for part in parts]
         except UnicodeDecodeError:
             raise InputError(
-                f"{where}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
+                f"{location}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
             ) from None
         try:
             if b"_" in parts[place]:  # Python would read 1_0 as 10
@@ -105,7 +105,7 @@ def _parse(
             values[place] = float(parts[place])
         except ValueError:
             raise InputError(
-                f"{where}: the {number} is not a number: {shown(parts[place])} in {shown(line)}"
+                f"{location}: the {number} is not a number: {shown(parts[place])} in {shown(line)}"
             ) from None
         yield values
 

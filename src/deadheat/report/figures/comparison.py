@@ -98,11 +98,11 @@ def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measur
     measures = inputs.common_measures(results)
     if measure is None and len(measures) == 1:
         return measures[0]
-    wanted = parse_measure(measure) if isinstance(measure, str) else measure
-    if wanted not in measures:
+    chosen = parse_measure(measure) if isinstance(measure, str) else measure
+    if chosen not in measures:
         names = ", ".join(map(repr, measures))
         raise InputError(f"choose one measure that every result has ({names}), not {measure}")
-    return wanted
+    return chosen
 
 
 def overlapping(systems: list[Summary]) -> list[list[int]]:

@@ -83,11 +83,13 @@ def curves(
 
 def _families(results: dict[str, Result]) -> dict[Measure, list[int]]:
     """Cutoffs, in ascending order, of each measure that has several."""
-    found: dict[Measure, list[int]] = {}
+    cutoffs_of: dict[Measure, list[int]] = {}
     for measure in inputs.common_measures(results):
         if measure.cutoff is not None:
-            found.setdefault(measure(cutoff=None), []).append(measure.cutoff)
-    several = {family: sorted(cutoffs) for family, cutoffs in found.items() if len(cutoffs) > 1}
+            cutoffs_of.setdefault(measure(cutoff=None), []).append(measure.cutoff)
+    several = {
+        family: sorted(cutoffs) for family, cutoffs in cutoffs_of.items() if len(cutoffs) > 1
+    }
     if not several:
         raise InputError(
             "a curve needs one measure at several cutoffs in every result: evaluate for example "

@@ -110,7 +110,7 @@ def shown_rows(n: int, cutoff: int | None, rows: int) -> list[range]:
     out: list[range] = []
     for i in [*np.sort(np.argsort(far, kind="stable")[:rows]).tolist(), n]:
         gap = range(out[-1].stop if out else 0, i)
-        out += [each for each in (gap, range(i, min(i + 1, n))) if each]
+        out += [places for places in (gap, range(i, min(i + 1, n))) if places]
     return out
 
 

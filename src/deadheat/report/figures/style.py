@@ -114,12 +114,12 @@ def inches(width: str | float) -> float:
 
 
 def legend(
-    figure: Figure, handles: Sequence[Any], words: Sequence[str], where: str = "upper"
+    figure: Figure, handles: Sequence[Any], words: Sequence[str], side: str = "upper"
 ) -> None:
     """Put a legend above or below the panels, in as many columns as fit."""
     widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
-    loc: Any = f"outside {where} center"
+    loc: Any = f"outside {side} center"
     figure.legend(handles, words, loc=loc, ncols=columns)
 
 

@@ -32,7 +32,7 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
     if not 1 <= len(runs) <= len(COLOURS):
         raise InputError(f"a figure of tie groups holds 1 to {len(COLOURS)} runs, not {len(runs)}")
     sizes = {label: groups.size for label, groups in runs.items()}
-    largest = max(int(each.max()) for each in sizes.values())
+    largest = max(int(size.max()) for size in sizes.values())
     if largest <= _LINEAR:
         edges = np.arange(largest + 1) + 0.5
     else:
@@ -41,11 +41,11 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
         figure = style.new_figure(width, 1.85 + 0.05 * len(runs))
         panels = figure.subplots(1, 2)
         heights: tuple[list[Any], list[Any]] = ([], [])
-        for i, each in enumerate(sizes.values()):
+        for i, size in enumerate(sizes.values()):
             look: dict[str, Any] = {"color": COLOURS[i], "linestyle": DASHES[i], "linewidth": 1.1}
-            heights[0].append(np.histogram(each, edges)[0])
+            heights[0].append(np.histogram(size, edges)[0])
             panels[0].stairs(heights[0][i], edges, fill=len(sizes) == 1, **look)
-            at, groups = np.unique(each, return_counts=True)
+            at, groups = np.unique(size, return_counts=True)
             heights[1].append(np.cumsum((at * groups)[::-1])[::-1])
             panels[1].stairs(heights[1][i], np.append(0.5, at + 0.5), baseline=None, **look)
         for axes, values, title in zip(
@@ -65,9 +65,9 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
             axes.grid(axis="y")
         style.legend(figure, panels[int(len(sizes) > 1)].patches, style.shorten(list(sizes), 34))
     described = "; ".join(
-        f"{label}: {each.sum():,} documents of {len(np.unique(runs[label].query)):,} queries, "
-        f"{each[each > 1].sum() / each.sum():.1%} of them tied, largest group {each.max():,}"
-        for label, each in sizes.items()
+        f"{label}: {size.sum():,} documents of {len(np.unique(runs[label].query)):,} queries, "
+        f"{size[size > 1].sum() / size.sum():.1%} of them tied, largest group {size.max():,}"
+        for label, size in sizes.items()
     )
     caption = (
         "Sizes s of tie groups: documents of one query with exactly equal scores. Left: number "

@@ -15,7 +15,7 @@ import numpy as np
 
 from deadheat.comparison import VERDICTS
 from deadheat.errors import InputError
-from deadheat.evaluation import headline
+from deadheat.evaluation import Summary, headline
 from deadheat.measures import Measure
 from deadheat.packages import own_version, require
 from deadheat.remarks import texts
@@ -99,27 +99,33 @@ def _json(data: Any) -> str:
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """What the template writes of a collection: origin, remarks, table."""
     systems, names = collection.systems, collection.names
-    flat = [system.result.provenance.flat() for system in systems]
-    keys = list(dict.fromkeys(key for each in flat for key in each))
-    differing = [key for key in keys if len({each.get(key) for each in flat}) > 1]
+    origins = [system.result.provenance.flat() for system in systems]
+    facts = list(dict.fromkeys(fact for origin in origins for fact in origin))
+    differing = [fact for fact in facts if len({origin.get(fact) for origin in origins}) > 1]
     return {
         "name": collection.name,
         "queries": len({query for system in systems for query in system.result.query_ids}),
-        "common": {key: flat[0][key] for key in keys if key not in differing},
+        "common": {fact: origins[0][fact] for fact in facts if fact not in differing},
         "differing": differing,
         "origins": [
-            (name, [each.get(key, "–") for key in differing])
-            for name, each in zip(names, flat, strict=True)
+            (name, [origin.get(fact, "–") for fact in differing])
+            for name, origin in zip(names, origins, strict=True)
         ],
         "remarks": _remarks(collection),
         "labels": list(systems[0].labels),
         "shown": shown,
         "rows": [
-            (n, s.labels, {m: {each.measure: each for each in s.result}.get(m) for m in shown})
-            for n, s in zip(names, systems, strict=True)
+            (name, system.labels, _summaries(system, shown))
+            for name, system in zip(names, systems, strict=True)
         ],
         "no_lists": {n: s.no_run for n, s in zip(names, systems, strict=True) if s.run is None},
     }
+
+
+def _summaries(system: System, shown: list[str]) -> dict[str, Summary | None]:
+    """Summaries of the shown measures; None where the system was not evaluated in one."""
+    evaluated = {summary.measure: summary for summary in system.result}
+    return {measure: evaluated.get(measure) for measure in shown}
 
 
 def _remarks(collection: Collection) -> list[tuple[str, str, list[str]]]:
@@ -183,20 +189,20 @@ def _texts(ids: Iterable[str], texts: Any, limit: int) -> list[str] | None:
     """Texts of these ids, cut; None where there are none."""
     if not texts:
         return None
-    found = (" ".join(texts.get(each, "").split()) for each in ids)
-    return [text if len(text) <= limit else text[:limit].rstrip() + " …" for text in found]
+    lines = (" ".join(texts.get(id_, "").split()) for id_ in ids)
+    return [line if len(line) <= limit else line[:limit].rstrip() + " …" for line in lines]
 
 
 def _values(system: System, shown: list[Measure], place: dict[str, int]) -> dict[str, Any]:
     """Every view of the shown measures, query by query; NaN where the system lacks the query."""
     rows = np.array([place[query] for query in system.result.query_ids])
-    found = {}
+    values = {}
     for measure, views in system.result.views.items():
         if measure in shown:
             columns = np.full((len(VIEWS), len(place)), np.nan, np.float32)
             columns[:, rows] = [getattr(views, view) for view in VIEWS]
-            found[repr(measure)] = _packed(columns, "<f4")
-    return found
+            values[repr(measure)] = _packed(columns, "<f4")
+    return values
 
 
 def _lists(
@@ -215,7 +221,7 @@ def _lists(
         tolerance=origin.tie_tolerance,
         nan=origin.nan,
     )
-    numbers = [documents.setdefault(each, len(documents)) for each in lists.doc_ids]
+    numbers = [documents.setdefault(doc, len(documents)) for doc in lists.doc_ids]
     counts = ("shown", "retrieved", "rest", "rest_relevant", "missing", "above", "size")
     return {
         **{name: _packed(getattr(lists, name), "<i4") for name in counts},
