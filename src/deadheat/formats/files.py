@@ -259,20 +259,16 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode())
+        if isinstance(row, dict):
+            return row
+        fault = "expected a JSON object, found"
     except UnicodeDecodeError:
-        raise InputError(
-            f"{source}, line {number}: not UTF-8 text; convert the file to UTF-8"
-        ) from None
+        fault = "not UTF-8 text:"
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{source}, line {number}: not JSON ({getattr(error, 'msg', error)}): "
-            f"{trec.shown(line)}; correct or remove the line"
-        ) from None
-    if not isinstance(row, dict):
-        raise InputError(
-            f"{source}, line {number}: expected a JSON object, found {trec.shown(line)}"
-        )
-    return row
+        fault = f"not JSON ({getattr(error, 'msg', error)}):"
+    raise InputError(
+        f"{source}, line {number}: {fault} {trec.shown(line)}; correct or remove the line"
+    )
 
 
 def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
