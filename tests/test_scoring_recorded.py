@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 
 from deadheat.scoring import FORMATS, score
-
-RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
 
 # fmt: off
 # Appendix B: Qwen3-Reranker-0.6B on the first query of MIRACLReranking.
@@ -83,13 +79,10 @@ DISTINCT = {
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DISTINCT)
-def test_recorded_logits_give_the_recorded_share_of_distinct_scores(name, backend):
+def test_recorded_logits_give_the_recorded_share_of_distinct_scores(recorded, name, backend):
     if backend == "torch":
         pytest.importorskip("torch")
-    path = RECORDED / f"{name}.parquet"
-    if not path.exists():
-        pytest.skip(f"recorded logits are not at {path}")
-    frame = pl.read_parquet(path)
+    frame = pl.read_parquet(recorded / f"{name}.parquet")
     for (model_dtype, regime), expected in DISTINCT[name].items():
         rows = frame.filter(pl.col("model_dtype") == model_dtype)
         scores = score(
