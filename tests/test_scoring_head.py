@@ -55,11 +55,11 @@ def test_both_rooms_find_the_same_layer(tmp_path, name):
         pytest.importorskip("sentence_transformers.cross_encoder.modules")
     folder = getattr(tiny, name)(tmp_path / name)
     ours, theirs = reranker(folder), cross_encoder(folder)
-    for network, layer in ((ours._model, ours._head), (theirs.model, scoring_layer(theirs))):
+    for network, layer in ((ours._model, ours._head_layer), (theirs.model, scoring_layer(theirs))):
         assert dict(network.named_modules())[HEADS[name]] is layer
 
 
-def test_the_probe_is_padded():
+def test_the_longer_pair_of_the_probe_comes_first():
     longer, shorter = (sum(map(len, pair)) for pair in PROBE)
     assert longer > shorter
 

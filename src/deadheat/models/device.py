@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError, one_line
+from deadheat.scoring.dtypes import FORMATS
 
 if TYPE_CHECKING:
     import torch
 
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-"""Names of model dtypes, here and in torch."""
+MODEL_DTYPES = ("fp32", "bf16", "fp16")
+"""The formats that a model runs in; others are scoring dtypes."""
 
 
 def choose_device(device: str | None) -> str:
@@ -34,12 +35,12 @@ def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
     """Return the torch dtype of a name, after trying it on the device."""
     import torch
 
-    if model_dtype not in DTYPES:
+    if model_dtype not in MODEL_DTYPES:
         raise InputError(
-            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(DTYPES)} "
+            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(MODEL_DTYPES)} "
             "(other formats are scoring dtypes)"
         )
-    dtype: torch.dtype = getattr(torch, DTYPES[model_dtype])
+    dtype: torch.dtype = FORMATS[model_dtype].torch
     try:
         probe = torch.ones(2, 2, dtype=dtype, device=device)
         torch.nn.functional.gelu(probe @ probe)

@@ -91,7 +91,7 @@ class Reranker(ABC):
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
-        weight, bias = self._head.weight.detach(), self._head.bias
+        weight, bias = self._head_layer.weight.detach(), self._head_layer.bias
         rows = self._rows
         return Head(weight[rows].cpu(), None if bias is None else bias.detach()[rows].cpu())
 
@@ -104,7 +104,7 @@ class Reranker(ABC):
         """Return the truncated and padded input of one forward pass."""
 
     def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
-        with watch([self._head] if with_hidden else []) as activations:
+        with watch([self._head_layer] if with_hidden else []) as activations:
             logits = self._run(queries, documents)
         if not with_hidden:
             return (logits,)
@@ -123,7 +123,7 @@ class Reranker(ABC):
             return last_position(self._model(**inputs, **options).logits)[:, self._rows].cpu()
 
     @cached_property
-    def _head(self) -> torch.nn.Linear:
+    def _head_layer(self) -> torch.nn.Linear:
         queries, documents = map(list, zip(*PROBE, strict=True))
         layer: torch.nn.Linear = find_head(
             self._model, lambda: self._run(queries, documents), self._rows, self._name

@@ -21,7 +21,8 @@ PROBE = (
     ("what is a dead heat", "A race in which several runners cross the line at the same instant."),
     ("who won", "Nobody."),
 )
-"""Two (query, document) pairs of different lengths, the longer one first."""
+"""Two (query, document) pairs of different lengths, so that one is padded; the longer one first,
+which is the order sentence-transformers runs them in."""
 
 
 @dataclass(frozen=True)
