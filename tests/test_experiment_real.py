@@ -76,4 +76,4 @@ def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
     native, hps, head = found.values()
     assert native.ties["distinct"] <= hps.ties["distinct"] < head.ties["distinct"]
     assert head.ties["largest"] == 1
-    assert native.result.provenance["scoring"]["kind"] == "softmax"
+    assert native.result.provenance.scoring.function == "softmax"

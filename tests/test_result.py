@@ -276,13 +276,16 @@ def test_names_in_brackets_are_no_markup(nasty):
 IMPORT = """
 import sys, time
 start = time.process_time()
+import numpy, polars
+libraries = time.process_time() - start
 import deadheat
-print(time.process_time() - start)
+print((time.process_time() - start) / libraries)
 print(*sorted({name.split(".")[0] for name in sys.modules}))
 """
 
 
 def test_import_is_light():
+    """Little more than NumPy and polars, and nothing heavy."""
     best = math.inf
     for _ in range(3):  # the machine may be busy
         done = subprocess.run(
@@ -292,8 +295,8 @@ def test_import_is_light():
             check=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
-        seconds, modules = done.stdout.splitlines()
-        heavy = {"torch", "matplotlib", "pandas", "pyarrow", "scipy", "transformers", "ray"}
+        ratio, modules = done.stdout.splitlines()
+        heavy = {"torch", "matplotlib", "pandas", "pyarrow", "scipy", "transformers", "ray", "rich"}
         assert not heavy & set(modules.split())
-        best = min(best, float(seconds))
-    assert best < 0.5
+        best = min(best, float(ratio))
+    assert best < 2
