@@ -31,7 +31,7 @@ def test_minilm_on_cranfield(shared, minilm, tmp_path):
     found = run(tmp_path / "out", minilm, data, candidates="bm25", depth=10, limit=4, max_length=64)
     assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
     native, hps, exact = found.values()
-    assert native.ties["distinct"] < hps.ties["distinct"] == exact.ties["distinct"] == 40
+    assert native.ties.distinct < hps.ties.distinct == exact.ties.distinct == 40
     assert native.result["nDCG@10"].range >= hps.result["nDCG@10"].range == 0
     assert exact.result["nDCG@10"].expected > 0.2
 
@@ -47,7 +47,7 @@ def test_the_cross_encoder_on_wikiqa(shared, recorded, tmp_path):
         rows = logits.filter(model_dtype=full).head(len(scores))
         want = torch.tensor(rows[column].to_list()).sigmoid().numpy()
         assert abs(scores - want).max() < (0.03 if dtype == "bf16" else 0.003)
-    ties = [found["bf16", regime].ties["distinct"] for regime in ("native", "hps", "head")]
+    ties = [found["bf16", regime].ties.distinct for regime in ("native", "hps", "head")]
     assert ties[0] <= ties[1] < ties[2]
     assert found["bf16", "head"].result["MRR@10"].range == 0
 
@@ -74,6 +74,6 @@ def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
         batch_size=settings.batch_size,
     )
     native, hps, head = found.values()
-    assert native.ties["distinct"] <= hps.ties["distinct"] < head.ties["distinct"]
-    assert head.ties["largest"] == 1
+    assert native.ties.distinct <= hps.ties.distinct < head.ties.distinct
+    assert head.ties.largest == 1
     assert native.result.provenance.scoring.function == "softmax"
