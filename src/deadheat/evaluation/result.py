@@ -26,12 +26,13 @@ Floats = NDArray[np.float64]
 
 VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 """The views of a measure, in the order they are shown."""
+_SPAN = Column(("worst", "best"), "span", title="worst–best")
 VIEW_COLUMNS = (
     Column("expected"),
-    Column("std", title="± tie std"),
-    Column("worst"),
-    Column("best"),
-    Column("range"),
+    Column("std", title="± tie std", gives_way=1),
+    Column("worst", gives_way=2, instead=_SPAN),
+    Column("best", gives_way=2),
+    Column("range", gives_way=3),
     Column("oblivious"),
     Column("bias", "signed"),
 )
