@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import deadheat as dh
-from deadheat.evaluation import Views, results_table
+from deadheat.evaluation import Views, results_table, short_labels
 from deadheat.measures import MEASURES
 from deadheat.provenance import Provenance
 from deadheat.remarks import note, warning
@@ -282,6 +282,32 @@ import deadheat
 print((time.process_time() - start) / libraries)
 print(*sorted({name.split(".")[0] for name in sys.modules}))
 """
+
+
+@pytest.mark.parametrize(
+    ("paths", "labels"),
+    [
+        (["out/bm25.run.gz", "out/bf16.RUN"], ["bm25", "bf16"]),
+        (["round4-a.x-t5.txt", "round4-b-t5.txt"], ["a.x", "b"]),
+        (["a/x.run", "b/x.run"], ["a", "b"]),  # the folders tell them apart
+        (["x.run", "x.txt"], ["x.run", "x.txt"]),  # the endings do
+        (["r-1.run", "r-2.run"], ["r-1", "r-2"]),  # a number alone says too little
+        (["base", "base-large"], ["base", "base-large"]),  # nothing would be left of one
+        (["prefixA", "prefixB"], ["prefixA", "prefixB"]),  # no whole word in common
+        (["same.run", "same.run"], ["same", "same"]),  # as alike as before
+        (["a-a-z", "a-z"], ["a-z", "z"]),  # what all begin with is not what all end with
+        ([".run", "one.run"], [".run", "one"]),
+        (["one.run"], ["one"]),
+        ([], []),
+    ],
+)
+def test_short_labels(paths, labels):
+    assert short_labels(paths) == labels
+
+
+@given(st.lists(st.text("ab1-_. /", max_size=8), unique=True, max_size=5))
+def test_short_labels_never_make_two_alike(names):
+    assert len(set(short_labels(names))) == len(names)
 
 
 def test_import_is_light():

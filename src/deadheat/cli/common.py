@@ -32,6 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _LONG = 200 << 20
 """Bytes of input from which on a progress bar is worth showing."""
+_WIDEST = 1000
+"""Columns that a table takes at most."""
 
 
 def explain(choices: Mapping[str, str]) -> str:
@@ -76,6 +78,7 @@ STYLE = click.option(
     show_default=True,
     help="csv and json give full precision.",
 )
+WIDE = click.option("--wide", is_flag=True, help="All columns, however narrow the terminal is.")
 OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
 evaluation_options = options(
@@ -105,6 +108,7 @@ run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
     PERCENT,
     STYLE,
+    WIDE,
     OUTPUT,
     FORCE,
     click.option("--strict", is_flag=True, help="Exit with status 1 if anything was warned about."),
@@ -164,12 +168,26 @@ def labels_of(runs: Sequence[str]) -> list[str]:
 
 
 def show(
-    parts: Sequence[str | Table], style: str, output: str | None = None, *, percent: bool = False
+    parts: Sequence[str | Table],
+    style: str,
+    output: str | None = None,
+    *,
+    percent: bool = False,
+    wide: bool = False,
 ) -> None:
-    """Print sentences and tables in colour where a person is watching, else write them."""
+    """Print sentences and tables in colour where a person is watching, else write them.
+
+    Parameters
+    ----------
+    wide
+        Tables as wide as they are, whatever the terminal's width.
+    """
     if style == "table" and output is None and on_terminal():
         console = Console()
-        console.print(rich_parts(parts, percent=percent, width=console.width))
+        content = rich_parts(parts, percent=percent)
+        if wide:
+            console.width = Console(width=_WIDEST).measure(content).maximum
+        console.print(content)
     else:
         write(render(parts, style, percent=percent), output)
 

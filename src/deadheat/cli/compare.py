@@ -51,6 +51,7 @@ def command(
     seed: int,
     percent: bool,
     style: str,
+    wide: bool,
     output: str | None,
     force: bool,
     strict: bool,
@@ -80,6 +81,6 @@ def command(
     elif style == "csv":
         write(comparison.to_csv(), output)
     else:
-        show(comparison.tables(), style, output, percent=percent)
+        show(comparison.tables(), style, output, percent=percent, wide=wide)
     if strict and comparison.warnings:
         sys.exit(1)

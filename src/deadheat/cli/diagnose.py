@@ -11,6 +11,7 @@ from deadheat.cli.common import (
     OUTPUT,
     STYLE,
     TIE_BREAK,
+    WIDE,
     check_output,
     check_standard_input,
     say,
@@ -38,6 +39,7 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
 @STYLE
+@WIDE
 @OUTPUT
 @FORCE
 def command(
@@ -45,6 +47,7 @@ def command(
     qrels: str | None,
     measures: tuple[str, ...],
     style: str,
+    wide: bool,
     output: str | None,
     force: bool,
     **options: Any,
@@ -60,4 +63,4 @@ def command(
     if style == "json":
         write(diagnosis.to_json(), output)
     else:
-        show(parts_of(diagnosis), style, output)
+        show(parts_of(diagnosis), style, output, wide=wide)

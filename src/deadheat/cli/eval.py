@@ -45,6 +45,7 @@ def command(
     per_query: bool,
     percent: bool,
     style: str,
+    wide: bool,
     output: str | None,
     force: bool,
     strict: bool,
@@ -62,6 +63,7 @@ def command(
         data = [result.to_dict(per_query=per_query) for result in results]
         write(json.dumps(data, indent=1, ensure_ascii=False), output)
     else:
-        show([results_table(results, per_query=per_query)], style, output, percent=percent)
+        table = results_table(results, per_query=per_query)
+        show([table], style, output, percent=percent, wide=wide)
     if strict and any(result.warnings for result in results):
         sys.exit(1)

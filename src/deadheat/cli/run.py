@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import STYLE, explain, say, show
+from deadheat.cli.common import STYLE, WIDE, explain, say, show
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.experiment import (
@@ -29,7 +29,7 @@ from deadheat.experiment.forward import Progress
 from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
 from deadheat.scoring.regimes import REGIMES
 
-_NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revision")
+_NOT_OF_A_STUDY = ("output", "file", "paper", "style", "wide", "subset", "split", "revision")
 
 
 @click.command("run")
@@ -82,6 +82,7 @@ _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "subset", "split", "revis
 @click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
 @click.option("--output", required=True, type=click.Path(), help="Folder that everything goes to.")
 @STYLE
+@WIDE
 def command(**options: Any) -> None:
     """Score candidates under several precision regimes, evaluate each, store everything.
 
@@ -99,7 +100,8 @@ def command(**options: Any) -> None:
         say({_named(stored): stored.result.remarks for stored in results}, of="result")
         for line in notes(results):
             click.echo(f"note: {line}", err=True)
-        show([table1(results), ties_table(results)], options["style"], percent=True)
+        tables = [table1(results), ties_table(results)]
+        show(tables, options["style"], percent=True, wide=options["wide"])
     if failures:
         sys.exit(2)
 

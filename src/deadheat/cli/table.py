@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deadheat.cli.common import FORCE, OUTPUT, STYLE, check_output, show
+from deadheat.cli.common import FORCE, OUTPUT, STYLE, WIDE, check_output, show
 
 
 @click.command("table")
@@ -19,6 +19,7 @@ from deadheat.cli.common import FORCE, OUTPUT, STYLE, check_output, show
     help="A measure to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
 @STYLE
+@WIDE
 @click.option("--fraction", is_flag=True, help="Write 0.7353 instead of 73.53.")
 @click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
 @OUTPUT
@@ -27,6 +28,7 @@ def command(
     folder: Path,
     measures: tuple[str, ...],
     style: str,
+    wide: bool,
     fraction: bool,
     ties: bool,
     output: str | None,
@@ -45,4 +47,4 @@ def command(
     tables = [table1(results, measures or (every_measure(results) if machine else None))]
     if ties:
         tables.append(ties_table(results))
-    show(tables, style, output, percent=not fraction)
+    show(tables, style, output, percent=not fraction, wide=wide)

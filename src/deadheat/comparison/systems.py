@@ -130,30 +130,31 @@ class Comparison:
         return render(self.tables(), "html")
 
 
+_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=5)
 RANKING = (
     Column("measure", "name"),
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
-    Column("oblivious_rank", "count", title="oblivious rank"),
+    Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
     Column("expected"),
-    Column("std", title="± tie std"),
-    Column("worst"),
-    Column("best"),
-    Column("oblivious"),
+    Column("std", title="± tie std", gives_way=1),
+    Column("worst", gives_way=2, instead=_SPAN),
+    Column("best", gives_way=2),
+    Column("oblivious", gives_way=4),
 )
 PAIRS = (
     Column("a", "name", title="A"),
     Column("b", "name", title="B"),
     Column("measure", "name"),
+    Column("verdict", "word"),
     Column("difference", "signed", title="A − B"),
-    Column("std", title="± tie std"),
-    Column(("lowest", "highest"), "interval", title="tie interval"),
-    Column(("a_wins", "probability_method"), "probability", title="A wins"),
-    Column("oblivious_difference", "signed", title="oblivious A − B"),
-    Column(("interval_low", "interval_high"), "interval", title="query interval"),
-    Column("p_holm", "probability", title="p (Holm)"),
-    Column("verdict", "name"),
+    Column("std", title="± tie std", gives_way=1),
+    Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
+    Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
+    Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),
+    Column(("interval_low", "interval_high"), "interval", title="query interval", gives_way=3),
+    Column("p_holm", "probability", title="p (Holm)", gives_way=4),
 )
 
 

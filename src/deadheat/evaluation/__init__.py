@@ -19,6 +19,7 @@ from deadheat.evaluation.result import (
     read_results,
     results_table,
     same_judgements,
+    short_labels,
     short_names,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "read_results",
     "results_table",
     "same_judgements",
+    "short_labels",
     "short_names",
     "views_of",
 ]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _VIEWS = (
     Column(("M_obl", "std"), "firm", title="M_obl", latex=r"$M_{obl}$"),
     Column("E[M]", latex=r"$\mathbb{E}[M]$", bold="certain"),
-    Column("range"),
-    Column(("bias", "std"), "firm signed", title="bias"),
+    Column("range", gives_way=2),
+    Column(("bias", "std"), "firm signed", title="bias", gives_way=1),
 )
 _NAMES = (
     Column("dataset", "name"),
@@ -31,7 +31,7 @@ _NAMES = (
     Column("model", "name"),
     Column("model_dtype", "name", over="model", title="dtype"),
 )
-_EXACT = Column("FP32_M", over="FP32", title="M", latex="$M$")
+_EXACT = Column("FP32_M", over="FP32", title="M", latex="$M$", gives_way=3)
 _EXACT_TIES = "FP32 M is the expected value: the FP32 scores have ties of their own."
 
 

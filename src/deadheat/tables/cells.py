@@ -4,29 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from deadheat.tables.table import Kind
 
 DIGITS = 4
 """Decimals of a value of a measure; in percent there are two fewer."""
 MISSING = "–"
+MINUS = "−"
 
 
-def number(
-    value: float | None, *, percent: bool = False, signed: bool = False, digits: int | None = None
-) -> str:
+class Cell(NamedTuple):
+    """The text of a cell."""
+
+    firm: str
+    faint: str = ""
+    """Digits at its end that ties make meaningless."""
+
+    def __str__(self) -> str:
+        """Write it where there is no grey: an x for digits that mean nothing."""
+        return f"{self.firm}x" if self.faint else self.firm
+
+    @property
+    def full(self) -> str:
+        """The text with all of its digits."""
+        return self.firm + self.faint
+
+
+def number(value: float | None, *, percent: bool = False, signed: bool = False) -> str:
     """Write a value of a measure: four decimals, or a percentage with two.
 
     >>> number(0.63571), number(0.63571, percent=True), number(-1e-9, signed=True), number(None)
     ('0.6357', '63.57', '0.0000', '–')
+    >>> number(-0.0328, percent=True), number(0.0328, percent=True, signed=True)
+    ('−3.28', '+3.28')
     """
     if value is None:
         return MISSING
-    shown = _digits(percent) if digits is None else digits
-    text = f"{100 * value if percent else value:.{shown}f}"
-    text = text.removeprefix("-") if float(text) == 0 else text
-    return f"+{text}" if signed and float(text) > 0 else text
+    text = f"{100 * abs(value) if percent else abs(value):.{_digits(percent)}f}"
+    if float(text) == 0:
+        return text
+    return f"{MINUS if value < 0 else '+' if signed else ''}{text}"
 
 
 def standing_digits(std: float | None, *, percent: bool) -> int:
@@ -48,13 +66,22 @@ def _signed(percent: bool, value: float | None) -> str:
     return number(value, percent=percent, signed=True)
 
 
-def _firm(percent: bool, value: float | None, std: float | None) -> str:
-    return number(value, percent=percent, digits=standing_digits(std, percent=percent))
+def _firm(
+    percent: bool, value: float | None, std: float | None, *, signed: bool = False
+) -> str | Cell:
+    """Tell the digits that random tie-breaking leaves standing from the others."""
+    text = number(value, percent=percent, signed=signed)
+    meaningless = _digits(percent) - standing_digits(std, percent=percent)
+    return Cell(text[:-meaningless], text[-meaningless:]) if meaningless and value else text
 
 
-def _firm_signed(percent: bool, value: float | None, std: float | None) -> str:
-    digits = standing_digits(std, percent=percent)
-    return number(value, percent=percent, signed=True, digits=digits)
+def _firm_signed(percent: bool, value: float | None, std: float | None) -> str | Cell:
+    return _firm(percent, value, std, signed=True)
+
+
+def _span(percent: bool, worst: float | None, best: float | None) -> str:
+    low, high = number(worst, percent=percent), number(best, percent=percent)
+    return low if low == high else f"{low}–{high}"
 
 
 def _interval(percent: bool, low: float | None, high: float | None) -> str:
@@ -82,12 +109,18 @@ def _probability(_: bool, p: float | None, method: str = "exact") -> str:
     return f"{p:.3f}" if method == "exact" else f"≈{p:.3f}"
 
 
-WRITERS: dict[Kind, Callable[..., str]] = {
-    "name": lambda _, name: MISSING if name is None else str(name),
+def _words(_: bool, text: Any) -> str:
+    return MISSING if text is None else str(text)
+
+
+WRITERS: dict[Kind, Callable[..., str | Cell]] = {
+    "name": _words,
+    "word": _words,
     "value": lambda percent, value: number(value, percent=percent),
     "signed": _signed,
     "firm": _firm,
     "firm signed": _firm_signed,
+    "span": _span,
     "interval": _interval,
     "count": lambda _, value: MISSING if value is None else f"{value:,}",
     "ranks": _ranks,
@@ -99,6 +132,7 @@ WRITERS: dict[Kind, Callable[..., str]] = {
 """Per kind: whether values are percentages, and the values of a cell, to its text."""
 
 
-def cell(kind: Kind, values: Sequence[Any], *, percent: bool) -> str:
+def cell(kind: Kind, values: Sequence[Any], *, percent: bool) -> Cell:
     """Write one cell of a table."""
-    return WRITERS[kind](percent, *values)
+    written = WRITERS[kind](percent, *values)
+    return written if isinstance(written, Cell) else Cell(written)

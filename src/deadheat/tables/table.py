@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal[
-    "name",  # words, flush left
+    "name",  # what somebody called a thing, flush left; shortened where there is no room
+    "word",  # one of few words, such as a verdict; never shortened
     "value",  # of a measure: 0.7353, or 73.53 in percent
     "signed",  # a difference of such values: +0.0328
-    "firm",  # (value, tie std): a value without the digits that ties make meaningless
+    "firm",  # (value, tie std): digits that ties make meaningless are grey, or 0.66x
     "firm signed",  # (difference, tie std)
-    "interval",  # (low, high): [-0.0113, +0.0328]
+    "span",  # (worst, best): 0.5675–0.7167
+    "interval",  # (low, high) of a difference: [−0.0113, +0.0328]
     "count",  # 12,345
     "ranks",  # (best, worst): 1–3
     "share",  # 34.1 %
@@ -27,6 +29,10 @@ Kind = Literal[
     "probability",  # (p, method): <0.0005, ≈0.312
     "flag",  # yes, no
 ]
+
+
+LABELS: tuple[Kind, ...] = ("name", "word")
+"""Kinds that say whose a row is: flush left, and never without room."""
 
 
 class Heading(str):
@@ -49,6 +55,10 @@ class Column:
     """What is shown in place of a text: short names in place of paths."""
     bold: str = ""
     """A column of true and false that says which of its cells stand out."""
+    gives_way: int = 0
+    """When it goes where a terminal has no room for it: 1 first, 2 next; 0 never."""
+    instead: Column | None = None
+    """What then stands in its place: one column for two that go together."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -59,6 +69,11 @@ class Column:
     def heading(self) -> str:
         """What stands over the column."""
         return self.title or self.sources[0]
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it says whose a row is."""
+        return self.kind in LABELS
 
 
 @dataclass(frozen=True)
@@ -73,4 +88,4 @@ class Table:
     grouped: int = 0
     """Rows that agree in this many first columns stand together."""
     narrow: Table | None = None
-    """The same facts in fewer columns, for a terminal that is not wide enough."""
+    """The same facts in more rows and fewer columns, for a terminal that is not wide enough."""

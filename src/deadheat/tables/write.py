@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.tables.cells import cell
 from deadheat.tables.table import Column, Heading, Table
+from deadheat.tables.terminal import TerminalTable
+from deadheat.tables.text import headings, rows_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +40,7 @@ def render(
     if style not in STYLES:
         raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
     if style == "table":
-        return plain(rich_parts(parts, percent=percent, width=width), width)
+        return plain(rich_parts(parts, percent=percent), width)
     tables = [part for part in parts if isinstance(part, Table)]
     if style == "json":
         rows = [table.frame.to_dicts() for table in tables]
@@ -55,10 +56,8 @@ def render(
     )
 
 
-def rich_parts(
-    parts: Sequence[Part], *, percent: bool = False, width: int | None = None
-) -> RenderableType:
-    """Build what rich prints to a terminal."""
+def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> RenderableType:
+    """Build what rich prints to a terminal; tables fit themselves to its width."""
     from rich.console import Group
     from rich.text import Text
 
@@ -67,7 +66,7 @@ def rich_parts(
         if shown:
             shown.append("")
         if isinstance(part, Table):
-            shown.append(_rich(part, percent, width))
+            shown.append(TerminalTable(part, percent))
         else:  # as Text: a name in square brackets is no markup
             shown.append(Text(part, "bold" if isinstance(part, Heading) else ""))
     return Group(*shown)
@@ -92,56 +91,16 @@ def plain(content: RenderableType, width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
-def _cells(table: Table, percent: bool) -> Iterator[list[tuple[str, bool]]]:
-    """Rows of cells as text, and whether each stands out."""
-    for row in table.frame.iter_rows(named=True):
-        cells = []
-        for column in table.columns:
-            text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
-            cells.append((column.words.get(text, text), bool(column.bold and row[column.bold])))
-        yield cells
-
-
-def _headings(table: Table, join: str) -> list[str]:
-    return [join.join(filter(None, (column.over, column.heading))) for column in table.columns]
-
-
-def _rich(table: Table, percent: bool, width: int | None) -> Any:
-    """Build the table, or its narrow form where it is wider than the terminal."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    title = Text(table.title, "table.title", justify="left") if table.title else None
-    caption = Text("\n".join(table.notes), "table.caption", justify="left")
-    built = RichTable(title=title, caption=caption if table.notes else None)
-    for column, heading in zip(table.columns, _headings(table, "\n"), strict=True):
-        is_name = column.kind == "name"
-        built.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
-    before: list[tuple[str, bool]] = []
-    for row in _cells(table, percent):
-        group, rest = row[: table.grouped], row[table.grouped :]
-        if table.grouped and before and group != before:
-            built.add_section()
-        shown = [("", False)] * table.grouped if group == before else group
-        before = group
-        built.add_row(*(Text(text, "bold" if bold else "") for text, bold in [*shown, *rest]))
-    if table.narrow is not None and width is not None:
-        widest = Console(width=1000).measure(built).maximum
-        return _rich(table.narrow, percent, width) if widest > width else built
-    return built
-
-
 def _markdown(table: Table, percent: bool) -> str:
     def escaped(text: str) -> str:
         return re.sub(r"([\\|<*`])", r"\\\1", " ".join(text.split()))
 
     lines = [
-        [escaped(heading) for heading in _headings(table, " ")],
-        ["---" if column.kind == "name" else "---:" for column in table.columns],
+        [escaped(heading) for heading in headings(table, " ")],
+        ["---" if column.is_label else "---:" for column in table.columns],
         *(
-            [f"**{escaped(text)}**" if bold else escaped(text) for text, bold in row]
-            for row in _cells(table, percent)
+            [f"**{escaped(str(c))}**" if bold else escaped(str(c)) for c, bold in row]
+            for row in rows_of(table, percent)
         ),
     ]
     rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -183,10 +142,10 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 
 def _latex(table: Table, percent: bool) -> str:
     """Write a LaTeX table (booktabs), its notes as comments below."""
-    alignment = "".join("l" if column.kind == "name" else "r" for column in table.columns)
+    alignment = "".join("l" if column.is_label else "r" for column in table.columns)
     rows = [
-        [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in row]
-        for row in _cells(table, percent)
+        [rf"\textbf{{{_latex_text(str(c))}}}" if bold else _latex_text(str(c)) for c, bold in row]
+        for row in rows_of(table, percent)
     ]
     lines = [
         rf"\begin{{tabular}}{{{alignment}}}",
@@ -210,12 +169,12 @@ def _html(table: Table, percent: bool) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
 
     body = "".join(
-        line([f"<b>{escape(text)}</b>" if bold else escape(text) for text, bold in row], "td")
-        for row in _cells(table, percent)
+        line([f"<b>{escape(str(c))}</b>" if bold else escape(str(c)) for c, bold in row], "td")
+        for row in rows_of(table, percent)
     )
     return (
         f"<table><caption>{escape(table.title)}</caption><thead>"
-        f"{line([escape(heading) for heading in _headings(table, ' ')], 'th')}</thead>"
+        f"{line([escape(heading) for heading in headings(table, ' ')], 'th')}</thead>"
         f"<tbody>{body}</tbody></table>"
         f"<p><small>{'<br>'.join(map(escape, table.notes))}</small></p>"
     )

@@ -1,0 +1,219 @@
+"""Tables in a terminal: no wider than it is, and no row without its name."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from deadheat.tables.cells import Cell
+from deadheat.tables.table import Column, Table
+from deadheat.tables.text import headings, rows_of
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.measure import Measurement
+
+ENOUGH = 12
+"""Characters that names keep before columns give way to them."""
+LEAST = 6
+"""Characters that names keep when no column is left to give way."""
+_FRAME = 3
+"""Characters around the text of a column."""
+
+
+@dataclass(frozen=True)
+class TerminalTable:
+    """A table that fits itself to the terminal it is printed in.
+
+    Where there is no room, names that all rows share go above the table, columns go in the order
+    of their `Column.gives_way`, and names lose their middle; the last line says what is hidden.
+    """
+
+    table: Table
+    percent: bool = False
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Say how wide it would like to be."""
+        from rich.measure import Measurement
+
+        whole = _Form(self.table, self.percent)
+        return Measurement(min(whole.width(), options.max_width), whole.width())
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Print the widest form that there is room for; without grey, an x for such digits."""
+        form, name_length = fit(self.table, self.percent, options.max_width)
+        yield form.built(name_length, grey=console.color_system is not None)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A table with the columns that there may be room for, as text."""
+
+    table: Table
+    percent: bool
+
+    @cached_property
+    def rows(self) -> list[list[tuple[Cell, bool]]]:
+        """Cells as text, and whether each stands out."""
+        return list(rows_of(self.table, self.percent))
+
+    @cached_property
+    def names(self) -> list[set[str]]:
+        """The texts of each column of names."""
+        of = [i for i, column in enumerate(self.table.columns) if column.kind == "name"]
+        return [{row[i][0].full for row in self.rows} for i in of]
+
+    @cached_property
+    def _widths(self) -> list[tuple[int, int, bool]]:
+        """Per column the width of its longest text and of its heading, and whether it has names."""
+        from rich.cells import cell_len
+
+        return [
+            (
+                max((cell_len(row[i][0].full) for row in self.rows), default=0),
+                max(map(cell_len, heading.split("\n"))),
+                self.table.columns[i].kind == "name",
+            )
+            for i, heading in enumerate(headings(self.table, "\n"))
+        ]
+
+    def width(self, name_length: int = 1000) -> int:
+        """Give the width of the table with names of at most this length."""
+        return 1 + sum(
+            _FRAME + max(heading, min(longest, name_length) if is_name else longest)
+            for longest, heading, is_name in self._widths
+        )
+
+    def built(self, name_length: int, *, grey: bool) -> Any:
+        """Build what rich prints."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = self.table
+        title = Text(table.title, "table.title", justify="left") if table.title else None
+        caption = Text("\n".join(table.notes), "table.caption", justify="left")
+        built = RichTable(title=title, caption=caption if table.notes else None)
+        shorten = all(_distinct(texts, name_length) for texts in self.names)
+        for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
+            folded = column.kind == "name" and not shorten
+            built.add_column(
+                heading,
+                justify="left" if column.is_label else "right",
+                no_wrap=not folded,
+                overflow="fold" if folded else "ellipsis",
+                min_width=LEAST if folded else None,
+                max_width=name_length if folded else None,
+            )
+
+        def text(cell: Cell, bold: bool, column: Column) -> Text:
+            if column.kind == "name":
+                return Text(shortened(cell.full, name_length) if shorten else cell.full)
+            style = "bold" if bold else ""
+            if not (grey and cell.faint):
+                return Text(str(cell), style)
+            return Text.assemble((cell.firm, style), (cell.faint, "dim"))
+
+        groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
+        for group in groups:
+            for i, row in enumerate(group):
+                shown = list(map(text, *zip(*row, strict=True), table.columns))
+                if i:  # what the rows of a group share stands in its first
+                    shown[: table.grouped] = [Text()] * table.grouped
+                built.add_row(*shown)
+            if table.grouped and len(groups) < len(self.rows):
+                built.add_section()
+        return built
+
+
+def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
+    """Choose the widest form that a terminal has room for, and the length of its names."""
+    for narrower in _forms(table, percent):
+        form = _Form(narrower, percent)
+        texts = form.names
+        longest = max((len(text) for column in texts for text in column), default=LEAST)
+        length = next(
+            (n for n in range(max(longest, LEAST), LEAST, -1) if form.width(n) <= width), LEAST
+        )
+        whole = form.width(length) <= width and all(_distinct(column, length) for column in texts)
+        if whole and length >= min(longest, ENOUGH):
+            break
+    return form, length
+
+
+def _forms(table: Table, percent: bool) -> Iterator[Table]:
+    """Give the table, and then what it can be made into to be narrower."""
+    yield table
+    if table.narrow is not None:
+        yield from _forms(table.narrow, percent)
+        return
+    table = _shared_names_above(_broken_headings(table, percent), percent)
+    yield table
+    hidden: list[str] = []
+    notes = table.notes
+    for turn in sorted({column.gives_way for column in table.columns} - {0}):
+        gone = [column for column in table.columns if column.gives_way == turn]
+        kept = [column.instead if column in gone else column for column in table.columns]
+        if not any(column.instead for column in gone):
+            hidden += [" ".join(column.heading.split()) for column in gone]
+        table = replace(table, columns=list(filter(None, kept)), notes=notes)
+        if hidden:
+            said = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
+            table = replace(table, notes=[*notes, said])
+        yield table
+
+
+def _broken_headings(table: Table, percent: bool) -> Table:
+    """Break headings between words where they are wider than what stands below."""
+    rows = list(rows_of(table, percent))
+    columns = []
+    for i, column in enumerate(table.columns):
+        below = max((len(row[i][0].full) for row in rows), default=1)
+        room = max(below, *map(len, column.heading.split()))
+        columns.append(replace(column, title="\n".join(textwrap.wrap(column.heading, room))))
+    return replace(table, columns=columns)
+
+
+def _shared_names_above(table: Table, percent: bool) -> Table:
+    """Put a name that all rows share into the title."""
+    rows = list(rows_of(table, percent))
+    shared = [
+        column
+        for i, column in enumerate(table.columns)
+        if column.kind == "name" and len(rows) > 1 and len({row[i][0] for row in rows}) == 1
+    ]
+    said = [
+        f"{' '.join(filter(None, (c.over, *c.heading.split())))} {rows[0][i][0].full}"
+        for i, c in enumerate(table.columns)
+        if c in shared
+    ]
+    return replace(
+        table,
+        columns=[column for column in table.columns if column not in shared],
+        title=" · ".join(filter(None, (table.title, *said))),
+        grouped=sum(column not in shared for column in table.columns[: table.grouped]),
+    )
+
+
+def shortened(name: str, length: int) -> str:
+    """Leave out the middle of a name that is too long.
+
+    >>> shortened("cross-encoder-bf16-native", 12), shortened("bm25", 12)
+    ('cross-…ative', 'bm25')
+    """
+    from rich.cells import cell_len
+
+    if cell_len(name) <= length:
+        return name
+    front, back = name[: length // 2], name[-((length - 1) // 2) :]
+    while cell_len(front) + 1 + cell_len(back) > length:  # letters of double width
+        front, back = (front[:-1], back) if len(front) > len(back) else (front, back[1:])
+    return f"{front}…{back}"
+
+
+def _distinct(names: set[str], length: int) -> bool:
+    """Whether names that are cut to this length can still be told apart."""
+    return len({shortened(name, length) for name in names}) == len(names)

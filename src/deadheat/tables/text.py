@@ -1,0 +1,25 @@
+"""What every style of a table begins with: its headings and cells as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deadheat.tables.cells import Cell, cell
+from deadheat.tables.table import Table
+
+
+def rows_of(table: Table, percent: bool) -> Iterator[list[tuple[Cell, bool]]]:
+    """Rows of cells as text, and whether each stands out."""
+    for row in table.frame.iter_rows(named=True):
+        cells = []
+        for column in table.columns:
+            text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
+            if column.words:
+                text = Cell(column.words.get(text.full, text.full))
+            cells.append((text, bool(column.bold and row[column.bold])))
+        yield cells
+
+
+def headings(table: Table, join: str) -> list[str]:
+    """What stands over each column, the heading it shares with others first."""
+    return [join.join(filter(None, (column.over, column.heading))) for column in table.columns]
