@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.remarks import Remark, warning
-from deadheat.scoring.dtypes import Format, parse_format
+
+if TYPE_CHECKING:
+    from deadheat.scoring.dtypes import Format
 
 Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]
 """``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
@@ -22,6 +24,8 @@ def score_format(score_dtype: object) -> Format | None:
     """Find the format in which an evaluator sees scores; None: as they were given."""
     if score_dtype is None:
         return None
+    from deadheat.scoring.dtypes import parse_format
+
     format = parse_format(score_dtype)
     if format.name not in SCORE_PRECISIONS.values():
         known = ", ".join(SCORE_PRECISIONS)
@@ -29,9 +33,7 @@ def score_format(score_dtype: object) -> Format | None:
     return format
 
 
-def as_seen_in(
-    scores: NDArray[Any], format: Format | None
-) -> tuple[NDArray[Any], list[Remark]]:
+def as_seen_in(scores: NDArray[Any], format: Format | None) -> tuple[NDArray[Any], list[Remark]]:
     """Round scores as an evaluator of that precision does, and tell what it cannot hold.
 
     >>> as_seen_in(np.array([1.0, 1.00000000001]), score_format("float32"))[0]
