@@ -34,7 +34,7 @@ QUERY_POLICIES = {
 }
 NAN_POLICIES = ("raise", "last")
 _NOISE = 1e-9
-"""Values that differ by no more than this share may be the same, added up in another order."""
+"""Values as close as this, or by this share, may be the same, added up in another order."""
 
 
 @announcing
@@ -231,16 +231,19 @@ def evaluate_groups(
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
     """Every view of every measure."""
-    return {
-        measure: Views(
-            expected=measure.expected(groups),
-            best=measure.at(groups, groups.best_rank),
-            worst=measure.at(groups, groups.worst_rank),
-            oblivious=measure.at(groups, groups.rank),
-            variance=measure.variance(groups),
-        )
-        for measure in measures
-    }
+    return {measure: _views(groups, measure) for measure in measures}
+
+
+def _views(groups: TieGroups, measure: Measure) -> Views:
+    # A measure of what is not known falls where others rise: best is the largest value of each.
+    first, last = (measure.at(groups, rank) for rank in (groups.best_rank, groups.worst_rank))
+    return Views(
+        expected=measure.expected(groups),
+        best=np.maximum(first, last),
+        worst=np.minimum(first, last),
+        oblivious=measure.at(groups, groups.rank),
+        variance=measure.variance(groups),
+    )
 
 
 def _result(
@@ -261,7 +264,7 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
     Only a rule that sees coarser scores than were given, as pytrec_eval does, can give one.
     """
     outside = [
-        (v.oblivious < v.worst * (1 - _NOISE)) | (v.oblivious > v.best * (1 + _NOISE))
+        np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
         for v in views.values()
     ]
     queries = int(np.any(outside, axis=0).sum())
