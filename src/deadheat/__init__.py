@@ -18,8 +18,10 @@ from deadheat.measures import (
     Measure,
     Precision,
     Recall,
+    RBPResidual,
     RPrecision,
     Success,
+    bpref,
     nDCG,
 )
 from deadheat.measures.parse import parse_measure, parse_measures
@@ -75,6 +77,7 @@ __all__ = [
     "Measure",
     "MissingPackageError",
     "Precision",
+    "RBPResidual",
     "RPrecision",
     "Recall",
     "Result",
@@ -82,6 +85,7 @@ __all__ = [
     "Summary",
     "TieCounter",
     "TieGroups",
+    "bpref",
     "compare",
     "diagnose",
     "evaluate",

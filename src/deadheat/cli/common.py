@@ -27,6 +27,7 @@ from deadheat.output import write_whole
 from deadheat.remarks import Remark, lines
 from deadheat.tables import STYLES, Table, render, rich_parts
 from deadheat.ties import TIE_RULES
+from deadheat.ties.scores import SCORE_PRECISIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,6 +70,13 @@ TIE_BREAK = click.option(
     show_default=True,
     help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
 )
+SCORE_PRECISION = click.option(
+    "--score-precision",
+    "score_dtype",
+    type=click.Choice(list(SCORE_PRECISIONS)),
+    help="Round scores first, as the evaluator does whose numbers are to be met: float32 in "
+    "trec_eval 9 and pytrec_eval. [default: scores as they are]",
+)
 PERCENT = click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353.")
 STYLE = click.option(
     "--format",
@@ -83,6 +91,7 @@ OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False), help="W
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
 evaluation_options = options(
     TIE_BREAK,
+    SCORE_PRECISION,
     click.option(
         "--tie-tolerance",
         type=click.FloatRange(min=0),

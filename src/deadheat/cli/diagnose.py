@@ -9,6 +9,7 @@ import click
 from deadheat.cli.common import (
     FORCE,
     OUTPUT,
+    SCORE_PRECISION,
     STYLE,
     TIE_BREAK,
     WIDE,
@@ -32,6 +33,7 @@ _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more th
 @click.argument("qrels", required=False)
 @click.option("-m", "--measure", "measures", multiple=True, help="A measure such as nDCG@10.")
 @TIE_BREAK
+@SCORE_PRECISION
 @click.option(
     "--tolerance", type=click.FloatRange(min=0), default=0.001, show_default=True, help=_ENOUGH
 )

@@ -138,6 +138,7 @@ def _same_run(result: Result, qrels: Judgements) -> Run:
         tie_tolerance=origin.tie_tolerance,
         queries=origin.queries,
         nan=origin.nan,
+        score_dtype=origin.score_dtype,
     )
     same = again.query_ids == result.query_ids and np.allclose(
         again.views[measure].expected, result.views[measure].expected, rtol=0, atol=1e-9

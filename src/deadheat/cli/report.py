@@ -85,10 +85,11 @@ def command(
         collections = [evaluated_collection(qrels, sources, asked, options)]
     else:
         default = click.core.ParameterSource.DEFAULT
-        for name in options:
-            if ctx.get_parameter_source(name) is not default:
+        for option in ctx.command.params:
+            name = option.name or ""
+            if name in options and ctx.get_parameter_source(name) is not default:
                 raise InputError(
-                    f"--{name.replace('_', '-')} is about evaluating runs, and these results are "
+                    f"{option.opts[0]} is about evaluating runs, and these results are "
                     "evaluated already; for run files, give the judgements with --qrels"
                 )
         collections = _stored(sources)

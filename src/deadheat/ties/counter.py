@@ -196,7 +196,13 @@ class TieCounter:
             ideal_grade=ideal_grade,
             end_above=end_above,
             end_size=end_size,
+            zeros=self._zeros(),
         )
+
+    def _zeros(self) -> Ints:
+        query = np.concatenate((self.query, self.unretrieved[0]))
+        grade = np.concatenate((self.grade, self.unretrieved[1]))
+        return np.bincount(query[grade == 0], minlength=self.n_queries)
 
     def _ideal(self) -> tuple[Ints, NDArray[np.float64]]:
         query = np.concatenate((self.query, self.unretrieved[0]))

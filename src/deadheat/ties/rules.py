@@ -54,9 +54,14 @@ def check_rule(rule: str) -> None:
         raise InputError(f"unknown tie rule {rule!r}: use one of {', '.join(TIE_RULES)}")
 
 
-def rule_note(rule: str) -> str:
-    """Say what an oblivious value is, for the notes under a table."""
-    return f"oblivious = ties in the order of {RULE_WORDS[rule]}"
+def rule_note(rule: str, score_dtype: str | None = None) -> str:
+    """Say what an oblivious value is, for the notes under a table, and which scores all views see.
+
+    >>> rule_note("id_desc", "fp32")
+    'oblivious = ties in the order of descending document ids; all views: scores rounded to fp32'
+    """
+    seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
+    return f"oblivious = ties in the order of {RULE_WORDS[rule]}{seen}"
 
 
 def rule_order(
@@ -84,7 +89,7 @@ def rule_order(
         raise InputError(f"the tie rule {rule!r} needs document ids")
     if rule == "pytrec_eval":
         with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
-            scores = scores.astype(np.float32)
+            scores = scores.astype(np.float32, copy=False)
     return RuleOrder(scores, ids, descending=rule != "id_asc")
 
 
