@@ -21,6 +21,7 @@ from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.ties import BACKEND, TieGroups, tie_groups
+from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import check_rule, rule_order
 
@@ -174,6 +175,7 @@ def evaluate_arrays(
     return _result(lists.query_ids, groups, parsed, provenance, remarks)
 
 
+@announcing
 def evaluate_groups(
     groups: TieGroups,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
@@ -199,9 +201,10 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
+    check_groups(groups)
     names = query_names(query_ids, groups.n_queries)
     provenance = Provenance("tie groups", None, queries="all", versions=_versions())
-    return _result(names, groups, parse_measures(measures), provenance, [])
+    return _result(names, groups, parse_measures(measures), provenance, _unplaced(groups))
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
@@ -227,6 +230,21 @@ def _result(
 ) -> Result:
     views = views_of(groups, measures)
     return Result(query_ids, views, provenance, (*remarks, *_cuts(groups, measures)))
+
+
+def _unplaced(groups: TieGroups) -> list[Remark]:
+    """Warn where an oblivious value rests on places that nobody gave."""
+    if groups.ranked:
+        return []
+    top = groups.rank == groups.best_rank
+    several = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+    several[groups.group[~top]] = True
+    queries = len(np.unique(groups.query[several]))
+    pattern = (
+        "the counter was given no positions: in {queries:query} with ties the oblivious value "
+        "puts judged documents first"
+    )
+    return [warning(pattern, queries=queries)] if queries else []
 
 
 def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
