@@ -21,6 +21,7 @@ from deadheat.evaluation.result import (
     same_judgements,
     short_names,
 )
+from deadheat.evaluation.top import evaluate_top
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -33,6 +34,7 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "evaluate_groups",
+    "evaluate_top",
     "evaluated",
     "headline",
     "rank_query",

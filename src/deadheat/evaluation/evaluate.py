@@ -102,7 +102,7 @@ def evaluated(
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
     rankable_run = without_nan(run, nan)
     lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=_need_judged(measures)
+        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
     )
     order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
@@ -113,9 +113,9 @@ def evaluated(
         float(tie_tolerance),
         queries,
         nan,
-        versions=_versions(),
+        versions=versions(),
     )
-    return _result(lists.query_ids, groups, measures, provenance, remarks)
+    return result_of(lists.query_ids, groups, measures, provenance, remarks)
 
 
 @announcing
@@ -167,12 +167,12 @@ def evaluate_arrays(
         grades,
         n_relevant,
         queries=queries,
-        with_judged=_need_judged(parsed),
+        with_judged=need_judged(parsed),
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     tolerance = float(tie_tolerance)
-    provenance = Provenance("arrays", None, "input", tolerance, queries, nan, versions=_versions())
-    return _result(lists.query_ids, groups, parsed, provenance, remarks)
+    provenance = Provenance("arrays", None, "input", tolerance, queries, nan, versions=versions())
+    return result_of(lists.query_ids, groups, parsed, provenance, remarks)
 
 
 @announcing
@@ -203,8 +203,8 @@ def evaluate_groups(
     """
     check_groups(groups)
     names = query_names(query_ids, groups.n_queries)
-    provenance = Provenance("tie groups", None, queries="all", versions=_versions())
-    return _result(names, groups, parse_measures(measures), provenance, _unplaced(groups))
+    provenance = Provenance("tie groups", None, queries="all", versions=versions())
+    return result_of(names, groups, parse_measures(measures), provenance, _unplaced(groups))
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
@@ -221,13 +221,15 @@ def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Vi
     }
 
 
-def _result(
+def result_of(
     query_ids: list[str],
     groups: TieGroups,
     measures: Sequence[Measure],
     provenance: Provenance,
     remarks: list[Remark],
 ) -> Result:
+    """Evaluate tie groups, and say what to know of them."""
+    _check_depth(groups, measures)
     views = views_of(groups, measures)
     return Result(query_ids, views, provenance, (*remarks, *_cuts(groups, measures)))
 
@@ -245,6 +247,20 @@ def _unplaced(groups: TieGroups) -> list[Remark]:
         "puts judged documents first"
     )
     return [warning(pattern, queries=queries)] if queries else []
+
+
+def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
+    """Refuse a measure that looks further than the lists are known."""
+    if groups.known is None:
+        return
+    for measure in measures:
+        depth = np.minimum(measure.depth(groups), groups.retrieved)
+        deepest = int(depth.max(initial=0))
+        if deepest > groups.known:
+            raise InputError(
+                f"{measure} looks at {deepest:,} places of a list, and only the first "
+                f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+            )
 
 
 def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
@@ -276,12 +292,14 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
     return remarks
 
 
-def _need_judged(measures: Iterable[Measure]) -> bool:
+def need_judged(measures: Iterable[Measure]) -> bool:
+    """Whether a measure asks for judged documents that are not relevant."""
     return any(measure.needs_judged for measure in measures)
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of deadheat and of what it computes with."""
     return {
         "deadheat": own_version(),
         "counting": BACKEND,

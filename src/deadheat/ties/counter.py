@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
+from deadheat.numbers import exact_floats
+from deadheat.ties.checks import (
+    check_distinct,
+    check_number,
+    grade_values,
+    list_bounds,
+    query_indices,
+    whole_numbers,
+)
 from deadheat.ties.counting import Counts, count_candidates
 from deadheat.ties.groups import Floats, Ints, TieGroups
 from deadheat.ties.scores import Bounds
-
-LONGEST = 1 << 62
-"""Places in a list are below this: their sums and differences fit into 64 bits."""
 
 
 class TieCounter:
@@ -69,13 +74,9 @@ class TieCounter:
         *,
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> None:
-        if isinstance(n_queries, bool) or not isinstance(n_queries, (int, np.integer)):
-            raise InputError(f"n_queries must be a whole number, not {n_queries!r}")
-        if n_queries < 0:
-            raise InputError(f"n_queries must be 0 or more, not {n_queries}")
-        n_queries = int(n_queries)
-        queries = _queries("query", query, n_queries)
-        scores, grades = exact_floats(score, by_place=False), _grades(grade)
+        n_queries = check_number("n_queries", n_queries, least=0)
+        queries = query_indices("query", query, n_queries)
+        scores, grades = exact_floats(score, by_place=False), grade_values(grade)
         places = None if position is None else whole_numbers("position", position)
         lengths = [len(queries), scores.size, len(grades)]
         lengths += [] if places is None else [len(places)]
@@ -88,8 +89,11 @@ class TieCounter:
         if np.isnan(scores).any():
             raise InputError("the score of a document of interest is NaN")
         if places is not None:
-            _check_distinct(queries, places)
-        absent = _queries("unretrieved", unretrieved[0], n_queries), _grades(unretrieved[1])
+            check_distinct(queries, places)
+        absent = (
+            query_indices("unretrieved", unretrieved[0], n_queries),
+            grade_values(unretrieved[1]),
+        )
         if len(absent[0]) != len(absent[1]):
             raise InputError(
                 "unretrieved must give a query and a grade for each document, not "
@@ -169,7 +173,7 @@ class TieCounter:
             starts = np.arange(self.n_queries, dtype=np.int64) * scores.shape[1]
             bounds = (starts, starts + scores.shape[1])
         else:
-            bounds = _bounds(bounds, scores, self.n_queries)
+            bounds = list_bounds(bounds, scores, self.n_queries)
         first = whole_numbers("start", start, one=True)
         if first.shape not in ((), (self.n_queries,)):
             raise InputError(
@@ -318,89 +322,3 @@ class TieCounter:
             order = np.lexsort((-grade, query))
             query, grade = query[order], grade[order]
         return query, grade
-
-
-def whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
-    """Take places or indices as a row of integers of its own, or say why not.
-
-    With `one` a single number is taken as it is.
-    """
-    if is_tensor(values):
-        values = tensor_values(name, values)
-    try:
-        array = np.asarray(values)
-        if array.size == 0:
-            array = array.astype(np.int64)
-        if array.dtype.kind not in "iu":
-            rounded = array.astype(np.float64)
-            if array.dtype.kind == "b" or not (np.floor(rounded) == array).all():
-                raise ValueError(f"not {array.dtype}")
-            array = rounded
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be whole numbers ({str(error).strip()})") from None
-    if array.ndim != 1 and not (one and array.ndim == 0):
-        raise InputError(f"{name} must be one row of whole numbers, not {list(array.shape)}")
-    if array.size and not (array.min() >= 0 and array.max() < LONGEST):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise InputError(f"{name} must be whole numbers from 0 on, not {wrong}")
-    return np.array(array, np.int64)
-
-
-def _queries(name: str, values: Any, n_queries: int) -> Ints:
-    query = whole_numbers(name, values)
-    if len(query) and query.max() >= n_queries:
-        raise InputError(
-            f"{name} holds the query index {query.max()}, which is not below {n_queries}, the "
-            "number of queries"
-        )
-    return query
-
-
-def _grades(values: Any) -> Floats:
-    if is_tensor(values):
-        values = tensor_values("grade", values)
-    try:
-        grade = np.array(values, np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"grades must be numbers ({str(error).strip()})") from None
-    wrong = ~(np.abs(grade) <= LARGEST_GRADE)
-    if wrong.any():
-        raise InputError(
-            f"a grade is {grade[wrong][0]:g}, which is no grade: mend it or leave it out"
-        )
-    return grade
-
-
-def _check_distinct(query: Ints, position: Ints) -> None:
-    order = np.lexsort((position, query))
-    same = (np.diff(query[order]) == 0) & (np.diff(position[order]) == 0)
-    if same.any():
-        i = order[np.flatnonzero(same)[0]]
-        raise InputError(
-            f"two documents of query {query[i]} stand at position {position[i]}: give each its own "
-            "place, or none of them any"
-        )
-
-
-def _bounds(bounds: Any, scores: NDArray[Any], n_queries: int) -> Bounds:
-    """Take the bounds of lists that lie inside the scores."""
-    if scores.ndim != 1:
-        raise InputError(f"with bounds the scores are one row, not {list(scores.shape)}")
-    try:
-        first, last = bounds
-    except (TypeError, ValueError):
-        raise InputError("bounds must be a pair: where lists start, and where they stop") from None
-    starts, stops = whole_numbers("bounds", first), whole_numbers("bounds", last)
-    if not len(starts) == len(stops) == n_queries:
-        raise InputError(
-            f"bounds must hold a start and a stop for each of the {n_queries} queries, not "
-            f"{len(starts)} and {len(stops)}"
-        )
-    wrong = np.flatnonzero((starts > stops) | (stops > len(scores)))
-    if len(wrong):
-        q = int(wrong[0])
-        raise InputError(
-            f"the bounds of query {q} are {starts[q]} and {stops[q]}: a list must start before it "
-            f"stops, inside the {len(scores)} scores"
-        )
-    return starts, stops

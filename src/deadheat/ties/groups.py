@@ -52,6 +52,8 @@ class TieGroups:
     """Per query: candidates in the group that ends the list."""
     ranked: bool = True
     """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
+    known: int | None = None
+    """The last place of each list that is known, where that is not the whole list."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
