@@ -16,6 +16,7 @@ from deadheat.cli.common import (
     check_standard_input,
     evaluation_options,
     say,
+    tell,
     write,
 )
 from deadheat.cli.pages import (
@@ -102,7 +103,7 @@ def command(
     ]
     page = render_page(collections, title=title or _title(collections), top=top, shown=asked)
     write(page, output)
-    click.echo(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
+    tell(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
 
 
 def _stored(sources: Sequence[str]) -> list[Collection]:

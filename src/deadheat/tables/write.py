@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.tables.cells import cell
 from deadheat.tables.table import Column, Heading, Table
 
@@ -47,6 +47,7 @@ def render(
     if style == "csv":
         return "\n\n".join(table.frame.write_csv().rstrip("\n") for table in tables)
     table_writer, sentence_writer = _WRITERS[style]
+    parts, tables = list(map(_printable, parts)), list(map(_printable, tables))
     if len(parts) == 1 and tables:  # on its own it goes under a heading of the reader's
         return table_writer(replace(tables[0], title=""), percent)
     return "\n\n".join(
@@ -63,7 +64,7 @@ def rich_parts(
     from rich.text import Text
 
     shown: list[Any] = []
-    for part in parts:
+    for part in map(_printable, parts):
         if shown:
             shown.append("")
         if isinstance(part, Table):
@@ -92,18 +93,33 @@ def plain(content: RenderableType, width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
+P = TypeVar("P", bound=Part)
+
+
+def _printable(part: P) -> P:
+    """Let no name inside a text for people give orders to a terminal; for cells see `_cells`."""
+    if isinstance(part, Table):
+        notes = [printable(note, keep="\n") for note in part.notes]
+        return replace(part, title=printable(part.title), notes=notes)
+    return type(part)(printable(part, keep="\n"))
+
+
 def _cells(table: Table, percent: bool) -> Iterator[list[tuple[str, bool]]]:
     """Rows of cells as text, and whether each stands out."""
     for row in table.frame.iter_rows(named=True):
         cells = []
         for column in table.columns:
             text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
-            cells.append((column.words.get(text, text), bool(column.bold and row[column.bold])))
+            text = printable(column.words.get(text, text))
+            cells.append((text, bool(column.bold and row[column.bold])))
         yield cells
 
 
 def _headings(table: Table, join: str) -> list[str]:
-    return [join.join(filter(None, (column.over, column.heading))) for column in table.columns]
+    return [
+        join.join(map(printable, filter(None, (column.over, column.heading))))
+        for column in table.columns
+    ]
 
 
 def _rich(table: Table, percent: bool, width: int | None) -> Any:
@@ -117,7 +133,8 @@ def _rich(table: Table, percent: bool, width: int | None) -> Any:
     built = RichTable(title=title, caption=caption if table.notes else None)
     for column, heading in zip(table.columns, _headings(table, "\n"), strict=True):
         is_name = column.kind == "name"
-        built.add_column(heading, justify="left" if is_name else "right", no_wrap=not is_name)
+        justify: Literal["left", "right"] = "left" if is_name else "right"
+        built.add_column(Text(heading), justify=justify, no_wrap=not is_name)
     before: list[tuple[str, bool]] = []
     for row in _cells(table, percent):
         group, rest = row[: table.grouped], row[table.grouped :]
@@ -132,10 +149,15 @@ def _rich(table: Table, percent: bool, width: int | None) -> Any:
     return built
 
 
-def _markdown(table: Table, percent: bool) -> str:
-    def escaped(text: str) -> str:
-        return re.sub(r"([\\|<*`])", r"\\\1", " ".join(text.split()))
+def _markdown_text(text: str) -> str:
+    """Make a line of plain text of what may look like Markdown: no emphasis, no links, no HTML."""
+    text = re.sub(r"([\\|<*`&]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))
+    text = re.sub(r"(?i)\b(https?|ftp)://", r"\1\://", text)  # some readers link bare addresses
+    return re.sub(r"(?i)\b(www)\.", r"\1\.", text)
 
+
+def _markdown(table: Table, percent: bool) -> str:
+    escaped = _markdown_text
     lines = [
         [escaped(heading) for heading in _headings(table, " ")],
         ["---" if column.kind == "name" else "---:" for column in table.columns],
@@ -165,7 +187,7 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
@@ -222,7 +244,8 @@ def _html(table: Table, percent: bool) -> str:
 
 
 def _markdown_sentence(text: str) -> str:
-    return f"# {text}" if isinstance(text, Heading) else text
+    escaped = "\n".join(map(_markdown_text, text.split("\n")))
+    return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
 def _html_sentence(text: str) -> str:
