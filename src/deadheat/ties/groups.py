@@ -112,7 +112,6 @@ class TieGroups:
 
     def relevant_above(self, rel: float | None) -> Floats:
         """Per group: relevant documents scored strictly above it (``R``)."""
-
         return self.memo(("relevant_above", rel), lambda: self.sum_above(self.relevant(rel)))
 
     def n_relevant(self, rel: float | None) -> Floats:
