@@ -103,7 +103,7 @@ def evaluated(
     lists, remarks = judged_lists(
         judgements, rankable_run, queries=queries, with_judged=_need_judged(measures)
     )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
+    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
     provenance = Provenance(
         run.source,
@@ -157,16 +157,17 @@ def evaluate_arrays(
     """
     parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
-    flat, grades, offsets = flatten(scores, relevance)
-    names = query_names(query_ids, len(offsets) - 1)
+    flat = flatten(scores, relevance)
+    names = query_names(query_ids, len(flat.offsets) - 1)
     lists, remarks = labelled_lists(
         names,
-        rankable(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
-        offsets,
-        grades,
+        rankable(flat.scores, flat.offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        flat.offsets,
+        flat.grades,
         n_relevant,
         queries=queries,
         with_judged=_need_judged(parsed),
+        exact=flat.exact,
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     tolerance = float(tie_tolerance)
