@@ -106,6 +106,7 @@ def test_a_study_in_toml(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nregimes = []", "at least one model dtype and one"),
         ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "dot or cosine"),
         ("models = [", "not valid TOML"),
+        ("models = " + "[" * 50_000, "not valid TOML"),
     ],
 )
 def test_mistakes_in_a_study_are_named(tmp_path, text, message):

@@ -149,9 +149,13 @@ def diagnose(
         raise InputError("measures need judgements: give qrels, too, or leave the measures out")
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     precision = score_format(score_dtype)
-    given = read_run(run, with_ranks=tie_break == "rank")
-    scores, rounding = as_seen_in(given.scores, precision)
-    candidates = without_nan(replace(given, scores=scores), "refuse")
+    given, rounding = as_seen_in(read_run(run, with_ranks=tie_break == "rank"), precision)
+    candidates = without_nan(given, "refuse")
+    if candidates.exact is not None:
+        raise InputError(
+            f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
+            "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
+        )
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     grid = find_grid(candidates.scores)
     diagnosis = Diagnosis(

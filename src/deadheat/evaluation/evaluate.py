@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -112,12 +111,12 @@ def evaluated(
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
     precision = score_format(score_dtype)
-    scores, rounding = as_seen_in(run.scores, precision)
-    rankable_run = without_nan(replace(run, scores=scores), nan)
+    seen, rounding = as_seen_in(run, precision)
+    rankable_run = without_nan(seen, nan)
     lists, remarks = judged_lists(
         judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
     )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
+    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
     provenance = Provenance(
         run.source,
@@ -174,17 +173,17 @@ def evaluate_arrays(
     parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
     precision = score_format(score_dtype)
-    flat, grades, offsets = flatten(scores, relevance)
-    seen, rounding = as_seen_in(flat, precision)
-    names = query_names(query_ids, len(offsets) - 1)
+    flat, rounding = as_seen_in(flatten(scores, relevance), precision)
+    names = query_names(query_ids, len(flat.offsets) - 1)
     lists, remarks = labelled_lists(
         names,
-        rankable(seen, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
-        offsets,
-        grades,
+        rankable(flat.scores, flat.offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        flat.offsets,
+        flat.grades,
         n_relevant,
         queries=queries,
         with_judged=need_judged(parsed),
+        exact=flat.exact,
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     provenance = Provenance(

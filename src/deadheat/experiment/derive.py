@@ -14,7 +14,8 @@ from deadheat.datasets import RetrievalDataset
 from deadheat.evaluation import Result, evaluated
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
-from deadheat.formats.shapes import Run, SharedDocuments, id_column
+from deadheat.formats.ids import id_column
+from deadheat.formats.shapes import Run, SharedDocuments
 from deadheat.measures import Measure
 from deadheat.provenance import InputFacts, ScoreFacts
 from deadheat.scoring.regimes import score, scoring_provenance

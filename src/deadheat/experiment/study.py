@@ -160,7 +160,7 @@ def read_study(path: str | Path, **words: Any) -> Study:
         options = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:  # not TOML, not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
         raise InputError(f"{path}: not valid TOML ({error})") from None
     _check_keys(Study, options, str(path))
     return Study.of(str(path), **{**options, **words})
