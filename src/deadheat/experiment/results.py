@@ -46,10 +46,14 @@ class StoredResult:
         return str(self.manifest.dataset)
 
     @property
+    def short_name(self) -> str:
+        """The model's name without its owner or folder."""
+        return Path(self.model).name
+
+    @property
     def name(self) -> str:
-        """The model's name without its owner or folder, and what tells this cell from others."""
-        name = Path(self.model).name
-        return f"{name} ({self.variant})" if self.variant else name
+        """The short name, and what tells this cell from others."""
+        return f"{self.short_name} ({self.variant})" if self.variant else self.short_name
 
     @property
     def is_reference(self) -> bool:
