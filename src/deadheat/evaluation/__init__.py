@@ -8,6 +8,7 @@ from deadheat.evaluation.evaluate import (
     evaluate_arrays,
     evaluate_groups,
     evaluated,
+    out_of_reach,
     views_of,
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
@@ -36,6 +37,7 @@ __all__ = [
     "evaluate_groups",
     "evaluated",
     "headline",
+    "out_of_reach",
     "rank_query",
     "read_results",
     "results_table",
