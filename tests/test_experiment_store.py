@@ -17,7 +17,8 @@ from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import load_results, run_study  # noqa: E402
-from deadheat.experiment.folder import ExperimentFolder, Parts, slug, write_file  # noqa: E402
+from deadheat.experiment.files import write_file  # noqa: E402
+from deadheat.experiment.folder import ExperimentFolder, Parts, slug  # noqa: E402
 
 __all__ = ["made"]
 
@@ -217,13 +218,13 @@ def test_foreign_and_damaged_folders(made, tmp_path):
     extra.unlink()
     manifest = next(tmp_path.glob("out/cells/*/manifest.json"))
     manifest.write_text("{")
-    with pytest.raises(InputError, match=f"{manifest} cannot be read.*delete the folder"):
+    with pytest.raises(InputError, match=f"{manifest} is damaged.*delete it"):
         run_study(wanted, tmp_path / "out")
 
 
 FULL = """
 import resource, sys
-from deadheat.experiment.folder import FolderError, write_file
+from deadheat.experiment.files import FolderError, write_file
 from pathlib import Path
 
 write_file(Path(sys.argv[1]) / "small", b"x" * 100)
