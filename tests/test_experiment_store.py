@@ -69,6 +69,22 @@ def test_a_killed_run_is_continued_to_the_same_bytes(made, tmp_path):
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the runs are forked")
+def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(made, tmp_path):
+    """Kills and errors of the disk at every step of every write: half a file, fsync, rename."""
+    words = [made["sigmoid"], made["data"], str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "interrupted_runs.py"), *words],
+        env=ENVIRONMENT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) > 150, done.stdout
+
+
 def test_only_missing_parts_are_run(made, tmp_path):
     told = []
     wanted = study(made, "sigmoid")
