@@ -98,8 +98,6 @@ def evaluate_cell(
             scored = _score_corpus(scorer, dataset, measures)
         else:
             scored = _score_lists(scorer, dataset, measures, depth)
-        if scored.frame is not None:
-            cell.write_scores(regime, scored.frame)
         provenance = replace(
             scored.result.provenance,
             run=f"{model.model} {model.model_dtype} {regime}",
@@ -110,7 +108,8 @@ def evaluate_cell(
             inputs=inputs,
             scores=scored.facts,
         )
-        cell.write_result(regime, replace(scored.result, provenance=provenance))
+        result = replace(scored.result, provenance=provenance)
+        cell.write_result(regime, result, scored.frame)
 
 
 def listed_documents(dataset: RetrievalDataset) -> list[str]:

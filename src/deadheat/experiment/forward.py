@@ -54,6 +54,8 @@ class CellRun:
         manifest = self.stored.manifest
         if manifest is None or any(parts.gaps() for parts in self.stored.streams().values()):
             manifest = self._forward()
+        else:
+            self.stored.write_manifest(manifest)  # as it is; its hash may be missing
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
         evaluate_cell(

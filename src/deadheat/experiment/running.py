@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.engines import Engine, Here
 from deadheat.errors import DeadheatError
-from deadheat.experiment.folder import ExperimentFolder, FolderError
+from deadheat.experiment.files import FolderError
+from deadheat.experiment.folder import ExperimentFolder
 from deadheat.experiment.forward import CellRun, Progress
 from deadheat.experiment.study import Cell, Compute, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.worker import find_environment
