@@ -430,7 +430,7 @@ def test_written_forms():
     qrels, runs = made_up()
     comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["nDCG@5", "ERR"])
     text = str(comparison)
-    assert "Ranking · 30 queries" in text and "[-0." in text
+    assert "Ranking · 30 queries" in text and "[−0." in text
     assert "[c]" in text and "randomisation test over queries" in text
     assert "≈" in text and "–" in text  # an approximate probability; ERR has no tie std
     assert "| a\\|b | [c] | nDCG@5 |" in comparison.to_markdown(percent=True)
@@ -616,7 +616,7 @@ def test_cli_gives_what_the_library_gives(files, tmp_path):
 @pytest.mark.parametrize("style", ["markdown", "latex", "csv", "json"])
 def test_cli_formats(files, style):
     done = run(files["qrels"], files["s0"], files["s1"], "-m", "MRR", "--format", style)
-    assert done.exit_code == 0 and "s1.json" in done.stdout.replace("\\", "")
+    assert done.exit_code == 0 and "s1" in done.stdout.replace("\\", "")
 
 
 def test_cli_refuses_and_warns(files, tmp_path):

@@ -19,13 +19,19 @@ from deadheat.tables.cells import WRITERS, cell
         ("value", [0.63571], "0.6357", "63.57"),
         ("value", [None], "–", "–"),
         ("signed", [0.0328], "+0.0328", "+3.28"),
-        ("signed", [-0.0328], "-0.0328", "-3.28"),
+        ("signed", [-0.0328], "−0.0328", "−3.28"),
         ("signed", [-1e-9], "0.0000", "0.00"),
-        ("firm", [0.66853, 0.0113], "0.67", "67"),
+        ("word", ["A is better"], "A is better", "A is better"),
+        ("firm", [0.66853, 0.0113], "0.66x", "66.x"),
+        ("firm", [0.0, 0.0113], "0.0000", "0.00"),
+        ("firm", [None, None], "–", "–"),
         ("firm", [0.66853, 0.0], "0.6685", "66.85"),
         ("firm", [0.66853, None], "0.6685", "66.85"),
-        ("firm signed", [0.0328, 0.0113], "+0.03", "+3"),
-        ("interval", [-0.01, 0.02], "[-0.0100, +0.0200]", "[-1.00, +2.00]"),
+        ("firm signed", [0.0328, 0.0113], "+0.03x", "+3.x"),
+        ("firm signed", [-0.0328, 0.0113], "−0.03x", "−3.x"),
+        ("span", [0.5675, 0.7167], "0.5675–0.7167", "56.75–71.67"),
+        ("span", [0.5, 0.5], "0.5000", "50.00"),
+        ("interval", [-0.01, 0.02], "[−0.0100, +0.0200]", "[−1.00, +2.00]"),
         ("interval", [None, None], "–", "–"),
         ("count", [12345], "12,345", "12,345"),
         ("ranks", [1, 3], "1–3", "1–3"),
@@ -40,8 +46,8 @@ from deadheat.tables.cells import WRITERS, cell
     ],
 )
 def test_how_a_cell_is_written(kind, values, fraction, percent):
-    assert cell(kind, values, percent=False) == fraction
-    assert cell(kind, values, percent=True) == percent
+    assert str(cell(kind, values, percent=False)) == fraction
+    assert str(cell(kind, values, percent=True)) == percent
 
 
 def test_every_kind_has_a_writer():
@@ -120,4 +126,3 @@ def test_an_unknown_style_is_refused():
 
 def test_numbers_are_written_in_one_place():
     assert number(0.5) == "0.5000"
-    assert number(0.123456, digits=2) == "0.12"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from deadheat.comparison import statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.statistics import METHODS, sign
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated
+from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated, short_labels
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -93,8 +93,15 @@ class Comparison:
     def tables(self) -> list[Table]:
         """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
         queries = counted(self.settings.queries, "query")
-        ranking = Table(self.ranking, RANKING, f"Ranking · {queries}", grouped=1)
-        return [ranking, Table(self.pairs, PAIRS, "A against B", self.notes, grouped=2)]
+        words = dict(zip(self.provenance, short_labels(list(self.provenance)), strict=True))
+        ranking, pairs = (
+            [replace(c, words=words) if c.of in ("system", "a", "b") else c for c in columns]
+            for columns in (RANKING, PAIRS)
+        )
+        return [
+            Table(self.ranking, ranking, f"Ranking · {queries}", grouped=1),
+            Table(self.pairs, pairs, "A against B", self.notes, grouped=2),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""

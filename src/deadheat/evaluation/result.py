@@ -281,7 +281,7 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
         )
         for result in results
     ]
-    short = short_names([result.name for result in results])
+    short = short_labels([result.name for result in results])
     several = len(results) > 1
     names = dict(zip((result.name for result in results), short, strict=True))
     words = [Column("run", "name", words=names)] if several else []
