@@ -91,7 +91,13 @@ def value(name: str, order: Sequence[Doc], absent: Sequence[float], **parameters
         return sum(map(relevant, grades[:reach])) / n if n else 0
     if name == "RBP":
         p = parameters.get("p", 0.8)
-        return math.fsum((1 - p) * p ** (i - 1) for i, g in enumerate(top, 1) if relevant(g))
+        unit = {"binary": None, "linear": 1, "scaled": max([*everything, 0])}
+        scale = unit[parameters.get("gain", "binary")]
+        return math.fsum(
+            (1 - p) * p ** (i - 1) * (1 if scale is None else g / scale)
+            for i, g in enumerate(top, 1)
+            if relevant(g)
+        )
     if name == "ERR":
         ceiling = parameters.get("max_grade") or max([*everything, 0])
         total, reached = 0.0, 1.0

@@ -72,7 +72,7 @@ ALIASES = [
     ("hit_rate@10", dh.Success @ 10),
     ("r-precision", dh.RPrecision),
     ("r_precision", dh.RPrecision),
-    ("rbp.95", dh.RBP(p=0.95)),
+    ("rbp.95", dh.RBP(p=0.95, gain="linear")),
     ("f1", dh.F1),
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),
@@ -102,8 +102,6 @@ positive = st.one_of(
 VALUES = {
     "cutoff": st.one_of(st.none(), st.integers(1, 2**63 - 1), st.just(np.int32(5))),
     "rel": st.one_of(st.none(), positive),
-    "gain": st.sampled_from(["linear", "exp"]),
-    "divisor": st.sampled_from(["N", "min"]),
     "p": st.floats(0, 1, exclude_min=True, exclude_max=True),
     "max_grade": st.one_of(st.none(), st.floats(1e-9, 500), st.integers(1, 500)),
 }
@@ -112,7 +110,11 @@ VALUES = {
 @st.composite
 def any_measure(draw):
     measure = draw(st.sampled_from(MEASURES))
-    return measure(**{name: draw(VALUES[name]) for name in measure.parameters()})
+    values = {
+        name: st.sampled_from(list(declared.choices)) if declared.choices else VALUES[name]
+        for name, declared in measure.parameters().items()
+    }
+    return measure(**{name: draw(value) for name, value in values.items()})
 
 
 @given(any_measure())

@@ -30,7 +30,14 @@ PARAMETERS = {
     "Hits": [{}, {"rel": 2}],
     "Success": [{}, {"rel": 2}],
     "R-Precision": [{}, {"rel": 2}],
-    "RBP": [{}, {"p": 0.5}, {"rel": 2}],
+    "RBP": [
+        {},
+        {"p": 0.5},
+        {"rel": 2},
+        {"gain": "scaled"},
+        {"gain": "scaled", "rel": 2},
+        {"gain": "linear"},
+    ],
     "ERR": [{}, {"max_grade": 4}],
     "Judged": [{}],
 }

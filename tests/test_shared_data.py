@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 
 import polars as pl
@@ -58,6 +59,20 @@ def test_comment_files_of_trec_eval_are_read(shared):
         result = dh.evaluate(folder / "qrels.comment.test.gz", folder / "results.comment.test.gz")
     assert len(result.query_ids) == 30
     assert result["nDCG@10"].expected > 0.3
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("tag", ["UPrrf38rrf3-r4", "ILPS_UvA_big_diverse", "BITEM_BERT4"])
+def test_published_rbp_of_trec_covid_is_graded_with_p_one_half(shared, tag):
+    folder = shared / "trec-covid"
+    with (folder / "round4" / "leaderboard.csv").open(newline="") as board:
+        published = next(row for row in csv.DictReader(board) if row["tag"] == tag)
+    run, graded = folder / "round4" / "runs" / f"{tag}.xz", "RBP(p=0.5, gain='scaled')"
+    result = dh.evaluate(
+        folder / "round4.qrels.gz", run, [graded, "RBP(p=0.5)"], tie_break="pytrec_eval"
+    )
+    assert f"{result[graded].oblivious:.4f}" == published["rbp_p5"]
+    assert f"{result['RBP(p=0.5)'].oblivious:.4f}" != published["rbp_p5"]
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")

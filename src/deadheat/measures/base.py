@@ -149,6 +149,15 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     return relevant[first]
 
 
+def rank_order(query: Ints, rank: Ints) -> Ints:
+    """Order documents, which stand in the order of queries, by their ranks inside each query."""
+    width = int(rank.max(initial=0)) + 1
+    if int(query.max(initial=0)) + 1 < 2**62 // width:
+        # One key, nearly in order already, which a stable sort makes use of.
+        return np.argsort(query * width + rank, kind="stable")
+    return np.lexsort((rank, query))
+
+
 def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
     """Values of some queries as an array over all queries, 0 elsewhere."""
     out = np.zeros(groups.n_queries)

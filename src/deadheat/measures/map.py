@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, ratio
+from deadheat.measures.base import BinaryMeasure, Example, rank_order, ratio
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -16,6 +16,107 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 _SMALL = np.arange(1, 65, dtype=np.longdouble)
 _H = np.concatenate(([0], np.cumsum(1 / _SMALL)))
 _H2 = np.concatenate(([0], np.cumsum(1 / _SMALL**2)))
+_FEW = 8
+"""Up to so many places of a group are summed one by one."""
+
+
+@dataclass(frozen=True)
+class PlaceSums:
+    """Sums over the places ``i = 0 … T−1`` of a group that count, of ranks ``x_i = c + 1 + i``."""
+
+    b: NDArray[Any]
+    """Σ 1/x"""
+    b2: NDArray[Any]
+    """Σ 1/x²"""
+    s1: NDArray[Any]
+    """Σ i/x"""
+    s2: NDArray[Any]
+    """Σ i/x²"""
+    s3: NDArray[Any]
+    """Σ i(i−1)/x²"""
+    h: NDArray[Any]
+    """Σ 1/(x_i·x_j), over i < j"""
+    u: NDArray[Any]
+    """Σ i/(x_i·x_j), over i < j"""
+    w: NDArray[Any]
+    """Σ i(j−2)/(x_i·x_j), over i < j"""
+
+
+def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
+    """Add up place by place; no term is negative, so that no digit is lost."""
+    b, b2, s1, s2, s3, h, u, w = np.zeros((8, len(c)))
+    for j in range(int(t.max(initial=0))):
+        x = np.where(j < t, 1 / (c + (j + 1.0)), 0.0)
+        h += b * x
+        u += s1 * x
+        w += (j - 2) * s1 * x  # s1 is 0 where j − 2 is negative
+        b += x
+        s1 += j * x
+        x *= x
+        b2 += x
+        s2 += j * x
+        s3 += j * (j - 1) * x
+    return PlaceSums(b, b2, s1, s2, s3, h, u, w)
+
+
+def many_place_sums(c: Ints, t: Ints) -> PlaceSums:
+    """Give the sums in closed form, from those of 1/rank and 1/rank²."""
+    b, b2 = harmonic_sums(c, t)
+    c, t = c.astype(np.longdouble), t.astype(np.longdouble)
+    s1 = t - (c + 1) * b
+    h = (b * b - b2) / 2
+    u = s1 - (c + 1) * h
+    v = t * (t - 1) / 2 - (c + 1) * ((t + c) * b - t)
+    return PlaceSums(
+        b=b,
+        b2=b2,
+        s1=s1,
+        s2=b - (c + 1) * b2,
+        s3=t - (2 * c + 3) * b + (c + 1) * (c + 2) * b2,
+        h=h,
+        u=u,
+        w=v - (c + 3) * u,
+    )
+
+
+def group_moments(c: Ints, g: Ints, t: Ints, r: Floats, ahead: Floats) -> tuple[Floats, Floats]:
+    """First two moments of what a group of `g` documents, `r` of them relevant, adds to N·AP.
+
+    Parameters
+    ----------
+    c, t
+        Candidates above the group, and how many of its places count.
+    ahead
+        One more than the relevant documents above the group.
+    """
+    first = ahead / (c + 1.0)  # of a document that stands alone
+    second = first * first
+    for tied, sums_of in (
+        ((g > 1) & (t <= _FEW), few_place_sums),
+        (t > _FEW, many_place_sums),
+    ):
+        index = np.flatnonzero(tied)
+        if len(index):
+            sums = sums_of(c[index], t[index])
+            first[index], second[index] = _tied_moments(sums, g[index], r[index], ahead[index])
+    return first, second
+
+
+def _tied_moments(
+    s: PlaceSums, g: Ints, r: Floats, ahead: Floats
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    # p_m: the chance that m given places of the group all hold relevant documents.
+    p = [np.ones(len(g), s.b.dtype)]
+    for m in range(4):
+        p.append(p[-1] * np.maximum(r - m, 0) / np.maximum(g - m, 1))
+    _, p1, p2, p3, p4 = p
+    first = ahead * p1 * s.b + p2 * s.s1
+    second = (
+        ahead**2 * (p1 * s.b2 + 2 * p2 * s.h)
+        + 2 * ahead * ((p2 - p3) * (s.s2 + s.h) + p3 * s.b * s.s1)
+        + (p2 * s.s2 + p3 * s.s3 + 4 * p3 * s.u + 2 * p4 * s.w)
+    )
+    return first, second
 
 
 def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -83,55 +184,32 @@ class MAPMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        counted = self.counted(groups, rank)
+        counted = np.flatnonzero(self.counted(groups, rank))
         query, rank = groups.document_query[counted], rank[counted]
-        order = np.lexsort((rank, query))
-        query, rank = query[order], rank[order]
-        nth = np.arange(1, len(query) + 1) - np.searchsorted(query, query)
+        rank = rank[rank_order(query, rank)]
+        number = np.bincount(query, minlength=groups.n_queries)
+        nth = np.arange(1, len(query) + 1) - (np.cumsum(number) - number)[query]
         return ratio(groups.sum_queries(nth / rank, query), self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)
         return np.minimum(n, self.depth(groups)) if self.divisor == "min" else n
 
-    def _moments(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
+    def _moments(self, groups: TieGroups) -> tuple[Ints, Floats, Floats]:
         """Groups that count, and the first two moments of what each adds to N·AP."""
-        return groups.memo(("moments", self(divisor="N")), lambda: self._compute_moments(groups))
-
-    def _compute_moments(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
         within = self.within(groups)
-        index = np.flatnonzero((within > 0) & (groups.relevant(self.rel) > 0))
-        above, places = groups.above[index], within[index]
-        b, b2 = harmonic_sums(above, places)
-        c, t = above.astype(np.longdouble), places.astype(np.longdouble)
-        g = groups.size[index].astype(np.longdouble)
-        r = groups.relevant(self.rel)[index]
-        ahead = groups.relevant_above(self.rel)[index] + 1
 
-        # p_m: the chance that m given places of the group all hold relevant documents.
-        p = [np.ones(len(index), np.longdouble)]
-        for m in range(4):
-            p.append(p[-1] * np.maximum(r - m, 0) / np.maximum(g - m, 1))
-        _, p1, p2, p3, p4 = p
+        def compute() -> tuple[Ints, Floats, Floats]:
+            r = groups.relevant(self.rel)
+            index = np.flatnonzero((within > 0) & (r > 0))
+            ahead = groups.relevant_above(self.rel)[index] + 1
+            first, second = group_moments(
+                groups.above[index], groups.size[index], within[index], r[index], ahead
+            )
+            return index, first, second
 
-        # Sums over places i (and pairs i < j of places) of the group, counted from 0, where
-        # x = c + 1 + i is the rank: s1 = Σ i/x, s2 = Σ i/x², s3 = Σ i(i−1)/x²,
-        # h = Σ 1/(x_i·x_j), u = Σ i/(x_i·x_j), w = Σ i(j−2)/(x_i·x_j).
-        s1 = t - (c + 1) * b
-        s2 = b - (c + 1) * b2
-        s3 = t - (2 * c + 3) * b + (c + 1) * (c + 2) * b2
-        h = (b * b - b2) / 2
-        u = s1 - (c + 1) * h
-        v = t * (t - 1) / 2 - (c + 1) * ((t + c) * b - t)
-        w = v - (c + 3) * u
-
-        first = ahead * p1 * b + p2 * s1
-        second = (
-            ahead**2 * (p1 * b2 + 2 * p2 * h)
-            + 2 * ahead * ((p2 - p3) * (s2 + h) + p3 * b * s1)
-            + (p2 * s2 + p3 * s3 + 4 * p3 * u + 2 * p4 * w)
-        )
-        return index, first, second
+        # MAP and MAP@1000 of lists of 1,000 documents are one.
+        return groups.memo(("MAP moments", self.rel, within.tobytes()), compute)
 
 
 MAP = MAPMeasure()

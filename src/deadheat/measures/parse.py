@@ -71,8 +71,8 @@ def _expand(text: str) -> list[Measure]:
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
-        if trec[1] == "rbp":  # ranx: rbp.95
-            measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]))
+        if trec[1] == "rbp":  # ranx: rbp.95, whose gain is the grade itself
+            measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]), gain="linear")
         else:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
     if measure is None:

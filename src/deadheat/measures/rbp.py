@@ -18,17 +18,40 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 class RBPMeasure(CountingMeasure):
     """RBP: what a reader finds who goes on to the next document with probability p.
 
-    An unjudged document is not relevant. With a cutoff the weights of the ranks past it are
-    dropped, not spread over the rest.
+    A document that is unjudged, or not relevant, gains nothing, whatever the gain is. With a
+    cutoff the weights of the ranks past it are dropped, not spread over the rest.
     """
 
     name = "RBP"
-    formula = "RBP@k = (1 − p) · Σ p^(rank − 1), over relevant documents at ranks 1 … k"
-    example = Example("RBP(p=0.5)", ranked=(1, 0, 1), working="0.5 · (0.5^0 + 0.5^2)", value=0.625)
+    formula = "RBP@k = (1 − p) · Σ gain · p^(rank − 1), over relevant documents at ranks 1 … k"
+    example = Example(
+        "RBP(p=0.5, gain='scaled')",
+        ranked=(1, 0, 2),
+        working="0.5 · (1/2 · 0.5^0 + 2/2 · 0.5^2)",
+        value=0.375,
+    )
 
     p: float = parameter(
         0.8, above=0, below=1, about="the probability to go on to the next document"
     )
+    gain: str = parameter(
+        "binary",
+        choices={
+            "binary": "1, whatever the grade",
+            "scaled": "the grade divided by the highest grade of the judgements, as on the "
+            "leaderboards of TREC-COVID (there with p=0.5)",
+            "linear": "the grade itself, as in ranx, where RBP can exceed 1",
+        },
+        about="what a relevant document gains",
+    )
+
+    def gains(self, groups: TieGroups) -> Floats:
+        """Per document: its gain."""
+        relevant = super().gains(groups)
+        if self.gain == "binary":
+            return relevant
+        unit = groups.max_grade if self.gain == "scaled" else 1.0
+        return np.asarray(relevant * groups.grade / (unit or 1.0))
 
     def weight(self, rank: Ints) -> Floats:
         """Weight of a rank."""

@@ -121,9 +121,10 @@ def labelled_lists(
         Relevant documents of each query; those that are not among its candidates count with
         grade 1. Unless given, the candidates hold them all.
     """
-    rows = np.arange(len(scores)) if with_judged else np.flatnonzero(grades > 0)
+    relevant = grades if grades.dtype == bool else grades > 0
+    rows = np.arange(len(scores)) if with_judged else np.flatnonzero(relevant)
     query = np.searchsorted(offsets, rows, "right") - 1
-    listed = np.bincount(query[grades[rows] > 0], minlength=len(query_ids))
+    listed = np.bincount(query[relevant[rows]], minlength=len(query_ids))
     unlisted = unlisted_relevant(n_relevant, listed)
     counted = (listed + unlisted > 0) | (queries == "all")
     remarks = negative_grades(grades) + _left_out(int((~counted).sum()))
