@@ -11,7 +11,7 @@ from deadheat.cli.common import check_output, show, write
 from deadheat.cli.pages import with_comparison
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
-from deadheat.evaluation import Summary
+from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.report.page import Collection, System, is_page, render_page
 from deadheat.tables import Column, Table, number
 from deadheat.ties.sizes import run_sizes
@@ -25,10 +25,7 @@ _REGIMES = {
 _COLUMNS = (
     Column("regime", "name", words=_REGIMES),
     Column("distinct", "share"),
-    Column("oblivious"),
-    Column("expected"),
-    Column("range"),
-    Column("bias", "signed"),
+    *(VIEW_COLUMNS[view] for view in ("oblivious", "expected", "range", "bias")),
 )
 _REPORT = "deadheat-demo.html"
 
@@ -86,7 +83,7 @@ def _finding(softmax: dict[str, Summary]) -> str:
 
     fp32, native, head = softmax["fp32"], softmax["native"], softmax["head"]
     return (
-        f"As reported, ties in input order: BF16 beats FP32, {percent(native.oblivious)} > "
+        f"Oblivious, as reported (input order): BF16 beats FP32, {percent(native.oblivious)} > "
         f"{percent(fp32.oblivious)} (softmax).\n"
         f"True whatever the tie-break: BF16 lies between {percent(native.worst)} and "
         f"{percent(native.best)};\n"

@@ -15,7 +15,14 @@ from deadheat.comparison import statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.statistics import METHODS, sign
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated, short_labels
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    SPAN,
+    VIEW_COLUMNS,
+    Result,
+    evaluated,
+    short_labels,
+)
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -137,18 +144,17 @@ class Comparison:
         return render(self.tables(), "html")
 
 
-_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=5)
 RANKING = (
     Column("measure", "name"),
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
     Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("oblivious", gives_way=4),
+    VIEW_COLUMNS["expected"],
+    VIEW_COLUMNS["std"],
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    VIEW_COLUMNS["best"],
+    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
 PAIRS = (
     Column("a", "name", title="A"),
@@ -156,7 +162,7 @@ PAIRS = (
     Column("measure", "name"),
     Column("verdict", "word"),
     Column("difference", "signed", title="A − B"),
-    Column("std", title="± tie std", gives_way=1),
+    VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
     Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),

@@ -11,6 +11,7 @@ import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
+from deadheat.evaluation import VIEW_COLUMNS
 from deadheat.tables import Column, Heading, Table
 
 if TYPE_CHECKING:
@@ -88,18 +89,17 @@ def _effect(effect: Effect) -> Iterator[str | Table]:
         columns = (
             measure,
             Column("query_id", "name", title="query"),
-            *(Column(view) for view in ("expected", "worst", "best", "range")),
-            Column("bias", "signed"),
+            *(VIEW_COLUMNS[view] for view in ("expected", "worst", "best", "range", "bias")),
         )
         frame = pl.DataFrame(effect.worst_queries, infer_schema_length=None)
         yield Table(frame, columns, "Queries of the largest range", grouped=1)
     columns = (
         Column("format", "name"),
         measure,
-        Column("expected"),
+        VIEW_COLUMNS["expected"],
         Column("change", "signed"),
-        Column("range"),
-        Column("bias", "signed"),
+        VIEW_COLUMNS["range"],
+        VIEW_COLUMNS["bias"],
         Column("enough", "flag"),
     )
     frame = pl.DataFrame(list(map(vars, effect.what_if)), infer_schema_length=None)
@@ -107,7 +107,7 @@ def _effect(effect: Effect) -> Iterator[str | Table]:
     yield "\n".join(_sentences(effect))
     if effect.cut_bounds:
         yield f"Lists cut inside a tie group: {effect.cut_lists:,}. Bounds, whatever was cut:"
-        columns = (measure, Column("lists", "count"), Column("worst"), Column("best"))
+        columns = (measure, Column("lists", "count"), VIEW_COLUMNS["worst"], VIEW_COLUMNS["best"])
         frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))
         yield Table(frame, columns, "Bounds of the cut run")
 

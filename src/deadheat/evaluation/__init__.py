@@ -12,6 +12,8 @@ from deadheat.evaluation.evaluate import (
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
+    SPAN,
+    VIEW_COLUMNS,
     Result,
     Summary,
     Views,
@@ -27,6 +29,8 @@ __all__ = [
     "DEFAULT_MEASURES",
     "NAN_POLICIES",
     "QUERY_POLICIES",
+    "SPAN",
+    "VIEW_COLUMNS",
     "RankedQuery",
     "Result",
     "Summary",

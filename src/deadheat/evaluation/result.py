@@ -27,16 +27,17 @@ Floats = NDArray[np.float64]
 
 VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 """The views of a measure, in the order they are shown."""
-_SPAN = Column(("worst", "best"), "span", title="worst–best")
-VIEW_COLUMNS = (
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("range", gives_way=3),
-    Column("oblivious"),
-    Column("bias", "signed"),
-)
+SPAN = Column(("worst", "best"), "span", title="worst–best")
+VIEW_COLUMNS = {
+    "expected": Column("expected"),
+    "std": Column("std", title="± tie std", gives_way=1),
+    "worst": Column("worst", gives_way=2, instead=SPAN),
+    "best": Column("best", gives_way=2),
+    "range": Column("range", gives_way=3),
+    "oblivious": Column("oblivious"),
+    "bias": Column("bias", "signed"),
+}
+"""How each view is called and written in every table that shows it."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +291,7 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
     queries = counted_range([len(result.query_ids) for result in results], "query")
     return Table(
         pl.concat(frames),
-        [*words, Column("measure", "name"), *VIEW_COLUMNS],
+        [*words, Column("measure", "name"), *VIEW_COLUMNS.values()],
         title=queries if several else f"{short[0]} · {queries}",
         notes=list(notes),
         grouped=int(several),

@@ -26,7 +26,7 @@ TIE_RULES = {
 }
 
 RULE_WORDS = {
-    "input": "the input",
+    "input": "input order",
     "id_desc": "descending document ids",
     "id_asc": "ascending document ids",
     "rank": "the rank column",
@@ -56,7 +56,7 @@ def check_rule(rule: str) -> None:
 
 def rule_note(rule: str) -> str:
     """Say what an oblivious value is, for the notes under a table."""
-    return f"oblivious = ties in the order of {RULE_WORDS[rule]}"
+    return f"oblivious = as reported ({RULE_WORDS[rule]})"
 
 
 def rule_order(

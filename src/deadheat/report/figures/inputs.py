@@ -72,7 +72,7 @@ def tie_rule(results: Mapping[str, Result]) -> str:
     for label, result in results.items():
         tolerance = result.provenance.tie_tolerance
         near = f", scores within {tolerance:g} tied" if tolerance else ""
-        rules[label] = f"ties in the order of {RULE_WORDS[result.provenance.tie_break]}{near}"
+        rules[label] = f"ties by {RULE_WORDS[result.provenance.tie_break]}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())
