@@ -195,7 +195,7 @@ def test_what_if_is_the_evaluation_of_rounded_scores(tie_break):
     assert len(rows) == 3 * (1 + len(ROUNDINGS))
     for name, rounding in ROUNDINGS.items():
         rounded = rounding(scores.ravel()).reshape(scores.shape).astype(np.float64)
-        for summary in dh.evaluate(grades, run(rounded), measures, tie_break=tie_break):
+        for summary in dh.evaluate(grades, run(rounded), measures, tie_break=tie_break).values():
             row = rows[name, summary.measure]
             change = summary.expected - given_[summary.measure].expected
             assert row.expected == pytest.approx(summary.expected, abs=1e-12)

@@ -289,7 +289,7 @@ def test_duplicates_are_evaluated_once():
     names = ["nDCG@10", "ndcg_cut_10", "NDCG@10", dh.nDCG @ 10, "MRR@5,10", "RR@10"]
     assert dh.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, names)
-    assert [s.measure for s in result] == ["nDCG@10", "MRR@5", "MRR@10"]
+    assert list(result) == ["nDCG@10", "MRR@5", "MRR@10"]
     assert len(result.per_query) == 3
 
 
@@ -297,7 +297,7 @@ def test_a_plain_string_or_measure_is_one_measure():
     assert dh.parse_measures("nDCG@10") == [dh.nDCG @ 10]
     assert dh.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "MRR")
-    assert [s.measure for s in result] == ["MRR"]
+    assert list(result) == ["MRR"]
 
 
 def test_several_cutoffs_are_several_measures():

@@ -58,7 +58,7 @@ def test_per_query(result):
     assert frame.row(0) == ("q1", "Recall@2", 0.75, 1.0, 0.5, 0.5, 0.25, 0.5, -0.25)
     assert frame.filter(measure="ERR")["std"].to_list() == [None, None]
     assert all(frame[name].dtype == pl.Float64 for name in frame.columns[2:])
-    for summary in result:
+    for summary in result.values():
         mean = frame.filter(measure=summary.measure)["expected"].mean()
         assert mean == pytest.approx(summary.expected, abs=1e-15)
 
@@ -69,7 +69,10 @@ def test_getitem_by_any_alias(result):
         assert name in result
     assert result["recip_rank"] is result["MRR"]
     assert len(result) == 3
-    assert [summary.measure for summary in result] == ["Recall@2", "MRR", "ERR"]
+    assert list(result) == result.keys() == ["Recall@2", "MRR", "ERR"]
+    assert [summary.measure for summary in result.values()] == list(result)
+    assert dict(result) == dict(result.items())
+    assert {**result}["MRR"] is result["MRR"]
 
 
 def test_getitem_of_what_was_not_evaluated(result):
@@ -124,7 +127,7 @@ def test_round_trip_loses_no_bit(result):
 def test_round_trip_of_an_evaluation(result):
     again = dh.Result.from_json(result.to_json())
     assert same(again, result)
-    assert [*again] == [*result]
+    assert dict(again) == dict(result)
     assert again.per_query.equals(result.per_query)
     assert str(again) == str(result)
 
@@ -173,7 +176,7 @@ def test_what_is_not_a_stored_result_as_json_is_refused(stored):
 
 def test_csv_has_full_precision(result):
     table = list(csv.DictReader(io.StringIO(result.to_csv())))
-    for row, summary in zip(table, result, strict=True):
+    for row, summary in zip(table, result.values(), strict=True):
         assert row["measure"] == summary.measure
         for name in ("expected", "std", "worst", "best", "range", "oblivious", "bias"):
             value = getattr(summary, name)

@@ -22,6 +22,7 @@ from deadheat.evaluation import (
     Result,
     evaluated,
     short_labels,
+    short_names,
 )
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
@@ -100,7 +101,9 @@ class Comparison:
     def tables(self) -> list[Table]:
         """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
         queries = counted(self.settings.queries, "query")
-        words = dict(zip(self.provenance, short_labels(list(self.provenance)), strict=True))
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)  # nobody chose them
+        words = dict(zip(names, short_labels(runs), strict=True)) if unnamed else {}
         ranking, pairs = (
             [replace(c, words=words) if c.of in ("system", "a", "b") else c for c in columns]
             for columns in (RANKING, PAIRS)

@@ -12,7 +12,7 @@ import polars as pl
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.tables import Column, Heading, Table
+from deadheat.tables import Column, Heading, Table, number
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.diagnose import Diagnosis, Effect
@@ -21,8 +21,14 @@ _CLASSES = (0, 1, 2, 5, 10, 100, 1_000, 10_000, 100_000, 10**12)
 """Bounds of the classes of size."""
 
 
-def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
-    """Give what `deadheat.tables.render` writes of a diagnosis."""
+def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table]:
+    """Give what `deadheat.tables.render` writes of a diagnosis.
+
+    Parameters
+    ----------
+    percent
+        Whether the tables will be written in percent, and so the sentences, too.
+    """
     anatomy, grid = diagnosis.anatomy, diagnosis.grid
     facts = (
         f"queries: {anatomy.queries:,} · documents: {anatomy.documents:,} · distinct scores: "
@@ -46,7 +52,7 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     if diagnosis.origins is not None:
         parts.append(_origins(diagnosis.origins))
     if diagnosis.effect is not None:
-        parts += _effect(diagnosis.effect)
+        parts += _effect(diagnosis.effect, percent)
     if diagnosis.notes:
         parts.append("\n".join(diagnosis.notes))
     return parts
@@ -77,7 +83,7 @@ def _origins(origins: Origins) -> Table:
     return Table(pl.DataFrame(rows), columns, title)
 
 
-def _effect(effect: Effect) -> Iterator[str | Table]:
+def _effect(effect: Effect, percent: bool) -> Iterator[str | Table]:
     across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
     if across:
         yield (
@@ -104,7 +110,7 @@ def _effect(effect: Effect) -> Iterator[str | Table]:
     )
     frame = pl.DataFrame(list(map(vars, effect.what_if)), infer_schema_length=None)
     yield Table(frame, columns, "What if: the same scores, rounded", grouped=1)
-    yield "\n".join(_sentences(effect))
+    yield "\n".join(_sentences(effect, percent))
     if effect.cut_bounds:
         yield f"Lists cut inside a tie group: {effect.cut_lists:,}. Bounds, whatever was cut:"
         columns = (measure, Column("lists", "count"), VIEW_COLUMNS["worst"], VIEW_COLUMNS["best"])
@@ -112,17 +118,18 @@ def _effect(effect: Effect) -> Iterator[str | Table]:
         yield Table(frame, columns, "Bounds of the cut run")
 
 
-def _sentences(effect: Effect) -> Iterator[str]:
+def _sentences(effect: Effect, percent: bool) -> Iterator[str]:
     """Which formats are enough, a sentence per measure."""
     as_given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
     for measure, formats in effect.enough.items():
-        goal = f"enough for {measure} ± {effect.tolerance:g} here"
+        within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
+        goal = f"enough for {measure} ± {within} here"
         if formats:
             verb = "are" if formats[0].endswith("decimals") else "is"
             also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""
             yield f"{formats[0]} {verb} {goal}{also}."
         elif as_given[measure] > effect.tolerance:
-            moved = f"ties in the scores as given already move it by {as_given[measure]:.4f}"
-            yield f"No format is {goal}: {moved}."
+            moved = number(as_given[measure], percent=percent)
+            yield f"No format is {goal}: ties in the scores as given already move it by {moved}."
         else:
             yield f"No format that was tried is {goal}: keep the scores as they are."

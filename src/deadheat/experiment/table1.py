@@ -61,7 +61,7 @@ def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = Non
     regimes = list(dict.fromkeys(regime for line in lines for regime in line.regimes))
     notes = list(dict.fromkeys(rule_note(s.result.provenance.tie_break) for s in results))
     notes += [f"{regime} = {describe_regime(regime)}" for regime in regimes]
-    if any(s.is_reference and any(summary.range for summary in s.result) for s in results):
+    if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
         notes.append(_EXACT_TIES)
     if any(summary.std for line in lines for summary in line.regimes.values()):
         notes.append("grey digits, or x: ties make them meaningless, they lie below the tie std")

@@ -124,7 +124,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
 
 def _summaries(system: System, shown: list[str]) -> dict[str, Summary | None]:
     """Summaries of the shown measures; None where the system was not evaluated in one."""
-    evaluated = {summary.measure: summary for summary in system.result}
+    evaluated = dict(system.result)
     return {measure: evaluated.get(measure) for measure in shown}
 
 
