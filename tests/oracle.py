@@ -98,6 +98,22 @@ def value(name: str, order: Sequence[Doc], absent: Sequence[float], **parameters
             for i, g in enumerate(top, 1)
             if relevant(g)
         )
+    if name == "RBP-residual":
+        p = parameters.get("p", 0.8)
+        known = {i for i, d in enumerate(order, 1) if d.grade is not None and d.grade >= 0}
+        # Past the list, and past any rank where a weight of p = 0.8 matters, nothing is known.
+        last = 1_000 if k is None else k
+        return math.fsum((1 - p) * p ** (i - 1) for i in range(1, last + 1) if i not in known)
+    if name == "bpref":
+        # absent and order: both may hold documents judged not relevant
+        judged = [d.grade for d in order if d.grade is not None and d.grade >= 0]
+        m = min(n, sum(not relevant(g) for g in [*judged, *absent]))
+        total = 0.0
+        for i, g in enumerate(judged):
+            above = sum(not relevant(x) for x in judged[:i])
+            if relevant(g):
+                total += 1 - min(above, m) / m if above else 1
+        return total / n if n else 0
     if name == "ERR":
         ceiling = parameters.get("max_grade") or max([*everything, 0])
         total, reached = 0.0, 1.0

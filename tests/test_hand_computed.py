@@ -67,6 +67,17 @@ WITHOUT_TIES = [
     ("0 0", "", "RBP(gain='scaled')", 0),
     ("3 0 2", "", "RBP(p=0.5, gain='linear')", 3 / 2 + 2 / 8),
     ("3 0 2", "", "rbp.5", 3 / 2 + 2 / 8),  # what ranx gives
+    ("1 - 0", "", "RBP-residual(p=0.5)", 1 / 4 + 1 / 8),  # rank 2, and from rank 4 on
+    ("1 - 0 -", "", "RBP-residual(p=0.5)@2", 1 / 4),
+    ("1", "1", "RBP-residual(p=0.5)@2", 1 / 4),  # rank 2 may hold anything
+    ("1 -1", "", "RBP-residual(p=0.5)@2", 1 / 4),  # a grade below 0 is no judgement
+    ("1 0 1 0", "", "bpref", (1 + 1 / 2) / 2),
+    ("1 0 1 0", "1", "bpref", (1 + 1 / 2) / 3),  # m = min(3, 2)
+    ("1 0 1 0", "1 0", "bpref", (1 + 2 / 3) / 3),  # m = min(3, 3)
+    ("0 - 0 1", "0", "bpref", 0),  # m = min(1, 3): one above is enough
+    ("1 - -1 1", "", "bpref", 1),  # nothing was judged not relevant
+    ("2 1 2 0", "", "bpref(rel=2)", (1 + 1 / 2) / 2),
+    ("0 0", "0", "bpref", 0),
     ("1", "", "ERR", 1 / 2),
     ("0 1", "", "ERR", (1 / 2) / 2),
     ("1 1", "", "ERR", 1 / 2 + (1 / 2) * (1 / 2) / 2),
@@ -109,6 +120,9 @@ WITH_TIES = [
     ("(1 0)", "", "RBP(p=0.5)", (1 / 2 + 1 / 4) / 2, 1 / 2, 1 / 4),
     # 2 1 and 1 2
     ("(2 1)", "", "RBP(p=0.5, gain='scaled')", (5 / 8 + 4 / 8) / 2, 5 / 8, 4 / 8),
+    ("(1 -)", "", "RBP-residual(p=0.5)@2", (1 / 4 + 1 / 2) / 2, 1 / 2, 1 / 4),
+    ("(1 0)", "", "bpref", 1 / 2, 1, 0),
+    ("1 (1 - 0 0)", "1", "bpref", (1 + (1 + 1 / 2 + 0) / 3) / 3, 2 / 3, 1 / 3),
     ("(1 0)", "", "ERR", (1 / 2 + 1 / 4) / 2, 1 / 2, 1 / 4),
     # 2 1 and 1 2: the reader stops at grade 2 with 3/4, at grade 1 with 1/4
     ("(2 1)", "", "ERR", (25 / 32 + 17 / 32) / 2, 3 / 4 + 1 / 4 / 4 / 2, 1 / 4 + 3 / 4 * 3 / 4 / 2),
@@ -124,6 +138,8 @@ STANDARD_DEVIATIONS = [
     ("(1 0)", "MAP", (1 - 1 / 2) / 2),
     ("(1 0)", "RBP(p=0.5)", (1 / 2 - 1 / 4) / 2),
     ("(2 1)", "RBP(p=0.5, gain='scaled')", (5 / 8 - 4 / 8) / 2),
+    ("(1 -)", "RBP-residual(p=0.5)@2", (1 / 2 - 1 / 4) / 2),
+    ("(1 0)", "bpref", 1 / 2),
     ("(1 0)", "Precision@2", 0),
     # the three orders give 1, 0 and 0
     ("(1 0 0)", "Recall@1", math.sqrt(1 / 3 * 2 / 3)),

@@ -61,6 +61,7 @@ NEAR = {"q": {"z": 0.1, "a": 0.1 + 1e-12}}
 """Told apart as given, tied in float32 and within a tolerance."""
 
 
+@pytest.mark.filterwarnings("ignore:1 query with an oblivious value outside")
 @pytest.mark.parametrize(
     ("options", "order", "oblivious"),
     [

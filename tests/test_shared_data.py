@@ -22,6 +22,8 @@ def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
         "set_P": "Precision",
         "set_recall": "Recall",
         "rbp": "RBP(p=0.9)",
+        "rbp_resid": "RBP-residual(p=0.9)",
+        "bpref": "bpref",
     }
     for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000):
         names |= {f"{m}_{k}": f"{m}_{k}" for m in ("P", "recall", "ndcg_cut", "map_cut")}
@@ -63,14 +65,15 @@ def test_comment_files_of_trec_eval_are_read(shared):
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("tag", ["UPrrf38rrf3-r4", "ILPS_UvA_big_diverse", "BITEM_BERT4"])
-def test_published_rbp_of_trec_covid_is_graded_with_p_one_half(shared, tag):
+def test_published_rbp_of_trec_covid_is_graded_with_p_one_half_and_bpref_is_met(shared, tag):
     folder = shared / "trec-covid"
     with (folder / "round4" / "leaderboard.csv").open(newline="") as board:
         published = next(row for row in csv.DictReader(board) if row["tag"] == tag)
     run, graded = folder / "round4" / "runs" / f"{tag}.xz", "RBP(p=0.5, gain='scaled')"
     result = dh.evaluate(
-        folder / "round4.qrels.gz", run, [graded, "RBP(p=0.5)"], tie_break="pytrec_eval"
+        folder / "round4.qrels.gz", run, [graded, "RBP(p=0.5)", "bpref"], tie_break="pytrec_eval"
     )
+    assert f"{result['bpref'].oblivious:.4f}" == published["bpref"]
     assert f"{result[graded].oblivious:.4f}" == published["rbp_p5"]
     assert f"{result['RBP(p=0.5)'].oblivious:.4f}" != published["rbp_p5"]
 

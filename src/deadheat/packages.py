@@ -17,6 +17,7 @@ EXTRAS = {
     "jinja2": "report",
     "matplotlib": "plots",
     "plotly": "report",
+    "ray": "ray",
     "safetensors": "models",
     "sentence_transformers": "models",
     "torch": "models",

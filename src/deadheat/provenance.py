@@ -155,6 +155,8 @@ class Provenance(Record):
     queries: str = "judged"
     """Which queries count."""
     nan: str = "raise"
+    score_dtype: str | None = None
+    """The number format that scores were rounded to before anything else; None: as given."""
     dataset: DatasetProvenance | None = None
     model: ModelProvenance | None = None
     scoring: ScoringProvenance | None = None

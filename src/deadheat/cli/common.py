@@ -14,7 +14,7 @@ from rich.progress import track
 
 from deadheat.cli.help import complete_measures
 from deadheat.cli.names import labelled_runs
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
@@ -29,6 +29,7 @@ from deadheat.output import write_whole
 from deadheat.remarks import Remark, lines
 from deadheat.tables import STYLES, Table, render, rich_parts
 from deadheat.ties import TIE_RULES
+from deadheat.ties.scores import SCORE_PRECISIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,6 +73,13 @@ TIE_BREAK = click.option(
     show_default=True,
     help="The rule of the oblivious value, the number as reported; `deadheat eval "
     "--tie-rules-help` explains the rules.",
+)
+SCORE_PRECISION = click.option(
+    "--score-precision",
+    "score_dtype",
+    type=click.Choice(list(SCORE_PRECISIONS)),
+    help="Round scores first, as the evaluator does whose numbers are to be met: float32 in "
+    "trec_eval 9 and pytrec_eval. [default: scores as they are]",
 )
 
 
@@ -127,6 +135,7 @@ OUTPUT = click.option(
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
 evaluation_options = options(
     TIE_BREAK,
+    SCORE_PRECISION,
     click.option(
         "--tie-tolerance",
         type=click.FloatRange(min=0),
@@ -203,7 +212,12 @@ def say(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
 def warn(said: Iterable[str]) -> None:
     """Print warnings to standard error."""
     for text in said:
-        click.echo(f"warning: {text}", err=True)
+        tell(f"warning: {text}", err=True)
+
+
+def tell(text: str, *, err: bool = False) -> None:
+    """Print a sentence, so that no name in it gives orders to the terminal."""
+    click.echo(printable(text), err=err)
 
 
 def labels_of(runs: Sequence[str]) -> list[str]:
@@ -277,7 +291,7 @@ def write(text: str, path: str | None) -> None:
 
 def wrote(path: object) -> None:
     """Say that a file is there, to standard error: standard output is for what was asked for."""
-    click.echo(f"wrote {path}", err=True)
+    tell(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:
@@ -285,7 +299,7 @@ def _print(text: str) -> None:
         raise InputError("standard output is closed; write to a file with -o")
     try:
         # In a pipe or a file it is UTF-8, whatever the terminal speaks.
-        click.echo(text if on_terminal() else text.encode())
+        click.echo(printable(text, keep="\n\t") if on_terminal() else text.encode())
     except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:

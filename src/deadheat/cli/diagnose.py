@@ -13,6 +13,7 @@ from deadheat.cli.common import (
     MEASURES,
     OUTPUT,
     PERCENT,
+    SCORE_PRECISION,
     STYLE,
     TIE_BREAK,
     WIDE,
@@ -47,6 +48,7 @@ _TOLERANCE = click.FloatRange(min=0)
 @click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, by name.")
 @MEASURES
 @TIE_BREAK
+@SCORE_PRECISION
 @click.option(
     "--enough-within",
     "tolerance",

@@ -79,7 +79,7 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
                 f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
                 "can be compared on the same judgements only"
             )
-        for option in ("tie_break", "tie_tolerance"):
+        for option in ("tie_break", "tie_tolerance", "score_dtype"):
             mine, theirs = getattr(first.provenance, option), getattr(result.provenance, option)
             if mine != theirs:
                 remarks.append(

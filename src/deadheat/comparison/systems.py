@@ -94,7 +94,9 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the comparison should know."""
-        rules = dict.fromkeys(rule_note(origin.tie_break) for origin in self.provenance.values())
+        rules = dict.fromkeys(
+            rule_note(origin.tie_break, origin.score_dtype) for origin in self.provenance.values()
+        )
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 

@@ -62,15 +62,13 @@ def cut_bounds(
             completed = replace(completed, retrieved=n + more)
         return float(measure.at(completed, rank).mean())
 
-    return [
-        CutBounds(
-            repr(measure),
-            int((cut & (end_above < measure.depth(groups))).sum()),
-            value(measure, pushed, pushed.worst_rank, far * cut),
-            value(measure, filled, filled.best_rank, np.bincount(query, minlength=len(n))),
-        )
-        for measure in measures
-    ]
+    bounds = []
+    for measure in measures:
+        lists = int((cut & (end_above < measure.depth(groups))).sum())
+        lost = value(measure, pushed, pushed.worst_rank, far * cut)
+        found = value(measure, filled, filled.best_rank, np.bincount(query, minlength=len(n)))
+        bounds.append(CutBounds(repr(measure), lists, *sorted((lost, found))))
+    return bounds
 
 
 def _join(groups: TieGroups, query: Ints, grade: Floats, above: Ints, size: Ints) -> TieGroups:

@@ -25,6 +25,7 @@ from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.lists import judged_lists, without_nan
 from deadheat.ties.rules import check_rule, rule_note, rule_order
+from deadheat.ties.scores import as_seen_in, score_format
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Diagnosis:
     effect: Effect | None = None
     """Where judgements were given."""
     tie_break: str = "input"
+    score_dtype: str | None = None
+    """The number format that scores were rounded to before anything else; None: as given."""
     remarks: tuple[Remark, ...] = ()
     """What a reader should know of how judgements and run fit."""
 
@@ -73,7 +76,7 @@ class Diagnosis:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the numbers should know."""
-        rule = [] if self.effect is None else [rule_note(self.tie_break)]
+        rule = [] if self.effect is None else [rule_note(self.tie_break, self.score_dtype)]
         return [*rule, *texts(self.remarks, "note")]
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,6 +111,7 @@ def diagnose(
     measures: str | Measure | Iterable[Any] | None = None,
     *,
     tie_break: str = "input",
+    score_dtype: object = None,
     tolerance: float = 0.001,
     worst: int = 5,
     logits: Any = None,
@@ -117,7 +121,7 @@ def diagnose(
 
     Parameters
     ----------
-    run, qrels, measures, tie_break
+    run, qrels, measures, tie_break, score_dtype
         As for `deadheat.evaluate`. Without judgements only the tie groups and the number grid
         are described.
     tolerance
@@ -144,10 +148,21 @@ def diagnose(
     if qrels is None and measures is not None:
         raise InputError("measures need judgements: give qrels, too, or leave the measures out")
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-    candidates = without_nan(read_run(run, with_ranks=tie_break == "rank"), "refuse")
+    precision = score_format(score_dtype)
+    given = read_run(run, with_ranks=tie_break == "rank")
+    scores, rounding = as_seen_in(given.scores, precision)
+    candidates = without_nan(replace(given, scores=scores), "refuse")
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     grid = find_grid(candidates.scores)
-    diagnosis = Diagnosis(candidates.source, dissect(candidates), grid, origins)
+    diagnosis = Diagnosis(
+        candidates.source,
+        dissect(candidates),
+        grid,
+        origins,
+        tie_break=tie_break,
+        score_dtype=precision and precision.name,
+        remarks=tuple(rounding),
+    )
     if qrels is None:
         return diagnosis
     with_judged = any(measure.needs_judged for measure in parsed)
@@ -171,7 +186,7 @@ def diagnose(
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
-    return replace(diagnosis, effect=effect, tie_break=tie_break, remarks=tuple(remarks))
+    return replace(diagnosis, effect=effect, remarks=(*rounding, *remarks))
 
 
 def _worst_queries(result: Result, most: int) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from deadheat.evaluation.result import (
     short_labels,
     short_names,
 )
+from deadheat.evaluation.top import evaluate_top
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -39,6 +40,7 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "evaluate_groups",
+    "evaluate_top",
     "evaluated",
     "headline",
     "labels_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,8 +22,10 @@ from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.ties import BACKEND, TieGroups, tie_groups
+from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import check_rule, rule_order
+from deadheat.ties.scores import as_seen_in, score_format
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
 QUERY_POLICIES = {
@@ -31,6 +34,8 @@ QUERY_POLICIES = {
     "all": "every judged query, those without a relevant document too (they score 0)",
 }
 NAN_POLICIES = ("raise", "last")
+_NOISE = 1e-9
+"""Values as close as this, or by this share, may be the same, added up in another order."""
 
 
 @announcing
@@ -43,6 +48,7 @@ def evaluate(
     tie_tolerance: float = 0.0,
     queries: str = "judged",
     nan: str = "raise",
+    score_dtype: object = None,
 ) -> Result:
     """Evaluate a run, with every view of its ties.
 
@@ -66,6 +72,10 @@ def evaluate(
         judged query.
     nan
         ``"raise"`` refuses NaN scores, ``"last"`` ranks them below all others, tied.
+    score_dtype
+        The precision in which an evaluator sees scores, ``"float32"`` (as trec_eval 9 and
+        pytrec_eval do), ``"fp16"`` or ``"bf16"``: scores are rounded to it first, and every view
+        is of the ties that this leaves. As they are unless given.
 
     Examples
     --------
@@ -84,6 +94,7 @@ def evaluate(
         tie_tolerance=tie_tolerance,
         queries=queries,
         nan=nan,
+        score_dtype=score_dtype,
     )
 
 
@@ -96,12 +107,15 @@ def evaluated(
     tie_tolerance: float = 0.0,
     queries: str = "judged",
     nan: str = "raise",
+    score_dtype: object = None,
 ) -> Result:
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
-    rankable_run = without_nan(run, nan)
+    precision = score_format(score_dtype)
+    scores, rounding = as_seen_in(run.scores, precision)
+    rankable_run = without_nan(replace(run, scores=scores), nan)
     lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=_need_judged(measures)
+        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
     )
     order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
@@ -112,9 +126,10 @@ def evaluated(
         float(tie_tolerance),
         queries,
         nan,
-        versions=_versions(),
+        precision and precision.name,
+        versions=versions(),
     )
-    return _result(lists.query_ids, groups, measures, provenance, remarks)
+    return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
 
 
 @announcing
@@ -128,6 +143,7 @@ def evaluate_arrays(
     tie_tolerance: float = 0.0,
     queries: str = "judged",
     nan: str = "raise",
+    score_dtype: object = None,
 ) -> Result:
     """Evaluate scores and labels of the same shape, without ids.
 
@@ -138,7 +154,7 @@ def evaluate_arrays(
         of lists, which may differ in length.
     relevance
         Grades of the same shape; 0 is not relevant.
-    measures, tie_tolerance, nan
+    measures, tie_tolerance, nan, score_dtype
         As for `evaluate`. The oblivious value breaks ties by input order.
     n_relevant
         Relevant documents of each query, candidates or not. Those that are not candidates
@@ -157,23 +173,34 @@ def evaluate_arrays(
     """
     parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
+    precision = score_format(score_dtype)
     flat, grades, offsets = flatten(scores, relevance)
+    seen, rounding = as_seen_in(flat, precision)
     names = query_names(query_ids, len(offsets) - 1)
     lists, remarks = labelled_lists(
         names,
-        rankable(flat, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        rankable(seen, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
         offsets,
         grades,
         n_relevant,
         queries=queries,
-        with_judged=_need_judged(parsed),
+        with_judged=need_judged(parsed),
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
-    tolerance = float(tie_tolerance)
-    provenance = Provenance("arrays", None, "input", tolerance, queries, nan, versions=_versions())
-    return _result(lists.query_ids, groups, parsed, provenance, remarks)
+    provenance = Provenance(
+        "arrays",
+        None,
+        "input",
+        float(tie_tolerance),
+        queries,
+        nan,
+        precision and precision.name,
+        versions=versions(),
+    )
+    return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)
 
 
+@announcing
 def evaluate_groups(
     groups: TieGroups,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
@@ -199,34 +226,88 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
+    check_groups(groups)
     names = query_names(query_ids, groups.n_queries)
-    provenance = Provenance("tie groups", None, queries="all", versions=_versions())
-    return _result(names, groups, parse_measures(measures), provenance, [])
+    provenance = Provenance("tie groups", None, queries="all", versions=versions())
+    return result_of(names, groups, parse_measures(measures), provenance, _unplaced(groups))
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
     """Every view of every measure."""
-    return {
-        measure: Views(
-            expected=measure.expected(groups),
-            best=measure.at(groups, groups.best_rank),
-            worst=measure.at(groups, groups.worst_rank),
-            oblivious=measure.at(groups, groups.rank),
-            variance=measure.variance(groups),
-        )
-        for measure in measures
-    }
+    return {measure: _views(groups, measure) for measure in measures}
 
 
-def _result(
+def _views(groups: TieGroups, measure: Measure) -> Views:
+    # A measure of what is not known falls where others rise: best is the largest value of each.
+    first, last = (measure.at(groups, rank) for rank in (groups.best_rank, groups.worst_rank))
+    return Views(
+        expected=measure.expected(groups),
+        best=np.maximum(first, last),
+        worst=np.minimum(first, last),
+        oblivious=measure.at(groups, groups.rank),
+        variance=measure.variance(groups),
+    )
+
+
+def result_of(
     query_ids: list[str],
     groups: TieGroups,
     measures: Sequence[Measure],
     provenance: Provenance,
     remarks: list[Remark],
 ) -> Result:
+    """Evaluate tie groups, and say what to know of them."""
+    _check_depth(groups, measures)
     views = views_of(groups, measures)
-    return Result(query_ids, views, provenance, (*remarks, *_cuts(groups, measures)))
+    found = (*remarks, *_outside(views), *_cuts(groups, measures))
+    return Result(query_ids, views, provenance, found)
+
+
+def _outside(views: dict[Measure, Views]) -> list[Remark]:
+    """Warn of oblivious values that no order of the tied documents gives.
+
+    Only a rule that sees coarser scores than were given, as pytrec_eval does, can give one.
+    """
+    outside = [
+        np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
+        for v in views.values()
+    ]
+    queries = int(np.any(outside, axis=0).sum())
+    pattern = (
+        "{queries:query} with an oblivious value outside [worst, best]: the rule sees scores cast "
+        "to float32, and ties that the scores as given do not have; with score_dtype='float32' "
+        "(--score-precision float32) all views speak of the ties that it sees"
+    )
+    return [warning(pattern, queries=queries)] if queries else []
+
+
+def _unplaced(groups: TieGroups) -> list[Remark]:
+    """Warn where an oblivious value rests on places that nobody gave."""
+    if groups.ranked:
+        return []
+    top = groups.rank == groups.best_rank
+    several = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+    several[groups.group[~top]] = True
+    queries = len(np.unique(groups.query[several]))
+    pattern = (
+        "the counter was given no positions: in {queries:query} with ties the oblivious value "
+        "puts judged documents first"
+    )
+    return [warning(pattern, queries=queries)] if queries else []
+
+
+def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
+    """Refuse a measure that looks further than the lists are known."""
+    if groups.known is None:
+        return
+    for measure in measures:
+        depth = np.minimum(measure.depth(groups), groups.retrieved)
+        deepest = int(depth.max(initial=0))
+        if deepest > groups.known:
+            raise InputError(
+                f"{measure} looks at {deepest:,} places of a list, and only the first "
+                f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+            )
 
 
 def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
@@ -258,12 +339,14 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
     return remarks
 
 
-def _need_judged(measures: Iterable[Measure]) -> bool:
+def need_judged(measures: Iterable[Measure]) -> bool:
+    """Whether a measure asks for judged documents that are not relevant."""
     return any(measure.needs_judged for measure in measures)
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of deadheat and of what it computes with."""
     return {
         "deadheat": own_version(),
         "counting": BACKEND,

@@ -127,7 +127,8 @@ class Result:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the numbers should know, the tie rule first."""
-        return [rule_note(self.provenance.tie_break), *texts(self.remarks, "note")]
+        origin = self.provenance
+        return [rule_note(origin.tie_break, origin.score_dtype), *texts(self.remarks, "note")]
 
     def __getitem__(self, measure: str | Measure) -> Summary:
         """Summary of a measure, by any of its names."""

@@ -1,6 +1,7 @@
 """The measures, one file each; this table is their order in every listing."""
 
 from deadheat.measures.base import Measure
+from deadheat.measures.bpref import bpref
 from deadheat.measures.dcg import DCG
 from deadheat.measures.err import ERR
 from deadheat.measures.f1 import F1
@@ -11,6 +12,7 @@ from deadheat.measures.mrr import MRR
 from deadheat.measures.ndcg import nDCG
 from deadheat.measures.precision import Precision
 from deadheat.measures.rbp import RBP
+from deadheat.measures.rbp_residual import RBPResidual
 from deadheat.measures.recall import Recall
 from deadheat.measures.rprec import RPrecision
 from deadheat.measures.success import Success
@@ -26,7 +28,9 @@ MEASURES: tuple[Measure, ...] = (
     Hits,
     Success,
     RPrecision,
+    bpref,
     RBP,
+    RBPResidual,
     ERR,
     Judged,
 )
@@ -43,8 +47,10 @@ __all__ = [
     "Judged",
     "Measure",
     "Precision",
+    "RBPResidual",
     "RPrecision",
     "Recall",
     "Success",
+    "bpref",
     "nDCG",
 ]

@@ -50,6 +50,8 @@ class Measure(ABC):
     """Other names that users of other tools know it by, in lower case."""
     needs_judged: ClassVar[bool] = False
     """Whether judged documents that are not relevant are of interest, too."""
+    whole_list: ClassVar[bool] = False
+    """Whether the measure looks at the whole list, and no cutoff can be set."""
 
     cutoff: int | None = parameter(
         None, whole=True, at_least=1, about="k, the last rank that counts"
@@ -62,7 +64,10 @@ class Measure(ABC):
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
         """Give the declared parameters by name."""
-        return {f.name: f.metadata["parameter"] for f in fields(cls)}
+        declared = {f.name: f.metadata["parameter"] for f in fields(cls)}
+        if cls.whole_list:
+            del declared["cutoff"]
+        return declared
 
     def __matmul__(self: Self, cutoff: int) -> Self:
         """Set the cutoff: ``nDCG @ 10``."""
@@ -71,8 +76,8 @@ class Measure(ABC):
     def __call__(self: Self, **parameters: Any) -> Self:
         """Set parameters: ``MAP(divisor="min")``."""
         known = self.parameters()
-        for name in parameters:
-            if name not in known:
+        for name, value in parameters.items():
+            if name not in known and not (name == "cutoff" and value is None):
                 raise InputError(
                     f"{self.name} has no parameter {name!r}: it has {', '.join(known)}"
                 )

@@ -9,13 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.measures.base import Example
-from deadheat.measures.linear import CountingMeasure
+from deadheat.measures.linear import CountingMeasure, LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
-class RBPMeasure(CountingMeasure):
+class RankBiased(LinearMeasure):
+    """Base of what is weighted as RBP weights ranks, (1 − p) · p^(rank − 1)."""
+
+    p: float = parameter(
+        0.8, above=0, below=1, about="the probability to go on to the next document"
+    )
+
+    def weight(self, rank: Ints) -> Floats:
+        """Weight of a rank."""
+        weight: Floats = (1 - self.p) * np.power(self.p, rank - 1.0)
+        return weight
+
+    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums of the geometric series and of its squares."""
+        p = self.p
+        decay = np.power(p, rank.astype(np.float64))
+        return 1 - decay, (1 - p) / (1 + p) * (1 - decay * decay)
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: 1."""
+        return np.ones(groups.n_queries)
+
+
+@dataclass(frozen=True, repr=False)
+class RBPMeasure(CountingMeasure, RankBiased):
     """RBP: what a reader finds who goes on to the next document with probability p.
 
     A document that is unjudged, or not relevant, gains nothing, whatever the gain is. With a
@@ -31,9 +55,6 @@ class RBPMeasure(CountingMeasure):
         value=0.375,
     )
 
-    p: float = parameter(
-        0.8, above=0, below=1, about="the probability to go on to the next document"
-    )
     gain: str = parameter(
         "binary",
         choices={
@@ -52,21 +73,6 @@ class RBPMeasure(CountingMeasure):
             return relevant
         unit = groups.max_grade if self.gain == "scaled" else 1.0
         return np.asarray(relevant * groups.grade / (unit or 1.0))
-
-    def weight(self, rank: Ints) -> Floats:
-        """Weight of a rank."""
-        weight: Floats = (1 - self.p) * np.power(self.p, rank - 1.0)
-        return weight
-
-    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Sums of the geometric series and of its squares."""
-        p = self.p
-        decay = np.power(p, rank.astype(np.float64))
-        return 1 - decay, (1 - p) / (1 + p) * (1 - decay * decay)
-
-    def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: 1."""
-        return np.ones(groups.n_queries)
 
 
 RBP = RBPMeasure()

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.errors import InputError
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -48,6 +50,12 @@ class TieGroups:
     """Per query: candidates above the group that ends the list, where it was looked at."""
     end_size: Ints | None = None
     """Per query: candidates in the group that ends the list."""
+    zeros: Ints | None = None
+    """Per query: documents of interest of grade 0, retrieved or not."""
+    ranked: bool = True
+    """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
+    known: int | None = None
+    """The last place of each list that is known, where that is not the whole list."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -104,14 +112,7 @@ class TieGroups:
 
     def relevant_above(self, rel: float | None) -> Floats:
         """Per group: relevant documents scored strictly above it (``R``)."""
-
-        def compute() -> Floats:
-            r = self.relevant(rel)
-            earlier = np.cumsum(r) - r
-            first = np.searchsorted(self.query, np.arange(self.n_queries))
-            return earlier - earlier[first[self.query]]
-
-        return self.memo(("relevant_above", rel), compute)
+        return self.memo(("relevant_above", rel), lambda: self.sum_above(self.relevant(rel)))
 
     def n_relevant(self, rel: float | None) -> Floats:
         """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
@@ -121,13 +122,56 @@ class TieGroups:
 
         return self.memo(("n_relevant", rel), compute)
 
+    def is_nonrelevant(self, rel: float | None) -> NDArray[np.bool_]:
+        """Per document: was it judged not relevant; a grade below 0 is no judgement."""
+        return np.asarray((self.grade >= 0) & ~self.is_relevant(rel))
+
+    def n_nonrelevant(self, rel: float | None) -> Floats:
+        """Per query: documents judged not relevant, retrieved or not."""
+        if self.zeros is None:
+            raise InputError("these tie groups do not know the judged documents of grade 0")
+        return self.zeros + self.n_relevant(None) - self.n_relevant(rel)
+
     def sum_groups(self, values: NDArray[Any]) -> Floats:
         """Add up a value per document for each group."""
         return _sums(self.group, values, len(self.size))
 
+    def sum_above(self, values: Floats) -> Floats:
+        """Per group: a value per group, added up over the groups above it in its query."""
+        earlier = np.cumsum(values) - values
+        first = np.searchsorted(self.query, np.arange(self.n_queries))
+        return np.asarray(earlier - earlier[first[self.query]])
+
     def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
         """Add up a value per group (or per entry of `query`) for each query."""
         return _sums(self.query if query is None else query, values, self.n_queries)
+
+
+def check_groups(groups: TieGroups) -> None:
+    """Refuse groups that no ranked lists have, such as wrong ones made by hand."""
+    n, per_group, per_document = groups.n_queries, groups.query, groups.group
+    lengths = (
+        len(per_group) == len(groups.above) == len(groups.size)
+        and len(per_document) == len(groups.grade) == len(groups.rank)
+        and len(groups.ideal_query) == len(groups.ideal_grade)
+    )
+    if not lengths:
+        raise InputError("these tie groups hold arrays that differ in length")
+    indices = (
+        (per_group, n),
+        (per_document, len(per_group)),
+        (groups.ideal_query, n),
+    )
+    for index, limit in indices:
+        if len(index) and (index[0] < 0 or index[-1] >= limit or (np.diff(index) < 0).any()):
+            raise InputError("these tie groups are not in the order of queries and groups")
+    documents = np.bincount(per_document, minlength=len(per_group))
+    first = groups.above[per_document] < groups.rank
+    last = groups.rank <= (groups.above + groups.size)[per_document]
+    if not (first & last).all() or (documents > groups.size).any() or (groups.above < 0).any():
+        raise InputError("these tie groups hold a document outside of its group's places")
+    if ((groups.above + groups.size) > groups.retrieved[per_group]).any():
+        raise InputError("these tie groups hold a group that is longer than its query's list")
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:

@@ -54,9 +54,14 @@ def check_rule(rule: str) -> None:
         raise InputError(f"unknown tie rule {rule!r}: use one of {', '.join(TIE_RULES)}")
 
 
-def rule_note(rule: str) -> str:
-    """Say what an oblivious value is, for the notes under a table."""
-    return f"oblivious = as reported ({RULE_WORDS[rule]})"
+def rule_note(rule: str, score_dtype: str | None = None) -> str:
+    """Say what an oblivious value is, for the notes under a table, and which scores all views see.
+
+    >>> rule_note("id_desc", "fp32")
+    'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
+    """
+    seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
+    return f"oblivious = as reported ({RULE_WORDS[rule]}){seen}"
 
 
 def rule_order(
@@ -84,7 +89,7 @@ def rule_order(
         raise InputError(f"the tie rule {rule!r} needs document ids")
     if rule == "pytrec_eval":
         with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
-            scores = scores.astype(np.float32)
+            scores = scores.astype(np.float32, copy=False)
     return RuleOrder(scores, ids, descending=rule != "id_asc")
 
 
@@ -126,10 +131,15 @@ def ranks(order: RuleOrder, counter: TieCounter, scores: NDArray[Any], bounds: B
     seen = counter
     if order.scores is not scores:
         rows = counter.rows(bounds)
-        seen = TieCounter(
-            counter.n_queries, counter.query, order.scores[rows], counter.grade, counter.position
+        seen = TieCounter.of(
+            counter.n_queries,
+            counter.query,
+            order.scores[rows],
+            counter.grade,
+            counter.position,
+            counter.unretrieved,
         )
-        seen.update(order.scores, bounds=bounds)
+        seen.add(order.scores, bounds, seen.rows(bounds))
     before = seen.before if order.key is None else _before(seen, order, order.key, bounds)
     rank = seen.above + 1 + before
     return rank if seen is counter else reorder(rank, seen.rows(bounds), counter.rows(bounds))

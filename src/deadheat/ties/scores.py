@@ -1,14 +1,51 @@
-"""Scores of many lists in one array, and scores so near that they count as tied."""
+"""Scores of many lists in one array: as an evaluator sees them, and so near that they tie."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.errors import InputError
+from deadheat.remarks import Remark, warning
+
+if TYPE_CHECKING:
+    from deadheat.scoring.dtypes import Format
+
 Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]
 """``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
+
+SCORE_PRECISIONS = {"float32": "fp32", "fp16": "fp16", "bf16": "bf16"}
+"""Precisions in which an evaluator may see scores: the word for each, and its number format."""
+
+
+def score_format(score_dtype: object) -> Format | None:
+    """Find the format in which an evaluator sees scores; None: as they were given."""
+    if score_dtype is None:
+        return None
+    from deadheat.scoring.dtypes import parse_format
+
+    format = parse_format(score_dtype)
+    if format.name not in SCORE_PRECISIONS.values():
+        known = ", ".join(SCORE_PRECISIONS)
+        raise InputError(f"score_dtype must be one of {known}, not {format.name}")
+    return format
+
+
+def as_seen_in(scores: NDArray[Any], format: Format | None) -> tuple[NDArray[Any], list[Remark]]:
+    """Round scores as an evaluator of that precision does, and tell what it cannot hold.
+
+    >>> as_seen_in(np.array([1.0, 1.00000000001]), score_format("float32"))[0]
+    array([1., 1.], dtype=float32)
+    """
+    if format is None:
+        return scores, []
+    with np.errstate(over="ignore"):
+        rounded = format.round(scores)
+    lost = int((np.isinf(rounded) & np.isfinite(scores)).sum())
+    pattern = "{lost:score} beyond the largest number of {format}, infinite there: these tie"
+    return rounded, [warning(pattern, lost=lost, format=format.name)] if lost else []
 
 
 def merge_near(scores: NDArray[Any], bounds: Bounds, tolerance: float) -> NDArray[np.float64]:

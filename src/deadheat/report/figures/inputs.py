@@ -70,9 +70,10 @@ def tie_rule(results: Mapping[str, Result]) -> str:
     """Say how the oblivious values break ties, for each result where they differ."""
     rules = {}
     for label, result in results.items():
-        tolerance = result.provenance.tie_tolerance
-        near = f", scores within {tolerance:g} tied" if tolerance else ""
-        rules[label] = f"ties by {RULE_WORDS[result.provenance.tie_break]}{near}"
+        origin = result.provenance
+        near = f", scores within {origin.tie_tolerance:g} tied" if origin.tie_tolerance else ""
+        seen = f", scores rounded to {origin.score_dtype}" if origin.score_dtype else ""
+        rules[label] = f"ties by {RULE_WORDS[origin.tie_break]}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System
 from deadheat.tables import DIGITS, number
 from deadheat.ties.ranked import RankedLists, ranked_lists
+from deadheat.ties.scores import as_seen_in, score_format
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
@@ -159,7 +161,7 @@ def _data(collection: Collection, top: int, shown: list[Measure]) -> dict[str, A
                 "labels": dict(system.labels),
                 "means": {
                     s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
-                    for s in system.result
+                    for s in system.result.values()
                 },
                 "values": _values(system, shown, place),
                 "lists": _lists(system, collection, queries, top, documents),
@@ -212,8 +214,9 @@ def _lists(
     if system.run is None or collection.qrels is None or top < 1:
         return None
     origin = system.result.provenance
+    scores, _ = as_seen_in(system.run.scores, score_format(origin.score_dtype))
     lists: RankedLists = ranked_lists(
-        system.run,
+        replace(system.run, scores=scores),
         collection.qrels,
         queries,
         top,

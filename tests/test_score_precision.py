@@ -1,0 +1,200 @@
+"""The evaluator's own precision: scores rounded first, and every view of the ties that leaves."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+import pytrec_eval
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deadheat as dh
+from deadheat.cli import main
+from deadheat.formats import read_qrels, read_run
+from deadheat.report.figures.inputs import tie_rule
+from deadheat.report.page import Collection, System, render_page
+from deadheat.scoring import FORMATS
+
+QRELS = {"q": {"a": 1}}
+RUN = {"q": {"a": 1.00000000001, "b": 1.0}}
+"""The relevant document stands first, unless scores are cast to float32: then b ties with it,
+and descending ids put b first."""
+OUTSIDE = "1 query with an oblivious value outside \\[worst, best\\]"
+
+
+def test_an_oblivious_value_outside_the_interval_is_told():
+    with pytest.warns(dh.DeadheatWarning, match=OUTSIDE + ".*score_dtype='float32'"):
+        summary = dh.evaluate(QRELS, RUN, "MRR", tie_break="pytrec_eval")["MRR"]
+    assert (summary.worst, summary.best, summary.oblivious) == (1, 1, 0.5)
+
+
+@pytest.mark.parametrize("score_dtype", ["float32", "fp32", np.float32, "torch.float32"])
+@pytest.mark.parametrize("rule", ["pytrec_eval", "id_desc"])
+@pytest.mark.filterwarnings("error::deadheat.DeadheatWarning")
+def test_in_float32_all_views_speak_of_the_ties_that_pytrec_eval_sees(score_dtype, rule):
+    result = dh.evaluate(QRELS, RUN, "MRR", tie_break=rule, score_dtype=score_dtype)
+    views = result["MRR"]
+    assert (views.worst, views.best, views.oblivious, views.expected) == (0.5, 1, 0.5, 0.75)
+    assert result.provenance.score_dtype == "fp32"
+    assert result.notes[0].endswith("; all views: scores rounded to fp32")
+    again = dh.Result.from_json(result.to_json())
+    assert again.provenance == result.provenance
+    assert tie_rule({"run": again}).endswith(", scores rounded to fp32")
+
+
+lists = st.dictionaries(
+    st.text(st.sampled_from("aB1é~_-"), min_size=1, max_size=3),
+    st.tuples(
+        st.one_of(
+            st.sampled_from([0.5, 0.5000000001, 1.0, 1.00000000001, 1.001, -1.0, 7.0]),
+            st.floats(-1e4, 1e4),
+        ),
+        st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60)
+@given(documents=lists)
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_rounded_first_means_the_evaluation_of_rounded_scores(documents):
+    qrels = {"q": {d: grade for d, (_, grade) in documents.items()}}
+    run = {"q": {d: score for d, (score, _) in documents.items()}}
+    measures, options = ["nDCG", "MRR", "MAP"], {"tie_break": "id_desc", "queries": "all"}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg", "recip_rank", "map"}).evaluate(run)
+    for name in ("fp32", "fp16", "bf16"):
+        result = dh.evaluate(qrels, run, measures, score_dtype=name, **options)
+        rounded = {d: FORMATS[name].round([s])[0] for d, s in run["q"].items()}
+        same = dh.evaluate(qrels, {"q": rounded}, measures, **options)
+        assert result.aggregate.equals(same.aggregate)
+        for view in result:
+            assert view.worst - 1e-12 <= view.oblivious <= view.best + 1e-12
+        if name == "fp32":
+            printed = [theirs["q"][m] for m in ("ndcg", "recip_rank", "map")]
+            assert [view.oblivious for view in result] == pytest.approx(printed, abs=1e-6)
+
+
+def test_arrays_and_comparisons_round_first_too():
+    scores, relevance = [[1.00000000001, 1.0]], [[0, 1]]
+    arrays = dh.evaluate_arrays(scores, relevance, "MRR", score_dtype="float32")
+    assert arrays["MRR"].expected == 0.75
+    assert arrays.provenance.score_dtype == "fp32"
+    runs = {"x": RUN, "y": {"q": {"a": 1.0}}}
+    both = dh.compare.quiet(QRELS, runs, "MRR", score_dtype="float32")
+    assert both.ranking["expected"].to_list() == [1, 0.75]
+    assert "scores rounded to fp32" in both.notes[0]
+    results = [dh.evaluate(QRELS, RUN, "MRR", score_dtype=d) for d in (None, "fp32")]
+    mixed = dh.compare.quiet(dict(zip("xy", results, strict=True)))
+    assert any("differ in score_dtype, None and 'fp32'" in text for text in mixed.warnings)
+
+
+def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
+    assert dh.diagnose(RUN).anatomy.tied == 0
+    diagnosis = dh.diagnose(RUN, QRELS, "MRR", score_dtype="float32")
+    assert diagnosis.anatomy.tied == 2
+    assert diagnosis.grid.name == "integer"
+    assert diagnosis.to_dict()["score_dtype"] == "fp32"
+    assert "scores rounded to fp32" in diagnosis.notes[0]
+
+
+def test_scores_beyond_the_precision_are_told_and_tie():
+    run = {"q": {"a": 1e5, "b": 70_000.0, "c": 3.0}}
+    with pytest.warns(dh.DeadheatWarning, match="2 scores beyond the largest number of fp16"):
+        result = dh.evaluate(QRELS, run, "MRR", score_dtype="fp16")
+    assert result["MRR"].expected == 0.75
+
+
+def test_a_nan_ranked_last_stays_below_minus_infinity():
+    run = {"q": {"a": float("nan"), "b": -np.inf, "c": -1e39}}
+    result = dh.evaluate(QRELS, run, "MRR", nan="last")
+    with pytest.warns(dh.DeadheatWarning, match="1 score beyond the largest number of fp32"):
+        rounded = dh.evaluate(QRELS, run, "MRR", nan="last", score_dtype="float32")
+    assert result["MRR"].best == rounded["MRR"].best == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("score_dtype", "says"),
+    [
+        ("int8", "score_dtype must be one of float32, fp16, bf16, not int8"),
+        ("float23", "unknown number format 'float23'"),
+        (7, "unknown number format '7'"),
+    ],
+)
+def test_other_precisions_are_refused(score_dtype, says):
+    for call in (
+        lambda: dh.evaluate(QRELS, RUN, "MRR", score_dtype=score_dtype),
+        lambda: dh.evaluate_arrays([[1.0]], [[1]], "MRR", score_dtype=score_dtype),
+        lambda: dh.diagnose(RUN, score_dtype=score_dtype),
+    ):
+        with pytest.raises(dh.InputError, match=says):
+            call()
+
+
+def test_the_commands_take_it(tmp_path):
+    (tmp_path / "qrels").write_text("q 0 a 1\n")
+    (tmp_path / "run").write_text("q Q0 a 1 1.00000000001 x\nq Q0 b 2 1.0 x\n")
+    files = [str(tmp_path / "qrels"), str(tmp_path / "run")]
+    options = ["-m", "MRR", "--tie-break", "pytrec_eval"]
+    plain = CliRunner().invoke(main, ["eval", *files, *options, "--strict"])
+    assert plain.exit_code == 1
+    assert "--score-precision float32" in plain.stderr
+    rounded = CliRunner().invoke(
+        main, ["eval", *files, *options, "--strict", "--score-precision", "float32"]
+    )
+    assert rounded.exit_code == 0, rounded.stderr
+    assert "all views: scores rounded to fp32" in rounded.stdout
+    told = CliRunner().invoke(main, ["diagnose", files[1], files[0], "--score-precision", "bf16"])
+    assert told.exit_code == 0
+    assert "scores rounded to bf16" in told.stdout
+
+
+def test_a_stored_result_cannot_be_rounded_again(tmp_path):
+    stored = tmp_path / "result.json"
+    stored.write_text(dh.evaluate(QRELS, RUN, "MRR").to_json())
+    page = CliRunner().invoke(
+        main,
+        ["report", str(stored), "--score-precision", "bf16", "-o", str(tmp_path / "p.html")],
+    )
+    assert page.exit_code == 2
+    assert "--score-precision is about evaluating runs" in page.stderr
+
+
+def test_a_page_shows_the_ties_of_the_rounded_scores():
+    qrels, run = read_qrels(QRELS), read_run(RUN)
+    pages = [
+        render_page(
+            [
+                Collection(
+                    "c",
+                    [System(dh.evaluate(qrels, run, "MRR", score_dtype=d), {"system": "x"}, run)],
+                    qrels,
+                )
+            ],
+            title="t",
+        )
+        for d in (None, "float32")
+    ]
+    assert "scores rounded to fp32" not in pages[0]
+    assert "scores rounded to fp32" in pages[1]
+    sizes = base64.b64encode(np.array([2, 2], "<i4").tobytes()).decode()
+    assert [sizes in page for page in pages] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_a_published_run_whose_official_value_was_outside(shared):
+    folder = shared / "trec-covid"
+    run = folder / "round4" / "runs" / "udel_fang_ltr_nobert.xz"
+    options = {"measures": ["nDCG@20"], "tie_break": "pytrec_eval"}
+    given = dh.evaluate(folder / "round4.qrels.gz", run, **options)
+    seen = dh.evaluate(folder / "round4.qrels.gz", run, score_dtype="float32", **options)
+    official = given["nDCG@20"].oblivious
+    assert official == seen["nDCG@20"].oblivious
+    assert not given["nDCG@20"].worst <= official <= given["nDCG@20"].best
+    assert seen["nDCG@20"].worst <= official <= seen["nDCG@20"].best
+    assert any("outside [worst, best]" in text for text in given.warnings)
+    assert not any("outside [worst, best]" in text for text in seen.warnings)
