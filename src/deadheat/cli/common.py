@@ -122,7 +122,7 @@ STYLE = click.option(
     "style",
     type=click.Choice(STYLES),
     callback=_style,
-    help="csv and json give full precision. [default: by the ending of -o, else table]",
+    help="csv and json give full precision. [default: table, or by the ending of the output]",
 )
 WIDE = click.option("--wide", is_flag=True, help="All columns, however narrow the terminal is.")
 OUTPUT = click.option(

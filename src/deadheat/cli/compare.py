@@ -27,7 +27,7 @@ from deadheat.remarks import texts
     "compare",
     cls=Command,
     short_help="Compare runs in pairs: who is better whatever the tie-break?",
-    example="deadheat compare qrels.txt bm25.run bf16.run fp32.run --baseline bm25.run -m nDCG@10",
+    example="deadheat compare qrels.txt bm25.run bf16.run fp32.run -m nDCG@10",
 )
 @run_options
 @click.option("--baseline", metavar="RUN", help="Compare all others with this one, not all pairs.")

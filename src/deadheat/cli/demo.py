@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import polars as pl
 
-from deadheat.cli.common import check_output, show, tell, write
+from deadheat.cli.common import check_output, show, tell, write, wrote
+from deadheat.cli.help import Command
 from deadheat.cli.pages import with_comparison
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
@@ -30,13 +31,19 @@ _COLUMNS = (
 _REPORT = "deadheat-demo.html"
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    cls=Command,
+    short_help="Show what ties do to recorded outputs of three real models.",
+    example="deadheat demo --files demo",
+)
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
     help="Also write the example as TREC files to this folder, for `deadheat eval`.",
 )
 @click.option(
+    "-o",
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     help=f"The web page to write; an older page there is replaced. [default: {_REPORT}]",
@@ -47,6 +54,7 @@ def command(files: Path | None, report: Path | None) -> None:
     if files is not None:
         for recording in recorded:
             write_files(recording, files)
+        wrote(f"{files}/")
     softmax = {name: result[MEASURE] for name, result in recorded[0].results.items()}
     show([*map(_table, recorded), _finding(softmax)], "table", percent=True)
     try:

@@ -83,9 +83,9 @@ def command(
 
     The files are those that eval reads. Exit status: 0 fine, 2 bad usage or input.
     """
+    check_standard_input(*files, qrels_path, options["logits"])
     check_output(output, force=force)
     qrels, run = _qrels_and_run(files, qrels_path)
-    check_standard_input(qrels, run, options["logits"])
     named = labelled(run)
     enough = tolerance if old_tolerance is None else old_tolerance
     diagnosis = diagnose.quiet(named.path, qrels, measures or None, tolerance=enough, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,7 @@ def of_results(results: Sequence[Result], *, percent: bool) -> str:
     origin = named[name].provenance
     sources = [origin.qrels or "-", origin.run]
     words = _what_ties_do(summary, name, percent)
-    if "-" in sources:  # it cannot be read again
+    if not all(Path(source).is_file() for source in sources):  # standard input, say
         return f"{words}."
     return f"{words}. Next: {_command('diagnose', *sources)}"
 
@@ -48,8 +49,8 @@ def of_comparison(comparison: Comparison, *, percent: bool) -> str:
         row = _largest(open_, "oblivious_difference")
         return (
             f"Ties alone decide between {row['a']} and {row['b']} in {row['measure']}: "
-            f"{row['a']} wins in {row['a_wins']:.0%} of random tie-breaks. Left open by ties: "
-            f"{len(open_)} of {len(pairs)}."
+            f"of random tie-breaks {row['a']} wins {row['a_wins']:.0%}, {row['b']} "
+            f"{row['b_wins']:.0%}. Left open by ties: {len(open_)} of {len(pairs)}."
         )
     return "Ties change none of these verdicts."
 
@@ -67,7 +68,7 @@ def of_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: 
     if not most.range:
         return f"{tied}, and no tie moves any of these values."
     words = f"{tied}; they can move {most.measure} by {_points(most.range, percent)}"
-    if qrels is None or "-" in (qrels, run):
+    if qrels is None or "-" in (qrels, run):  # cannot be read again
         return f"{words}."
     next_ = _command("plot", "list", qrels, run, "-m", most.measure, "-o", "list.pdf")
     return f"{words}. Next: {next_}"

@@ -13,6 +13,7 @@ _GROUPS = {
     "What to evaluate": (
         *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
         *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
+        "tolerance",
     ),
     "How the model is run": (
         *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
@@ -40,9 +41,10 @@ class Command(click.Command):
         """Write the options under the headings of their groups."""
         headings = {name: heading for heading, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                groups[headings.get(parameter.name or "", _OTHER)].append(record)
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if record is not None:
+                groups[headings.get(option.name or "", _OTHER)].append(record)
         for heading, records in groups.items():
             if records:
                 with formatter.section(heading):

@@ -19,7 +19,7 @@ from deadheat.errors import InputError
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, added, counted, counted_range, texts
+from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.tables import Column, Table, number, render, rich_parts
 from deadheat.ties.rules import rule_note
 
@@ -127,8 +127,12 @@ class Result:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the numbers should know, the tie rule first."""
-        origin = self.provenance
-        return [rule_note(origin.tie_break, origin.score_dtype), *texts(self.remarks, "note")]
+        return [self.rule, *texts(self.remarks, "note")]
+
+    @property
+    def rule(self) -> str:
+        """What the oblivious values are, in words."""
+        return rule_note(self.provenance.tie_break, self.provenance.score_dtype)
 
     def __getitem__(self, measure: str | Measure) -> Summary:
         """Summary of a measure, by any of its names."""
@@ -319,13 +323,18 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
     names = dict(zip((result.name for result in results), short, strict=True))
     words = [Column("run", "name", words=names)] if several else []
     words += [Column("query_id", "name", title="query")] if per_query else []
-    notes = dict.fromkeys(note for result in results for note in result.notes)
+    if several:
+        rules = dict.fromkeys(result.rule for result in results)
+        remarks = {label: result.remarks for label, result in zip(short, results, strict=True)}
+        notes = [*rules, *lines(remarks, "note")]
+    else:
+        notes = results[0].notes
     queries = counted_range([len(result.query_ids) for result in results], "query")
     return Table(
         pl.concat(frames),
         [*words, Column("measure", "name"), *VIEW_COLUMNS.values()],
         title=queries if several else f"{short[0]} · {queries}",
-        notes=list(notes),
+        notes=notes,
         grouped=int(several),
     )
 

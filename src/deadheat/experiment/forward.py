@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.datasets import RetrievalDataset
@@ -47,6 +48,9 @@ class CellRun:
         manifest = self.stored.manifest
         if manifest is None or any(parts.gaps() for parts in self.stored.streams().values()):
             manifest = self._forward()
+        if self.cell.model.label not in (None, manifest.label):
+            manifest = replace(manifest, label=self.cell.model.label)
+            self.stored.write_manifest(manifest)
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
         before = use_threads(self.environment.threads)  # those of the machines that ran the model
@@ -61,7 +65,9 @@ class CellRun:
     def settings(self) -> dict[str, str]:
         """All that the outputs follow from, known before the model is loaded."""
         study, model = self.study, self.cell.model
-        asked = {name: value for name, value in asdict(model).items() if name != "name"}
+        asked = {
+            name: value for name, value in asdict(model).items() if name not in ("name", "label")
+        }
         texts = json.dumps([list(self.dataset.queries.items()), list(self.dataset.corpus)])
         settings = {
             **asked,
@@ -114,6 +120,7 @@ class CellRun:
             dataset=self.dataset.provenance(),
             dataset_folder=self.dataset_folder,
             inputs=facts.inputs,
+            label=self.cell.model.label,
         )
 
     def _run_stream(self, stream: str, parts: Parts, pool: Pool) -> None:
@@ -129,4 +136,7 @@ class CellRun:
 
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
-            self.progress(f"{self.cell}: {stream}", done, total)
+            cell = self.cell
+            dataset = Path(cell.dataset.name).name
+            what = f"{cell.model.short_name} {cell.model_dtype} {dataset}: {stream}"
+            self.progress(what, done, total)

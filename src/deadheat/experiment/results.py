@@ -47,8 +47,8 @@ class StoredResult:
 
     @property
     def name(self) -> str:
-        """The model's name without its owner or folder, and what tells this cell from others."""
-        name = Path(self.model).name
+        """The model's name without owner or folder, or its label; and what tells cells apart."""
+        name = self.manifest.label or Path(self.model).name
         return f"{name} ({self.variant})" if self.variant else name
 
     @property

@@ -15,8 +15,6 @@ from deadheat.measures.base import Measure
 
 # What one part may hold cannot begin the next, so that matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
-# A comma before a letter, outside parentheses, begins another measure; else it is a cutoff's.
-_NEXT = re.compile(r",(?=\s*[A-Za-z])(?![^(]*\))")
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -68,7 +66,7 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
 
 def _expand(text: str) -> list[Measure]:
     """Read the measures of a text, one for each of its cutoffs."""
-    if len(several := _NEXT.split(text)) > 1:
+    if len(several := _split(text)) > 1:
         return [measure for part in several for measure in _expand(part)]
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
@@ -87,6 +85,23 @@ def _expand(text: str) -> list[Measure]:
     if cutoffs is None:
         return [measure]
     return [measure @ _cutoff(text, k) for k in cutoffs.split(",")]
+
+
+def _split(text: str) -> list[str]:
+    """Split a text before every measure that it names.
+
+    >>> _split("nDCG@5,10,MAP(rel=2, divisor='N')@5, MRR")
+    ['nDCG@5,10', "MAP(rel=2, divisor='N')@5", ' MRR']
+    """
+    parts: list[str] = []
+    open_ = 0
+    for piece in text.split(","):
+        if parts and (open_ or not piece.lstrip()[:1].isalpha()):
+            parts[-1] += f",{piece}"  # another parameter, or another cutoff
+        else:
+            parts.append(piece)
+        open_ = max(0, open_ + piece.count("(") - piece.count(")"))
+    return parts
 
 
 def _cutoff(text: str, k: str) -> int:
