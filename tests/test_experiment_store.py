@@ -218,7 +218,10 @@ def test_foreign_and_damaged_folders(made, tmp_path):
     (tmp_path / "foreign" / "thesis.tex").write_text("")
     with pytest.raises(InputError, match=r"holds other files and no experiment.json"):
         run_study(wanted, tmp_path / "foreign")
-    with pytest.raises(InputError, match="holds no experiment"):
+    with pytest.raises(
+        InputError,
+        match=r"is not the folder of an experiment .* give the folder that deadheat run wrote",
+    ):
         load_results(tmp_path / "nowhere")
     ExperimentFolder(tmp_path / "new", create=True)
     with pytest.raises(InputError, match="holds no results yet"):

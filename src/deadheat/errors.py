@@ -44,12 +44,10 @@ class InputError(DeadheatError, ValueError):
 
 
 class MissingPackageError(DeadheatError, ImportError):
-    """An optional package is needed; the message names the extra that brings it."""
+    """An optional package is needed; the message gives the command that brings it."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}: pip install 'deadheat[{extra}]'"
-        )
+    def __init__(self, package: str, command: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}: {command}")
 
 
 def one_line(error: BaseException) -> str:

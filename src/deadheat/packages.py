@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
+import shlex
 from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from deadheat.errors import MissingPackageError
 
@@ -48,4 +53,30 @@ def require(module: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or module).partition(".")[0]
-        raise MissingPackageError(missing, EXTRAS.get(missing, EXTRAS[package]), purpose) from error
+        command = install_command(EXTRAS.get(missing, EXTRAS[package]))
+        raise MissingPackageError(missing, command, purpose) from error
+
+
+def install_command(extra: str) -> str:
+    """Give the command that brings an extra, from where deadheat itself was installed from.
+
+    Never by its name alone: the package index may have something else under it.
+    """
+    from importlib.metadata import distribution
+
+    own = distribution("deadheat")
+    recorded = json.loads(own.read_text("direct_url.json") or "{}")
+    url = recorded.get("url", "")
+    if "dir_info" in recorded:
+        editable = " -e" if recorded["dir_info"].get("editable") else ""
+        folder = shlex.quote(url2pathname(urlparse(url).path))
+        return f"cd {folder} && pip install{editable} '.[{extra}]'"
+    if "vcs_info" in recorded:
+        version = recorded["vcs_info"]
+        revision = version.get("requested_revision") or version["commit_id"]
+        return f"pip install 'deadheat[{extra}] @ {version['vcs']}+{url}@{revision}'"
+    if url:
+        return f"pip install 'deadheat[{extra}] @ {url}'"
+    wanted = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
+    needed = [r.partition(";")[0].strip() for r in own.requires or [] if wanted.search(r)]
+    return f"pip install {shlex.join(needed)}"

@@ -165,6 +165,8 @@ class Provenance(Record):
     scores: ScoreFacts | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of deadheat and of what it computed the result with."""
+    label: str | None = None
+    """What the user calls what was evaluated."""
 
     @property
     def judgements(self) -> str | None:

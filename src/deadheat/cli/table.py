@@ -6,21 +6,36 @@ from pathlib import Path
 
 import click
 
-from deadheat.cli.common import FORCE, OUTPUT, STYLE, WIDE, check_output, show
+from deadheat.cli.common import (
+    FORCE,
+    OUTPUT,
+    STYLE,
+    WIDE,
+    check_output,
+    percent_option,
+    show,
+)
+from deadheat.cli.help import Command, complete_measures
 
 
-@click.command("table")
+@click.command(
+    "table",
+    cls=Command,
+    short_help="Print the paper's table from the folder of a run.",
+    example="deadheat table results/ -m nDCG@10 -o table.tex",
+)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "-m",
     "--measure",
     "measures",
     multiple=True,
-    help="A measure to show; may be repeated. [default: all, of very many those at cutoff 10]",
+    shell_complete=complete_measures,
+    help="Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
 @STYLE
 @WIDE
-@click.option("--fraction", is_flag=True, help="Write 0.7353 instead of 73.53.")
+@percent_option(default=True)
 @click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
 @OUTPUT
 @FORCE
@@ -29,7 +44,7 @@ def command(
     measures: tuple[str, ...],
     style: str,
     wide: bool,
-    fraction: bool,
+    percent: bool,
     ties: bool,
     output: str | None,
     force: bool,
@@ -47,4 +62,4 @@ def command(
     tables = [table1(results, measures or (every_measure(results) if machine else None))]
     if ties:
         tables.append(ties_table(results))
-    show(tables, style, output, percent=not fraction, wide=wide)
+    show(tables, style, output, percent=percent, wide=wide)

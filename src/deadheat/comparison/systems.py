@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from deadheat.comparison import statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.statistics import METHODS, sign
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    SPAN,
+    VIEW_COLUMNS,
+    Result,
+    evaluated,
+    short_labels,
+    short_names,
+)
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -95,8 +103,17 @@ class Comparison:
     def tables(self) -> list[Table]:
         """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
         queries = counted(self.settings.queries, "query")
-        ranking = Table(self.ranking, RANKING, f"Ranking · {queries}", grouped=1)
-        return [ranking, Table(self.pairs, PAIRS, "A against B", self.notes, grouped=2)]
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)  # nobody chose them
+        words = dict(zip(names, short_labels(runs), strict=True)) if unnamed else {}
+        ranking, pairs = (
+            [replace(c, words=words) if c.of in ("system", "a", "b") else c for c in columns]
+            for columns in (RANKING, PAIRS)
+        )
+        return [
+            Table(self.ranking, ranking, f"Ranking · {queries}", grouped=1),
+            Table(self.pairs, pairs, "A against B", self.notes, grouped=2),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
@@ -132,18 +149,17 @@ class Comparison:
         return render(self.tables(), "html")
 
 
-_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=5)
 RANKING = (
     Column("measure", "name"),
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
     Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("oblivious", gives_way=4),
+    VIEW_COLUMNS["expected"],
+    VIEW_COLUMNS["std"],
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    VIEW_COLUMNS["best"],
+    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
 PAIRS = (
     Column("a", "name", title="A"),
@@ -151,7 +167,7 @@ PAIRS = (
     Column("measure", "name"),
     Column("verdict", "word"),
     Column("difference", "signed", title="A − B"),
-    Column("std", title="± tie std", gives_way=1),
+    VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
     Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),

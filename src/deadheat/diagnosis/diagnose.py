@@ -178,9 +178,7 @@ def diagnose(
     )
     if qrels is None:
         return diagnosis
-    lists, remarks = judged_lists(
-        read_qrels(qrels), candidates, queries="judged", with_judged=True
-    )
+    lists, remarks = judged_lists(read_qrels(qrels), candidates, queries="judged", with_judged=True)
 
     def groups_of(scores: Values) -> TieGroups:
         order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)

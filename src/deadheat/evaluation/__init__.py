@@ -13,10 +13,13 @@ from deadheat.evaluation.evaluate import (
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
+    SPAN,
+    VIEW_COLUMNS,
     Result,
     Summary,
     Views,
     headline,
+    labels_of,
     read_results,
     results_table,
     same_judgements,
@@ -29,6 +32,8 @@ __all__ = [
     "DEFAULT_MEASURES",
     "NAN_POLICIES",
     "QUERY_POLICIES",
+    "SPAN",
+    "VIEW_COLUMNS",
     "RankedQuery",
     "Result",
     "Summary",
@@ -39,6 +44,7 @@ __all__ = [
     "evaluate_top",
     "evaluated",
     "headline",
+    "labels_of",
     "out_of_reach",
     "rank_query",
     "read_results",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.datasets import RetrievalDataset
@@ -54,8 +55,9 @@ class CellRun:
         manifest = self.stored.manifest
         if manifest is None or any(parts.gaps() for parts in self.stored.streams().values()):
             manifest = self._forward()
-        else:
-            self.stored.write_manifest(manifest)  # as it is; its hash may be missing
+        if self.cell.model.label not in (None, manifest.label):
+            manifest = replace(manifest, label=self.cell.model.label)
+        self.stored.write_manifest(manifest)  # its label may be new, and its hash missing
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
         evaluate_cell(
@@ -66,7 +68,9 @@ class CellRun:
     def settings(self) -> dict[str, str]:
         """All that the outputs follow from, known before the model is loaded."""
         study, model = self.study, self.cell.model
-        asked = {name: value for name, value in asdict(model).items() if name != "name"}
+        asked = {
+            name: value for name, value in asdict(model).items() if name not in ("name", "label")
+        }
         texts = json.dumps([list(self.dataset.queries.items()), list(self.dataset.corpus)])
         settings = {
             **asked,
@@ -120,6 +124,7 @@ class CellRun:
             dataset=self.dataset.provenance(),
             dataset_folder=self.dataset_folder,
             inputs=facts.inputs,
+            label=self.cell.model.label,
         )
 
     def _run_stream(self, stream: str, parts: Parts, pool: Pool) -> None:
@@ -135,6 +140,7 @@ class CellRun:
 
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
-            several = len(self.study.computes) > 1
-            cell = f"{self.cell}, {self.cell.compute}" if several else str(self.cell)
-            self.progress(f"{cell}: {stream}", done, total)
+            cell = self.cell
+            name = f"{cell.model.short_name} {cell.model_dtype} {Path(cell.dataset.name).name}"
+            ways = f", {cell.compute}" if len(self.study.computes) > 1 else ""
+            self.progress(f"{name}{ways}: {stream}", done, total)

@@ -27,7 +27,7 @@ TIE_RULES = {
 }
 
 RULE_WORDS = {
-    "input": "the input",
+    "input": "input order",
     "id_desc": "descending document ids",
     "id_asc": "ascending document ids",
     "rank": "the rank column",
@@ -59,10 +59,10 @@ def rule_note(rule: str, score_dtype: str | None = None) -> str:
     """Say what an oblivious value is, for the notes under a table, and which scores all views see.
 
     >>> rule_note("id_desc", "fp32")
-    'oblivious = ties in the order of descending document ids; all views: scores rounded to fp32'
+    'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
     """
     seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
-    return f"oblivious = ties in the order of {RULE_WORDS[rule]}{seen}"
+    return f"oblivious = as reported ({RULE_WORDS[rule]}){seen}"
 
 
 def rule_order(

@@ -73,7 +73,7 @@ def tie_rule(results: Mapping[str, Result]) -> str:
         origin = result.provenance
         near = f", scores within {origin.tie_tolerance:g} tied" if origin.tie_tolerance else ""
         seen = f", scores rounded to {origin.score_dtype}" if origin.score_dtype else ""
-        rules[label] = f"ties in the order of {RULE_WORDS[origin.tie_break]}{seen}{near}"
+        rules[label] = f"ties by {RULE_WORDS[origin.tie_break]}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())
