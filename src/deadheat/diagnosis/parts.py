@@ -37,6 +37,13 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     )
     if grid.not_excluded:
         number_grid += f" Too few to exclude: {'; '.join(grid.not_excluded)}."
+    if (logits := diagnosis.logit_grid) is not None:
+        number_grid += (
+            f"\nLogits: {logits.statement}, as 16-bit logits are. Decided on the "
+            f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
+            f"so with a chance of 2^-{logits.bits:.0f} at most."
+        )
+    number_grid += "".join(f"\nNot rounding: {c.name}. {c.statement}." for c in diagnosis.causes)
     if anatomy.float32_pairs:
         facts += (
             f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
