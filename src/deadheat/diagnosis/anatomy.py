@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,8 +47,8 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     """
     sizes, number = np.unique(groups.size, return_counts=True)
     largest = int(np.argmax(groups.size))
-    cast = _pairs(run_sizes(replace(run, scores=as_seen_in(run.scores, FORMATS["fp32"])[0])), run)
-    added = cast - _pairs(groups, run)
+    cast, _ = as_seen_in(run, FORMATS["fp32"])
+    added = _pairs(run_sizes(cast), run) - _pairs(groups, run)
     lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(
         queries=len(run.query_ids),
