@@ -268,7 +268,4 @@ def test_the_numbers_of_cut_lists_explain_each_other():
     run["whole"], qrels["whole"] = {"a": 1.0, "b": 1.0}, {"a": 1}
     words = " ".join(str(dh.diagnose.quiet(run, qrels, "MAP")).split())
     assert "lists that end inside a tie group: 2" in words
-    assert (
-        "Of 2 lists that end inside a tie group, 1 lack relevant documents: these were cut; the "
-        "other 1 are taken to be complete, or not judged."
-    ) in words
+    assert "relevant documents are missing, and so were cut: 1 of 2. The others (1) hold" in words

@@ -123,11 +123,14 @@ def _effect(effect: Effect, anatomy: Anatomy) -> Iterator[str | Table]:
     yield "\n".join(_sentences(effect))
     if effect.cut_bounds:
         others = anatomy.end_tied - effect.cut_lists
-        complete = f"; the other {others:,} are taken to be complete, or not judged" * (others > 0)
+        complete = (
+            f" The others ({others:,}) hold all relevant documents of their queries, or these have "
+            "none, and are taken to be complete."
+        )
         yield (
-            f"Of {counted(anatomy.end_tied, 'list')} that end inside a tie group, "
-            f"{effect.cut_lists:,} lack relevant documents: these were cut{complete}. Bounds, "
-            "whatever was cut:"
+            f"Lists that end inside a tie group while relevant documents are missing, and so were "
+            f"cut: {effect.cut_lists:,} of {anatomy.end_tied:,}.{complete if others else ''} "
+            "Bounds, whatever was cut:"
         )
         columns = (measure, Column("lists", "count"), Column("worst"), Column("best"))
         frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))
