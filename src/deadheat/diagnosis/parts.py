@@ -44,6 +44,13 @@ def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table
     )
     if grid.not_excluded:
         number_grid += f" Too few to exclude: {'; '.join(grid.not_excluded)}."
+    if (logits := diagnosis.logit_grid) is not None:
+        number_grid += (
+            f"\nLogits: {logits.statement}, as 16-bit logits are. Decided on the "
+            f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
+            f"so with a chance of 2^-{logits.bits:.0f} at most."
+        )
+    number_grid += "".join(f"\nNot rounding: {c.name}. {c.statement}." for c in diagnosis.causes)
     if anatomy.float32_pairs:
         facts += (
             f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
@@ -122,11 +129,14 @@ def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | T
     yield "\n".join(_sentences(effect, percent))
     if effect.cut_bounds:
         others = anatomy.end_tied - effect.cut_lists
-        complete = f"; the other {others:,} are taken to be complete, or not judged"
+        complete = (
+            f" The others ({others:,}) hold all relevant documents of their queries, or these have "
+            "none, and are taken to be complete."
+        )
         yield (
-            f"Of {counted(anatomy.end_tied, 'list')} that end inside a tie group, "
-            f"{effect.cut_lists:,} lack relevant documents: these were cut"
-            f"{complete if others else ''}. Bounds, whatever was cut:"
+            f"Lists that end inside a tie group while relevant documents are missing, and so were "
+            f"cut: {effect.cut_lists:,} of {anatomy.end_tied:,}.{complete if others else ''} "
+            "Bounds, whatever was cut:"
         )
         columns = (measure, Column("lists", "count"), VIEW_COLUMNS["worst"], VIEW_COLUMNS["best"])
         frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))

@@ -44,7 +44,10 @@ def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
 
 
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
-    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not."""
+    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not.
+
+    A TSV without names of columns holds query, document, rank and score.
+    """
     source, file = _open(path)
     kind = _kind(source, file)
     if kind in TABLES:
@@ -54,7 +57,7 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     if kind == "json":
         return run_from_dict(source, _json(source, data))
     keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-    frame = trec.read_lines(source, data, trec.RUN_FIELDS, "score", keep)
+    frame = trec.read_lines(source, data, trec.run_fields(data), "score", keep)
     del data
     ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
     query = frame["query_id"]
