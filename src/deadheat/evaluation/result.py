@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
+from deadheat.packages import check_fork
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, added, counted_range, texts
 from deadheat.tables import Column, Table, render, rich_parts
@@ -161,6 +162,7 @@ class Result:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A row per query and measure, with all views."""
+        check_fork()
         n = len(self.query_ids)
         return pl.concat(
             pl.DataFrame(
@@ -281,6 +283,7 @@ class Result:
 
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
     """Put results side by side: a row per run and measure, or per run, query and measure."""
+    check_fork()
     frames = [
         (result.per_query if per_query else result.aggregate).select(
             pl.lit(result.name).alias("run"), pl.all()

@@ -74,7 +74,8 @@ def _exponential_integral(x: NDArray[Any]) -> NDArray[Any]:
     for n in range(1, 200):  # enough for x = 44, the logarithm of 2**63
         term = term * x / n
         total = total + term / n
-    return total
+    out: NDArray[Any] = total
+    return out
 
 
 @dataclass(frozen=True, repr=False)

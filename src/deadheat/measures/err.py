@@ -142,7 +142,7 @@ def _stops_at(stopping: Floats) -> Floats:
     for seen, rho in enumerate(stopping):
         added = n[1:] * (1 - rho) * passing[:-1]
         passing[1:] = (np.maximum(seen + 1 - n[1:], 0) * passing[1:] + added) / (seen + 1)
-    return passing[:-1] - passing[1:]
+    return np.asarray(passing[:-1] - passing[1:])
 
 
 def _relevant_among(t: Ints, size: int, relevant: int, count: int) -> Floats:

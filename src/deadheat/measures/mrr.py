@@ -25,7 +25,8 @@ def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
     """
     with np.errstate(divide="ignore"):
         enough = np.ceil(-37 / np.log1p(-relevant / size))  # exp(-37) < 2**-53
-    return np.minimum(np.minimum(within, enough + 1), size - relevant + 1).astype(np.int64)
+    length = np.minimum(np.minimum(within, enough + 1), size - relevant + 1)
+    return np.asarray(length, np.int64)
 
 
 def passing_chances(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.numbers import rounded
+from deadheat.packages import check_fork
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
 from deadheat.ties.scores import Bounds
@@ -82,6 +83,7 @@ def rule_order(
     """
     if rule == "input":
         return RuleOrder(scores, None)
+    check_fork()
     if rule == "rank":
         if rank_column is None:
             raise InputError("the tie rule 'rank' needs a run with a column of ranks")
