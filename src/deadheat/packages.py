@@ -1,4 +1,4 @@
-"""Optional packages, imported at the moment they are needed."""
+"""Other packages: optional ones, imported when they are needed, and polars after a fork."""
 
 from __future__ import annotations
 
