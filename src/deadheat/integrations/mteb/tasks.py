@@ -1,0 +1,89 @@
+"""Tasks of MTEB whose results hold every view of their ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.integrations.mteb.scores import tie_aware_scores
+from deadheat.packages import require_host
+
+
+def tie_aware(tasks: Any) -> Any:
+    """Let retrieval and reranking tasks report every view of their ties, beside MTEB's values.
+
+    Parameters
+    ----------
+    tasks
+        A task, or several: a list, a benchmark. They are changed in place; those that do not
+        retrieve stay as they are.
+
+    Returns
+    -------
+    object
+        What was given, to pass on to ``mteb.evaluate``. The task result and its JSON file then
+        have the keys that `tie_aware_scores` describes.
+
+    Examples
+    --------
+    ::
+
+        mteb.evaluate(wrap(model, regime="hps"), tie_aware(mteb.get_task("NFCorpus")))
+    """
+    require_host("mteb", "mteb", "`tie_aware`")
+    for task in each_task(tasks):
+        _add_hook(task)
+    return tasks
+
+
+def each_task(tasks: Any) -> Iterable[Any]:
+    """Give the tasks that are evaluated, those inside aggregates, too."""
+    from mteb.abstasks import AbsTask
+    from mteb.abstasks.aggregated_task import AbsTaskAggregate
+
+    if isinstance(tasks, AbsTaskAggregate):
+        tasks = tasks.tasks
+    elif isinstance(tasks, AbsTask):
+        yield tasks
+        return
+    elif isinstance(tasks, str) or not isinstance(tasks, Iterable):
+        raise InputError(f"{tasks!r:.60} is no task of MTEB: give what mteb.get_tasks(...) gives")
+    for task in tasks:
+        yield from each_task(task)
+
+
+def _add_hook(task: Any) -> None:
+    from mteb.abstasks import AbsTaskRetrieval
+
+    if isinstance(task, AbsTaskRetrieval) and not isinstance(task.task_specific_scores, _Hook):
+        task.task_specific_scores = _Hook(task)
+
+
+class _Hook:
+    """Called by a task for scores of its own; gives those, and the keys of ties."""
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        self.own = task.task_specific_scores
+
+    def __call__(
+        self,
+        scores: Any,
+        qrels: Mapping[str, Mapping[str, float]],
+        results: Mapping[str, Mapping[str, float]],
+        **where: Any,
+    ) -> dict[str, Any]:
+        """Give the task's own scores and every view of the ties in its results."""
+        own = self.own(scores, qrels, results, **where)
+        if self.task.skip_first_result:
+            results = {query: _without_first(listed) for query, listed in results.items()}
+        return {**own, **tie_aware_scores(qrels, results, self.task.k_values)}
+
+
+def _without_first(listed: Mapping[str, float]) -> dict[str, float]:
+    """Leave out the document that MTEB leaves out: of the best ones, the first of the list."""
+    if not listed:
+        return {}
+    first = max(listed, key=listed.__getitem__)
+    return {document: score for document, score in listed.items() if document != first}
