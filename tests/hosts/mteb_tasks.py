@@ -7,10 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
-from mteb.abstasks import AbsTask, AbsTaskRetrieval
-from mteb.abstasks.task_metadata import TaskMetadata
-from mteb.models import ModelMeta
+from needed import needs
+
+needs("mteb")
+
+from datasets import Dataset  # noqa: E402
+from mteb.abstasks import AbsTask, AbsTaskRetrieval  # noqa: E402
+from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
+from mteb.models import ModelMeta  # noqa: E402
 
 
 def metadata(name: str, type: str, langs: Any = ("eng-Latn",)) -> TaskMetadata:

@@ -107,3 +107,11 @@ def has_keys(scores: Mapping[str, Any]) -> bool:
     """
     retrieves = "ndcg_at_10" in scores
     return not retrieves or "ndcg_at_10_expected" in scores
+
+
+def without_first(listed: Mapping[str, float]) -> dict[str, float]:
+    """Leave out the document that MTEB leaves out: of the best ones, the first of the list."""
+    if not listed:
+        return {}
+    first = max(listed, key=listed.__getitem__)
+    return {document: score for document, score in listed.items() if document != first}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.integrations.mteb.scores import tie_aware_scores
+from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
 from deadheat.packages import require_host
 
 
@@ -77,13 +77,5 @@ class _Hook:
         """Give the task's own scores and every view of the ties in its results."""
         own = self.own(scores, qrels, results, **where)
         if self.task.skip_first_result:
-            results = {query: _without_first(listed) for query, listed in results.items()}
+            results = {query: without_first(listed) for query, listed in results.items()}
         return {**own, **tie_aware_scores(qrels, results, self.task.k_values)}
-
-
-def _without_first(listed: Mapping[str, float]) -> dict[str, float]:
-    """Leave out the document that MTEB leaves out: of the best ones, the first of the list."""
-    if not listed:
-        return {}
-    first = max(listed, key=listed.__getitem__)
-    return {document: score for document, score in listed.items() if document != first}
