@@ -14,6 +14,7 @@ import sentence_transformers as st  # noqa: E402
 import tiny_models  # noqa: E402
 import torch  # noqa: E402
 from mteb_tasks import (  # noqa: E402
+    Encoder,
     Scorer,
     make_task,
     only,
@@ -355,3 +356,82 @@ def every_subclass(cls):
     for child in cls.__subclasses__():
         yield child
         yield from every_subclass(child)
+
+
+class TestWholeCorpus:
+    """Binary codes: a list cut at 20 of 3,000 documents goes through a large group of ties."""
+
+    @pytest.fixture
+    def codes(self):
+        rng = np.random.default_rng(3)
+        documents = rng.integers(0, 2, (3000, 12))
+        queries = rng.integers(0, 2, (8, 12))
+        corpus = {f"d{i}": " ".join(map(str, row)) for i, row in enumerate(documents)}
+        texts = {f"q{i}": " ".join(map(str, row)) for i, row in enumerate(queries)}
+        scores = queries @ documents.T
+        qrels = {}
+        for i, query in enumerate(texts):
+            near = rng.choice(np.argsort(-scores[i])[:200], 15, replace=False)
+            qrels[query] = {f"d{j}": int(rng.integers(1, 3)) for j in near}
+        qrels["q0"] = {**qrels["q0"], "nowhere": 1}
+        lists = {
+            q: dict(zip(corpus, row.tolist(), strict=True))
+            for q, row in zip(texts, scores, strict=True)
+        }
+        return split(texts, corpus, qrels), lists
+
+    @pytest.mark.parametrize("chunk", [3000, 700])
+    def test_the_views_are_those_of_the_whole_lists(self, codes, chunk, monkeypatch):
+        monkeypatch.setattr(
+            mteb.models.SearchEncoderWrapper.__init__, "__defaults__", (chunk, None)
+        )
+        data, lists = codes
+        task = make_task(data, k_values=(1, 3, 5, 10, 20))
+        scores = only(run(Encoder(), task))
+        assert scores["ties_counted_in"] == "corpus"
+        names = measure_names((1, 5, 20))
+        whole = dh.evaluate.quiet(data["relevant_docs"], lists, names, queries="all")
+        for name in names:
+            for key, view in VIEWS.items():
+                if key != "bias":
+                    truth = getattr(whole[name], view)
+                    assert scores[f"{name}_{key}"] == pytest.approx(truth, abs=1e-12), (name, key)
+            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+        assert scores["ndcg_at_20_range"] > 0.05
+
+    def test_the_lists_alone_would_understate_it(self, codes, tmp_path):
+        data, _ = codes
+        task = make_task(data, k_values=(1, 3, 5, 10, 20))
+        scores = only(run(Encoder(), task, prediction_folder=tmp_path))
+        cut = dh.evaluate.quiet(data["relevant_docs"], predictions(tmp_path, task), ["nDCG@20"])
+        assert cut["nDCG@20"].range < scores["ndcg_at_20_range"] * 0.9
+
+    def test_documents_named_as_their_query_are_left_out(self, codes):
+        data, lists = codes
+        queries = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
+        corpus = dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))
+        qrels = {q: {**grades, q: 2} for q, grades in data["relevant_docs"].items()}
+        task = make_task(
+            split(queries, {**queries, **corpus}, qrels),
+            k_values=(1, 3, 5, 10, 20),
+            ignore_identical_ids=True,
+        )
+        scores = only(run(Encoder(), task))
+        others = {q: np.array([*map(float, text.split())]) for q, text in queries.items()}
+        lists = {
+            q: {p: float(v @ others[q]) for p, v in others.items() if p != q} | listed
+            for q, listed in lists.items()
+        }
+        whole = dh.evaluate.quiet(qrels, lists, ["nDCG@10", "Recall@20"], queries="all")
+        assert scores["ndcg_at_10_expected"] == pytest.approx(whole["nDCG@10"].expected)
+        assert scores["recall_at_20_range"] == pytest.approx(whole["Recall@20"].range)
+
+    def test_a_bi_encoder_in_its_regime(self, bi_encoder, data):
+        ranges = {}
+        for regime in ("native", "hps"):
+            task = make_task({**data, "top_ranked": None})
+            scores = only(run(wrap(bi_encoder, regime), task))
+            assert scores["ties_counted_in"] == "corpus"
+            ranges[regime] = scores["ndcg_at_10_range"]
+        assert ranges["native"] > ranges["hps"]

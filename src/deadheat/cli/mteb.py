@@ -34,6 +34,7 @@ def command(
     qrels: tuple[str, ...],
     percent: bool,
     style: str,
+    wide: bool,
     output: str | None,
     force: bool,
     strict: bool,
@@ -56,7 +57,7 @@ def command(
     evaluated = evaluate_predictions(folder, measures or DEFAULT_MEASURES, qrels=given)
     said = {one.predictions.name: one.remarks for one in evaluated}
     say(said, of="split")
-    show([predictions_table(evaluated)], style, output, percent=percent)
+    show([predictions_table(evaluated)], style, output, percent=percent, wide=wide)
     if strict and any(remark.level == "warning" for own in said.values() for remark in own):
         sys.exit(1)
 

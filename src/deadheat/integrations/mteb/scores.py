@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadheat.evaluation import Result, evaluated
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import MRR, Measure
 from deadheat.measures.parse import parse_measures
+
+if TYPE_CHECKING:
+    from deadheat.integrations.mteb.corpus import CorpusCounts
 
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
@@ -47,7 +50,9 @@ def tie_aware_scores(
     qrels: Mapping[str, Mapping[str, float]],
     results: Mapping[str, Mapping[str, float]],
     cutoffs: Sequence[int] = (1, 3, 5, 10, 20, 100, 1000),
-) -> dict[str, float]:
+    *,
+    counts: CorpusCounts | None = None,
+) -> dict[str, Any]:
     """Give the keys that belong beside those of MTEB, from the same judgements and lists.
 
     Parameters
@@ -57,12 +62,16 @@ def tie_aware_scores(
         of `results` count that are judged, one without a relevant document as 0.
     cutoffs
         The task's ``k_values``.
+    counts
+        Of a search of the whole corpus, whose lists are cut: what was lost with the cut.
 
     Returns
     -------
     dict
         ``ndcg_at_10_expected``, ``…_best``, ``…_worst``, ``…_range``, ``…_tie_std`` and
         ``…_bias``, for each measure and cutoff. The bias is that of MTEB's own value.
+        ``ties_counted_in`` says what the views rest on: ``"corpus"``, every score of a search,
+        or ``"lists"``, the retrieved documents alone.
 
     Examples
     --------
@@ -71,9 +80,19 @@ def tie_aware_scores(
     (0.5, 1.0, -0.5)
     """
     judged = {query: grades for query, grades in qrels.items() if query in results}
-    return keys_of(
-        evaluate_as_mteb(read_qrels(judged), read_run(results, copy=False), measure_names(cutoffs))
-    )
+    names = measure_names(cutoffs)
+    seen = evaluate_as_mteb(read_qrels(judged), read_run(results, copy=False), names)
+    complete = counts is not None and counts.complete and counts.query_ids == list(results)
+    whole = counts.evaluate(names) if counts is not None and complete else None
+    scores: dict[str, Any] = {"ties_counted_in": "corpus" if whole else "lists"}
+    for name, result in seen:
+        summary = (whole or result)[name]
+        scores |= {f"{name}_{key}": getattr(summary, view) for key, view in VIEWS.items()}
+        scores[f"{name}_bias"] = result[name].oblivious - summary.expected
+    for key in VIEWS:
+        if f"recall_at_1_{key}" in scores:
+            scores[f"{ACCURACY}_{key}"] = scores[f"recall_at_1_{key}"]
+    return scores
 
 
 def evaluate_as_mteb(
@@ -86,18 +105,6 @@ def evaluate_as_mteb(
         chosen = [measure for measure in measures.values() if tie_rule(measure) == rule]
         results[rule] = evaluated(judgements, run, chosen, tie_break=rule, queries="all")
     return [(name, results[tie_rule(measure)]) for name, measure in measures.items()]
-
-
-def keys_of(results: Iterable[tuple[str, Result]]) -> dict[str, float]:
-    """Give every view of every measure under MTEB's name and the view's."""
-    scores: dict[str, Any] = {}
-    for name, result in results:
-        for key, view in VIEWS.items():
-            scores[f"{name}_{key}"] = getattr(result[name], view)
-    for key in VIEWS:
-        if f"recall_at_1_{key}" in scores:
-            scores[f"{ACCURACY}_{key}"] = scores[f"recall_at_1_{key}"]
-    return scores
 
 
 def has_keys(scores: Mapping[str, Any]) -> bool:

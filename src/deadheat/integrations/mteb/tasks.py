@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
+from deadheat.integrations.mteb.corpus import CorpusCounts, counting_search
 from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
 from deadheat.packages import require_host
 
@@ -56,18 +57,46 @@ def each_task(tasks: Any) -> Iterable[Any]:
 def _add_hook(task: Any) -> None:
     from mteb.abstasks import AbsTaskRetrieval
 
-    if isinstance(task, AbsTaskRetrieval) and not isinstance(task.task_specific_scores, _Hook):
-        task.task_specific_scores = _Hook(task)
+    hooked = isinstance(getattr(task.evaluate, "__self__", None), _Hook)
+    if isinstance(task, AbsTaskRetrieval) and not hooked:
+        hook = _Hook(task)
+        task.evaluate, task.task_specific_scores = hook.evaluate, hook.task_specific_scores
 
 
 class _Hook:
-    """Called by a task for scores of its own; gives those, and the keys of ties."""
+    """Stands between MTEB and a task: counts the scores of a search, and adds the keys of ties."""
 
     def __init__(self, task: Any) -> None:
         self.task = task
-        self.own = task.task_specific_scores
+        self.theirs = task.evaluate, task.task_specific_scores
+        self.counts: CorpusCounts | None = None
+        """Of the search that has run last, where it was one of the whole corpus."""
 
-    def __call__(
+    def evaluate(self, model: Any, *args: Any, **options: Any) -> Any:
+        """Evaluate as the task does; what an encoder finds in the whole corpus is counted."""
+        from mteb.models import EncoderProtocol, SearchProtocol
+
+        searches = isinstance(model, SearchProtocol)
+        if isinstance(model, EncoderProtocol) and not searches and not self.task.skip_first_result:
+            model = counting_search(model, self.start)
+        self.counts = None
+        return self.theirs[0](model, *args, **options)
+
+    def start(
+        self, query_ids: list[str], document_ids: list[str], subset: str, split: str
+    ) -> CorpusCounts:
+        """Begin to count a search."""
+        data = self.task.dataset.get(subset, self.task.dataset)[split]
+        self.counts = CorpusCounts(
+            query_ids,
+            document_ids,
+            data["relevant_docs"],
+            max(self.task.k_values),
+            without_query=self.task.ignore_identical_ids,
+        )
+        return self.counts
+
+    def task_specific_scores(
         self,
         scores: Any,
         qrels: Mapping[str, Mapping[str, float]],
@@ -75,7 +104,9 @@ class _Hook:
         **where: Any,
     ) -> dict[str, Any]:
         """Give the task's own scores and every view of the ties in its results."""
-        own = self.own(scores, qrels, results, **where)
+        own = self.theirs[1](scores, qrels, results, **where)
         if self.task.skip_first_result:
             results = {query: without_first(listed) for query, listed in results.items()}
-        return {**own, **tie_aware_scores(qrels, results, self.task.k_values)}
+        ties = tie_aware_scores(qrels, results, self.task.k_values, counts=self.counts)
+        self.counts = None
+        return {**own, **ties}
