@@ -11,7 +11,7 @@ from deadheat.measures import MRR, Measure
 from deadheat.measures.parse import parse_measures
 
 if TYPE_CHECKING:
-    from deadheat.integrations.mteb.corpus import CorpusCounts
+    from deadheat.integrations.corpus_counts import CorpusCounts
 
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.integrations.mteb.corpus import CorpusCounts, counting_search
+from deadheat.integrations.corpus_counts import CorpusCounts
 from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
+from deadheat.integrations.mteb.search import counting_search
 from deadheat.packages import require_host
 
 
