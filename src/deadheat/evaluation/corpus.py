@@ -118,13 +118,30 @@ def evaluate_corpus(
     return replace(result, remarks=(*result.remarks, *corpus.missing(judgements)))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Chunk:
     """Some documents of a corpus, in the order of the corpus."""
 
-    ids: pl.Series
+    given_ids: Sequence[Any]
     embeddings: Any
     positions: Ints
+    order: Ints | None = None
+    """Per document: its place among the given ids, where they came in another order."""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def ids(self) -> list[str]:
+        """Ids of the documents."""
+        given = self.given_ids
+        ids = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        if not set(map(type, ids)) <= {str}:
+            ids = list(map(text_id, ids))
+        return ids if self.order is None else [ids[i] for i in self.order.tolist()]
+
+    def id(self, row: int) -> str:
+        """Id of one document."""
+        return text_id(self.given_ids[row if self.order is None else int(self.order[row])])
 
 
 @dataclass
@@ -155,22 +172,22 @@ class Corpus:
     """Documents of the corpus, once `survey` has counted them."""
     first_ids: list[str] = field(default_factory=list)
 
-    def survey(self, wanted: pl.Series) -> None:
+    def survey(self, wanted: set[str]) -> None:
         """Pass all chunks once: count the documents, and find the wanted ones."""
         hashes = []
         for number, chunk in enumerate(self.read()):
-            self.first_ids = self.first_ids or chunk.ids.head(2).to_list()
-            self.documents += len(chunk.ids)
-            hashes.append(chunk.ids.hash().to_numpy())
-            for row in chunk.ids.is_in(wanted.implode()).arg_true().to_list():
-                document = chunk.ids[row]
-                if document in self.judged:
-                    raise _twice(document)
+            ids = chunk.ids()
+            self.first_ids = self.first_ids or ids[:2]
+            self.documents += len(ids)
+            hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+            for row in [row for row, document in enumerate(ids) if document in wanted]:
+                if ids[row] in self.judged:
+                    raise _twice(ids[row])
                 own = chunk.embeddings[row : row + 1]
                 own = own.clone() if is_tensor(own) else own.copy()  # not a view of the chunk
                 place = int(chunk.positions[row])
-                self.judged[document] = Judged(document, place, row, len(chunk.ids), own)
-                self.by_chunk.setdefault(number, []).append(document)
+                self.judged[ids[row]] = Judged(ids[row], place, row, len(ids), own)
+                self.by_chunk.setdefault(number, []).append(ids[row])
         if not self.documents:
             raise InputError("the corpus is empty: chunks gave no document")
         self._check_distinct(np.concatenate(hashes))
@@ -183,8 +200,8 @@ class Corpus:
                 chunk = _chunk(given, position, self.products)
             except InputError as error:
                 raise InputError(f"chunk {number} of the corpus: {error}") from None
-            position += len(chunk.ids)
-            if len(chunk.ids):
+            position += len(chunk)
+            if len(chunk):
                 yield chunk
 
     def blocks(self) -> Iterator[tuple[Ints, Any]]:
@@ -192,12 +209,12 @@ class Corpus:
 
         The scores of a block are overwritten by those of the next.
         """
-        documents, passed, scores = 0, 0, None
+        documents, passed, scores, step = 0, 0, None, self._step()
         for number, chunk in enumerate(self.read()):
             passed += self._check_again(number, chunk)
-            documents += len(chunk.ids)
-            for first in range(0, len(chunk.ids), self._step):
-                last = min(first + self._step, len(chunk.ids))
+            documents += len(chunk)
+            for first in range(0, len(chunk), step):
+                last = min(first + step, len(chunk))
                 scores = self._score(chunk, first, last, scores)
                 yield chunk.positions[first:last], scores
         if documents != self.documents or passed != len(self.judged):
@@ -215,17 +232,20 @@ class Corpus:
             Per query of `lists`: its row among the queries, where it has one.
         """
         by_position = {judged.position: judged for judged in self.judged.values()}
-        scores: NDArray[Any] = np.empty(len(lists.query), np.float32)
-        of_document: dict[int, list[int]] = {}
-        for i, position in enumerate(lists.position.tolist()):
-            of_document.setdefault(position, []).append(i)
-        for length, buffer in self._buffers([by_position[position] for position in of_document]):
+        distinct, document = np.unique(lists.position, return_inverse=True)
+        buffer_of, place_of = np.empty((2, len(distinct)), np.int64)
+        buffers = self._buffers([by_position[position] for position in distinct.tolist()])
+        for number, (_, buffer) in enumerate(buffers):
+            own = np.searchsorted(distinct, [judged.position for judged in buffer.values()])
+            buffer_of[own], place_of[own] = number, list(buffer)
+        scores: NDArray[Any] = np.empty(len(document), np.float32)
+        for number, (length, buffer) in enumerate(buffers):
+            entries = np.flatnonzero(buffer_of[document] == number)
             products = self._score_judged(length, buffer)
-            for place, judged in buffer.items():
-                entries = of_document[judged.position]
-                values = exact_floats(products[rows[lists.query[entries]], place])
-                scores = scores.astype(values.dtype, copy=False)
-                scores[entries] = values
+            row, place = rows[lists.query[entries]], place_of[document[entries]]
+            values = exact_floats(products[row, place])
+            scores = scores.astype(values.dtype, copy=False)
+            scores[entries] = values
         return scores
 
     def missing(self, judgements: Judgements) -> list[Remark]:
@@ -240,7 +260,6 @@ class Corpus:
         )
         return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
 
-    @property
     def _step(self) -> int:
         """Documents of a block."""
         room = min(SCORES // max(1, len(self.products)), self.documents // BLOCKS)
@@ -262,8 +281,8 @@ class Corpus:
             rows = require("torch", "a corpus of tensors").cat(embeddings)
         else:
             rows = np.concatenate(embeddings)
-        ids = id_column([buffer[place].document for place in order])
-        return self._score(Chunk(ids.gather(source), rows[source], source), 0, length)
+        ids = [buffer[place].document for place in order]
+        return self._score(Chunk(ids, rows[source], source, source), 0, length)
 
     def _culprit(self, chunk: Chunk, first: int, last: int) -> str:
         """Name the document of a block that cannot be scored."""
@@ -271,15 +290,16 @@ class Corpus:
             try:
                 self.products(chunk.embeddings[row : row + 1])
             except InputError:
-                return f"document {chunk.ids[row]!r}"
-        return f"documents {chunk.ids[first]!r} to {chunk.ids[last - 1]!r}"
+                return f"document {chunk.id(row)!r}"
+        return f"documents {chunk.id(first)!r} to {chunk.id(last - 1)!r}"
 
     def _buffers(self, documents: list[Judged]) -> list[tuple[int, dict[int, Judged]]]:
         """Put documents into as few blocks as hold each at its own place in a block of its size."""
         blocks: dict[int, list[dict[int, Judged]]] = {}
+        step = self._step()
         for judged in documents:
-            place = judged.row % self._step
-            length = min(self._step, judged.rows - (judged.row - place))
+            place = judged.row % step
+            length = min(step, judged.rows - (judged.row - place))
             buffers = blocks.setdefault(length, [])
             free = next((buffer for buffer in buffers if place not in buffer), None)
             if free is None:
@@ -293,25 +313,24 @@ class Corpus:
         own = self.by_chunk.get(number, [])
         for document in own:
             row = self.judged[document].row
-            if row >= len(chunk.ids) or chunk.ids[row] != document:
+            if row >= len(chunk) or chunk.id(row) != document:
                 raise InputError(
                     f"document {document!r} is not where it was when the corpus was passed first: "
                     "chunks must give the same both times"
                 )
         return len(own)
 
-    def _check_distinct(self, hashes: NDArray[np.uint64]) -> None:
-        ascending = np.sort(hashes)
-        twice = ascending[1:][ascending[1:] == ascending[:-1]]
-        if not len(twice):
-            return
+    def _check_distinct(self, hashes: NDArray[np.int64]) -> None:
+        """Refuse a document that comes twice, given the hashes of all ids."""
+        hashes.sort()
+        twice = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
         seen: set[str] = set()
-        for chunk in self.read():
-            suspects = chunk.ids.filter(pl.Series(np.isin(chunk.ids.hash().to_numpy(), twice)))
-            for document in suspects.to_list():
-                if document in seen:
-                    raise _twice(document)
-                seen.add(document)
+        for chunk in self.read() if twice else ():
+            for document in chunk.ids():
+                if hash(document) in twice:
+                    if document in seen:
+                        raise _twice(document)
+                    seen.add(document)
 
 
 @dataclass(frozen=True)
@@ -348,7 +367,7 @@ def corpus_result(
     see
         Is shown the positions and the scores of every block, judged or not.
     """
-    corpus.survey(judgements.doc_ids.unique())
+    corpus.survey(set(judgements.doc_ids.to_list()))
     n = len(corpus.query_ids)
     offsets = np.arange(n + 1, dtype=np.int64) * corpus.documents
     documents = _CorpusDocuments(corpus)
@@ -458,8 +477,11 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
     """Check a chunk, and put it in the order of positions."""
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
         raise InputError("a chunk must be (document_ids, embeddings)")
-    ids = _ids(given[0])
-    embeddings = given[1]
+    ids, embeddings = given[:2]
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"document ids must be a sequence, not {ids!r:.40}")
+    if not hasattr(ids, "__len__") or not hasattr(ids, "__getitem__"):
+        ids = list(ids)
     if not is_tensor(embeddings) and not isinstance(embeddings, np.ndarray):
         embeddings = np.asarray(embeddings)
     if embeddings.ndim != 2 or len(embeddings) != len(ids):
@@ -470,18 +492,10 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
     if len(ids):
         products.check(embeddings)
     positions = places(start, given[2] if len(given) == 3 else None, len(ids))
-    if (np.diff(positions) < 0).any():
-        order = np.argsort(positions)
-        ids, embeddings, positions = ids.gather(order), embeddings[order], positions[order]
-    return Chunk(ids, embeddings, positions)
-
-
-def _ids(given: Any) -> pl.Series:
-    if isinstance(given, pl.Series) and given.dtype == pl.String:
-        return given
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"document ids must be a sequence, not {given!r:.40}")
-    return id_column([d if type(d) is str else text_id(d) for d in given])
+    if not (np.diff(positions) < 0).any():
+        return Chunk(ids, embeddings, positions)
+    order = np.argsort(positions)
+    return Chunk(ids, embeddings[order], positions[order], order)
 
 
 def _similarity(name: str) -> Any:

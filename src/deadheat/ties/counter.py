@@ -27,7 +27,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups
 from deadheat.ties.scores import Bounds
 from deadheat.ties.torch_counting import tensor_counts
 
-BLOCK = 1 << 18
+BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
 
 
