@@ -1,7 +1,7 @@
 """The table of hosts: which modules the tests, the recipe and the example of each need.
 
 To add one: an extra in pyproject.toml, also named by the extra `hosts` there; a line here; the
-integration, `tests/hosts/test_NAME.py`, `docs/recipes/NAME.md` and `examples/NAME.py`.
+integration, `tests/hosts/test_NAME.py`, `docs/recipes/NAME.md` and `examples/in_NAME.py`.
 """
 
 from __future__ import annotations

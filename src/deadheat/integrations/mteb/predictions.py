@@ -16,7 +16,7 @@ from deadheat.evaluation import Result
 from deadheat.formats import Judgements, read_qrels
 from deadheat.formats.columns import judgements_from_columns
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
-from deadheat.formats.shapes import id_column
+from deadheat.formats.ids import id_column
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
