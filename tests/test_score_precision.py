@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.cli import main
+from deadheat.evaluation import rank_query
 from deadheat.formats import read_qrels, read_run
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.page import Collection, System, render_page
@@ -100,6 +101,14 @@ def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
     assert diagnosis.grid.name == "integer"
     assert diagnosis.to_dict()["score_dtype"] == "fp32"
     assert "scores rounded to fp32" in diagnosis.notes[0]
+
+
+def test_a_ranked_query_shows_the_ties_that_the_evaluator_sees():
+    as_given = rank_query(QRELS, RUN, "q", "MRR")
+    as_seen = rank_query(QRELS, RUN, "q", "MRR", tie_break="id_desc", score_dtype="float32")
+    assert (as_given.documents.doc_ids, as_given.documents.size.tolist()) == (["a", "b"], [1, 1])
+    assert (as_seen.documents.doc_ids, as_seen.documents.size.tolist()) == (["b", "a"], [2, 2])
+    assert as_seen.result["MRR"].worst == 0.5
 
 
 def test_scores_beyond_the_precision_are_told_and_tie():
