@@ -12,6 +12,7 @@ from deadheat.cli.common import (
     PERCENT,
     QRELS,
     RUNS,
+    SCORE_PRECISION,
     TIE_BREAK,
     check_output,
     check_standard_input,
@@ -170,6 +171,7 @@ def _compare(
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
+@SCORE_PRECISION
 @_OUTPUT
 def _list(
     qrels: str,
@@ -177,16 +179,16 @@ def _list(
     query: str | None,
     measure: str,
     rows: int,
-    tie_break: str,
     output: str,
     force: bool,
     width: str,
+    **options: Any,
 ) -> None:
     """Draw the ranked list of one query of RUN with its tie groups."""
     _check(output, force, qrels, run)
     if query is None:
-        query = _most_moved(qrels, run, measure, tie_break)
-    ranked = rank_query(qrels, labelled(run).path, query, measure, tie_break=tie_break)
+        query = _most_moved(qrels, run, measure, options)
+    ranked = rank_query(qrels, labelled(run).path, query, measure, **options)
     say({run: ranked.result.remarks})
     _save(figures.ranked_list(ranked, rows=rows, width=width), output)
 
@@ -248,13 +250,13 @@ def _cutoffs(text: str) -> list[int]:
     return sorted(cutoffs)
 
 
-def _most_moved(qrels: str, run: str, measure: str, tie_break: str) -> str:
+def _most_moved(qrels: str, run: str, measure: str, options: dict[str, Any]) -> str:
     """Find the query that ties move most, and say which it is."""
     if "-" in (qrels, labelled(run).path):
         raise InputError("standard input is read once: name the query with --query")
     parsed = parse_measure(measure)
-    source = read_run(labelled(run).path, with_ranks=tie_break == "rank")
-    result = evaluated(read_qrels(qrels), source, [parsed], tie_break=tie_break)
+    source = read_run(labelled(run).path, with_ranks=options["tie_break"] == "rank")
+    result = evaluated(read_qrels(qrels), source, [parsed], **options)
     views = result.views[parsed]
     most = int(np.argmax(views.best - views.worst))
     query, moved = result.query_ids[most], number(float(views.best[most] - views.worst[most]))

@@ -128,7 +128,7 @@ def evaluated(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
@@ -196,7 +196,7 @@ def evaluate_arrays(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)
