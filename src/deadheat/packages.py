@@ -6,11 +6,15 @@ import importlib
 import json
 import re
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from deadheat.errors import MissingPackageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 EXTRAS = {
     "bm25s": "models",
@@ -55,6 +59,15 @@ def require(module: str, purpose: str) -> Any:
         missing = (error.name or module).partition(".")[0]
         command = install_command(EXTRAS.get(missing, EXTRAS[package]))
         raise MissingPackageError(missing, command, purpose) from error
+
+
+def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
+    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
+    return pd.DataFrame(frame.to_dict(as_series=False))
 
 
 def install_command(extra: str) -> str:

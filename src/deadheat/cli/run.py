@@ -123,7 +123,7 @@ def command(**options: Any) -> None:
     """
     study, folder, percent = _study(options), options["folder"], options["percent"]
     try:
-        with _progress(study.batch_size) as progress:
+        with _progress() as progress:
             failures = run_study(study, folder, progress=progress)
     except KeyboardInterrupt:
         tell(_kept(study, folder), err=True)
@@ -214,7 +214,7 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
 
 
 @contextmanager
-def _progress(batch_size: int = 1) -> Iterator[Progress | None]:
+def _progress() -> Iterator[Progress | None]:
     """Show a bar with rate and remaining time, if a person is watching; no other bars."""
     _hide_other_bars()
     if not sys.stderr.isatty():
@@ -241,7 +241,7 @@ def _progress(batch_size: int = 1) -> Iterator[Progress | None]:
                 tasks[what] = bars.add_task(shown, total=total, completed=done, rate="")
             speed = bars.tasks[tasks[what]].speed
             inputs = "pairs" if what.endswith(": logits") else "texts"
-            rate = f"{speed * batch_size:,.0f} {inputs}/s" if speed else ""
+            rate = f"{speed:,.0f} {inputs}/s" if speed else ""
             bars.update(tasks[what], completed=done, rate=rate, visible=done < total)
 
         yield advance

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -27,10 +27,14 @@ from deadheat.evaluation import (
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, counted, lines, note, texts, warning
-from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.tables import Column, Table, Tint, render, rich_parts
 from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = {
     "a": "system A",
@@ -67,7 +71,7 @@ class Settings:
     baseline: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What can be said of systems against each other; printed, two tables."""
 
@@ -138,6 +142,18 @@ class Comparison:
         """Give two Markdown tables: ranking and pairs."""
         return render(self.tables(), "markdown", percent=percent)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the pairs as a pandas frame."""
+        return pandas_frame(self.pairs)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the tables."""
+        verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
+        said = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
+        systems = counted(len(self.provenance), "system")
+        queries = counted(self.settings.queries, "query")
+        return f"<Comparison of {systems}, {queries}: {said}>"
+
     def __str__(self) -> str:
         return render(self.tables(), "table")
 
@@ -161,12 +177,19 @@ RANKING = (
     VIEW_COLUMNS["best"],
     replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
+TINTS: dict[str, Tint] = {
+    "A is better": "good",
+    "B is better": "good",
+    "decision error": "bad",
+    "undecided": "open",
+}
+"""Colours of verdicts."""
 PAIRS = (
     Column("a", "name", title="A"),
     Column("b", "name", title="B"),
     Column("measure", "name"),
-    Column("verdict", "word"),
-    Column("difference", "signed", title="A − B"),
+    Column("verdict", "word", tints=TINTS),
+    Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
     VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
