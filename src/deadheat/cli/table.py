@@ -37,6 +37,9 @@ from deadheat.cli.help import Command, complete_measures
 @WIDE
 @percent_option(default=True)
 @click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
+@click.option(
+    "--budget", is_flag=True, help="Also what ties, computing and queries can do to each number."
+)
 @OUTPUT
 @FORCE
 def command(
@@ -46,6 +49,7 @@ def command(
     wide: bool,
     percent: bool,
     ties: bool,
+    budget: bool,
     output: str | None,
     force: bool,
 ) -> None:
@@ -55,11 +59,19 @@ def command(
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
     check_output(output, force=force)
-    from deadheat.experiment import every_measure, load_results, table1, ties_table
+    from deadheat.experiment import (
+        error_budget,
+        every_measure,
+        load_results,
+        table1,
+        ties_table,
+    )
 
     results = load_results(folder)
     machine = style in ("csv", "json")  # has room for every measure
     tables = [table1(results, measures or (every_measure(results) if machine else None))]
     if ties:
         tables.append(ties_table(results))
+    if budget:
+        tables.append(error_budget(results, measures or None))
     show(tables, style, output, percent=percent, wide=wide)

@@ -1,5 +1,6 @@
 """From judgements and scores to a result: per query and on average, with what to know of it."""
 
+from deadheat.evaluation.corpus import evaluate_corpus
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
@@ -44,6 +45,7 @@ __all__ = [
     "Views",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_corpus",
     "evaluate_groups",
     "evaluate_top",
     "evaluated",

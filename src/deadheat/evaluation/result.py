@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import pandas_frame
@@ -197,6 +198,7 @@ class Result:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A row per query and measure, with all views."""
+        check_fork()
         n = len(self.query_ids)
         return pl.concat(
             pl.DataFrame(
@@ -328,6 +330,7 @@ class Result:
 
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
     """Put results side by side: a row per run and measure, or per run, query and measure."""
+    check_fork()
     frames = [
         (result.per_query if per_query else result.aggregate).select(
             pl.lit(result.name).alias("run"), pl.all()

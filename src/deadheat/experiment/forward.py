@@ -111,7 +111,7 @@ class CellRun:
             manifest = self._manifest(facts)
             self.stored.write_manifest(manifest)
             for stream, parts in self.stored.streams().items():
-                self._run_stream(stream, parts, pool, manifest.inputs[stream].count)
+                self._run_stream(stream, facts.inputs[stream].count, parts, pool)
         return manifest
 
     def _manifest(self, facts: Facts) -> Manifest:
@@ -127,21 +127,20 @@ class CellRun:
             label=self.cell.model.label,
         )
 
-    def _run_stream(self, stream: str, parts: Parts, pool: Pool, inputs: int) -> None:
+    def _run_stream(self, stream: str, inputs: int, parts: Parts, pool: Pool) -> None:
         """Run and store the missing parts of one stream of inputs."""
         missing = [Part(stream, number, parts.step) for gap in parts.gaps() for number in gap]
         done = parts.count - len(missing)
+        size = parts.step * self.cell.compute.batch_size
         if missing:
-            self._tell(stream, done * parts.step, inputs)
+            self._tell(stream, done * size, inputs)
         for part, output in pool.results(missing):
             parts.write(part.number, output.tensors, output.halved)
             done += 1
-            self._tell(stream, done * parts.step, inputs)
+            self._tell(stream, min(done * size, inputs), inputs)
 
-    def _tell(self, stream: str, batches: int, total: int) -> None:
-        """Say how many inputs of a stream are done."""
+    def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
-            done = min(batches * self.cell.compute.batch_size, total)
             cell = self.cell
             name = f"{cell.model.short_name} {cell.model_dtype} {Path(cell.dataset.name).name}"
             ways = f", {cell.compute}" if len(self.study.computes) > 1 else ""

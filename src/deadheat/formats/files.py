@@ -17,6 +17,7 @@ from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.content import PARQUET, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.ids import is_unicode
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
 
@@ -201,6 +202,11 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
         row = _object(source, number, line)
         if not names.issuperset(row):
             new = [name for name in row if name not in names]
+            if not all(map(is_unicode, new)):
+                raise InputError(
+                    f"{source}, line {number}: the name of a column is no text that UTF-8 can "
+                    f"write: {trec.shown(line)}; correct it"
+                )
             names.update(new)
             columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
         for name, values in columns.items():

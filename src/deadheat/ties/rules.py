@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
@@ -89,6 +90,7 @@ def rule_order(
     """
     if rule == "input":
         return RuleOrder(scores, None)
+    check_fork()
     if rule == "rank":
         if rank_column is None:
             raise InputError("the tie rule 'rank' needs a run with a column of ranks")
