@@ -92,7 +92,7 @@ def install_command(extra: str) -> str:
     if url:
         return f"pip install 'deadheat[{extra}] @ {url}'"
     needed = [name + ",".join(limits) for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed)}"
+    return f"pip install {shlex.join(needed or [name for name in EXTRAS if EXTRAS[name] == extra])}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> Any:

@@ -104,14 +104,18 @@ class Comparison:
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each system is called in tables: its name, shortened if nobody chose it."""
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)
+        return dict(zip(names, short_labels(runs) if unnamed else names, strict=True))
+
     def tables(self) -> list[Table]:
         """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
         queries = counted(self.settings.queries, "query")
-        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
-        unnamed = names == short_names(runs)  # nobody chose them
-        words = dict(zip(names, short_labels(runs), strict=True)) if unnamed else {}
         ranking, pairs = (
-            [replace(c, words=words) if c.of in ("system", "a", "b") else c for c in columns]
+            [replace(c, words=self.labels) if c.of in ("system", "a", "b") else c for c in columns]
             for columns in (RANKING, PAIRS)
         )
         return [
