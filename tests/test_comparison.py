@@ -439,7 +439,7 @@ def test_written_forms():
     data = json.loads(comparison.to_json())
     assert data == comparison.to_dict()
     assert data["pairs"][0]["difference"] == comparison.pairs["difference"][0]
-    assert "<td>[c]</td>" in comparison._repr_html_()
+    assert ">[c]</td>" in comparison._repr_html_()
     assert comparison.__rich__().renderables
 
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from experiment_folders import made  # noqa: E402
 
-from deadheat.cli import main  # noqa: E402
+from deadheat.cli import main, run  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import (  # noqa: E402
     DatasetSpec,
@@ -224,3 +224,32 @@ def test_a_failing_cell_does_not_stop_the_others(made, tmp_path):
     assert done.stderr.startswith(f"error: {tmp_path / 'no'} in bf16 on")
     assert "sigmoid" in done.stdout
     assert Study.of(models=["a"], datasets=["b"]).cells[0].model_dtype == "bf16"
+
+
+def test_a_run_that_the_user_ends_says_what_is_kept(made, tmp_path, monkeypatch):
+    words = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", tmp_path / "out"]
+    whole = run.run_study
+
+    def ended(study, folder, **options):
+        whole(study, folder, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_study", ended)
+    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16", status=130)
+    assert done.stderr.endswith(
+        f"stopped: {tmp_path / 'out'} keeps every batch that is done (1 of 1 forward passes "
+        "complete); the same command continues from there\n"
+    )
+    assert done.stdout == "" and "Aborted" not in done.stderr
+    monkeypatch.setattr(run, "run_study", whole)
+    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16")
+    assert done.stdout.splitlines()[-1].endswith(f"Next: deadheat report {tmp_path / 'out'}")
+
+
+def test_a_model_by_another_name(made, tmp_path):
+    words = ["--dataset", made["data"], "--model-dtype", "bf16", "-o", tmp_path / "out"]
+    text = call("--model", f"tiny={made['sigmoid']}", *words, "--format", "markdown").stdout
+    assert "| tiny | bf16 |" in text
+    again = call("--model", f"small={made['sigmoid']}", *words, "--format", "markdown").stdout
+    assert again == text.replace("tiny", "small"), "the same cell under another name"
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1

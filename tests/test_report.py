@@ -23,12 +23,12 @@ from click.testing import CliRunner
 import deadheat as dh
 from deadheat.cli import common as cli_common
 from deadheat.cli import main
-from deadheat.cli.pages import GivenRuns, result_collections, with_comparison
+from deadheat.cli.pages import GivenRuns, result_collections
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
 from deadheat.remarks import warning
-from deadheat.report.page import Collection, System, render_page
+from deadheat.report.page import Collection, System, render_page, with_comparison
 
 pytest.importorskip("plotly", reason="the page needs plotly: pip install 'deadheat[report]'")
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install 'deadheat[report]'")

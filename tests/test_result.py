@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -213,7 +214,7 @@ def test_html_escapes(nasty):
     for html in (nasty._repr_html_(), written([nasty, nasty], "html", per_query=True)):
         assert "<script>" not in html
         assert "&lt;script&gt;" in html
-        assert html.count("<table>") == html.count("</table>") == 1
+        assert html.count("<table") == html.count("</table>") == 1
 
 
 def test_markdown_escapes(nasty):
@@ -341,3 +342,80 @@ def test_results_are_equal_if_all_their_values_are():
     assert result.views != other.views
     assert (result == 3, result != None) == (False, True)  # noqa: E711
     assert dh.Result.from_json(result.to_json()) == result
+
+
+def test_repr_is_a_line(result):
+    assert repr(result) == "<Result run, 2 queries: Recall@2 0.8750, MRR 0.7500, ERR 0.3516>"
+    many = dh.evaluate(QRELS, RUN, "nDCG@1,2,3,4,5,6,7,8,9,10")
+    assert repr(many).endswith(", 6 more>")
+    assert len(repr(many)) < 120
+    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "MRR")
+    assert repr(comparison).startswith("<Comparison of 2 systems, 2 queries: 1 × ")
+    assert repr(dh.diagnose(RUN)) == "<Diagnosis of run: 40.0% of the documents are tied>"
+
+
+def test_a_result_is_a_mapping(result):
+    assert dict(result)["MRR"] is result["MRR"]
+    assert result.keys() == [name for name, _ in result.items()]
+    assert float(result["Recall@2"]) == 0.875
+    assert {name: float(summary) for name, summary in result.items()}["MRR"] == 0.75
+
+
+def test_pandas_frames(result):
+    pytest.importorskip("pandas")
+    frame = result.to_pandas()
+    assert frame["measure"].tolist() == list(result)
+    assert frame["expected"].tolist() == result.aggregate["expected"].to_list()
+    assert len(result.to_pandas(per_query=True)) == 6
+    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "MRR")
+    assert comparison.to_pandas().shape == comparison.pairs.shape
+
+
+def cells_of(html: str) -> list[str]:
+    return re.findall(r"<td style=\"([^\"]*)\">(.*?)</td>", html)
+
+
+def test_html_is_aligned_with_bars_and_colours(result):
+    html = result._repr_html_()
+    styles = [style for style, _ in cells_of(html)]
+    assert "text-align:left" in styles[0] and all("text-align:right" in s for s in styles[1:8])
+    bars = re.findall(r"left:([\d.]+)px;width:([\d.]+)px;top:3px", html)
+    assert len(bars) == len(result)
+    # Recall@2 lies between 0.75 and 1: its bar begins where MRR, which no tie moves, has its own
+    assert bars[0][0] == bars[1][0] and float(bars[0][1]) > 30 > float(bars[1][1])
+    assert "<style" not in html and "class=" not in html
+    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "Recall@2")._repr_html_()
+    assert re.search(r"color:#9a6700[^>]*>undecided: ties</span>", comparison)
+    assert "<h1>Ties of run</h1>" in dh.diagnose(RUN, QRELS, "MRR")._repr_html_()
+
+
+def test_plot_and_report(tmp_path, result):
+    pytest.importorskip("plotly")
+    code = "import deadheat as dh; print(callable(dh.report), dh.plot.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "deadheat.report.figures"]
+    path = dh.report({"mine": result}, tmp_path / "r.html", qrels=QRELS, runs={"mine": RUN})
+    page = path.read_text()
+    assert "<title>mine</title>" in page and '"d3"' in page
+    with pytest.raises(dh.InputError, match="exists already; use force=True"):
+        dh.report(result, path)
+    dh.report([result, renamed(result, "other")], path, force=True)
+    assert "other" in path.read_text()
+    with pytest.raises(dh.InputError, match="both qrels and runs"):
+        dh.report(result, tmp_path / "x.html", runs=[RUN])
+    with pytest.raises(dh.InputError, match="1 results, but 2 runs"):
+        dh.report(result, tmp_path / "x.html", qrels=QRELS, runs=[RUN, RUN])
+    with pytest.raises(dh.InputError, match="no result to report"):
+        dh.report([], tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_names_of_rules_and_policies_are_types():
+    from typing import get_args
+
+    from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES, NanPolicy, QueryPolicy
+    from deadheat.ties.rules import TIE_RULES, TieRule
+
+    assert set(get_args(TieRule)) == set(TIE_RULES)
+    assert set(get_args(QueryPolicy)) == set(QUERY_POLICIES)
+    assert set(get_args(NanPolicy)) == set(NAN_POLICIES)

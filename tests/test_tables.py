@@ -99,7 +99,7 @@ def test_one_table_in_every_style():
     assert written["latex"].endswith("% a note")
     assert written["csv"].splitlines()[0] == "who,m,sure"
     assert json.loads(written["json"])[2] == {"who": "b|y", "m": None, "sure": False}
-    assert "<td><b>0.5000</b></td>" in written["html"] and "<caption></caption>" in written["html"]
+    assert "<b>0.5000</b></td>" in written["html"] and "></caption>" in written["html"]
     lines = written["table"].splitlines()
     assert lines[0] == "Title" and lines[-1] == "a note"
     assert sum("x.run" in line for line in lines) == 1  # rows of a group stand together

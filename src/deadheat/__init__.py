@@ -39,6 +39,8 @@ if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
+    from deadheat.report import figures as plot
+    from deadheat.report.writing import report
 
 # Rooms that an evaluation does not need are opened when they are asked for.
 _ROOMS = {
@@ -54,6 +56,10 @@ _ROOMS = {
 def __getattr__(name: str) -> _Any:
     from importlib import import_module
 
+    if name == "plot":
+        return import_module("deadheat.report.figures")
+    if name == "report":  # a room that can be called
+        return import_module("deadheat.report")
     if name in _ROOMS:
         return getattr(import_module(f"deadheat.{_ROOMS[name]}"), name)
     if name == "__version__":
@@ -107,6 +113,8 @@ __all__ = [
     "nDCG",
     "parse_measure",
     "parse_measures",
+    "plot",
     "read_qrels",
     "read_run",
+    "report",
 ]

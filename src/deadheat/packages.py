@@ -7,11 +7,15 @@ import json
 import re
 import shlex
 from importlib.metadata import PackageNotFoundError, distribution, requires, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from deadheat.errors import InputError, MissingPackageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 EXTRAS = {
     "bm25s": "models",
@@ -61,6 +65,15 @@ def require(module: str, purpose: str) -> Any:
         raise MissingPackageError(missing, command, purpose) from error
 
 
+def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
+    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
+    return pd.DataFrame(frame.to_dict(as_series=False))
+
+
 def install_command(extra: str) -> str:
     """Give the command that brings an extra, from where deadheat itself was installed from.
 
@@ -79,7 +92,7 @@ def install_command(extra: str) -> str:
     if url:
         return f"pip install 'deadheat[{extra}] @ {url}'"
     needed = [name + ",".join(limits) for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed)}"
+    return f"pip install {shlex.join(needed or [name for name in EXTRAS if EXTRAS[name] == extra])}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> Any:

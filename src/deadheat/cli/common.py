@@ -39,7 +39,7 @@ _WIDEST = 1000
 """Columns that a table takes at most."""
 
 
-def explain(choices: Mapping[str, str]) -> str:
+def explain(choices: Mapping[Any, str]) -> str:
     """Choices and their meanings in one line, for a help text."""
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 

@@ -9,11 +9,10 @@ import polars as pl
 
 from deadheat.cli.common import check_output, show, tell, write, wrote
 from deadheat.cli.help import Command
-from deadheat.cli.pages import with_comparison
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
-from deadheat.report.page import Collection, System, is_page, render_page
+from deadheat.report.page import Collection, System, is_page, render_page, with_comparison
 from deadheat.tables import Column, Table, number
 from deadheat.ties.sizes import run_sizes
 

@@ -33,7 +33,7 @@ def of_results(results: Sequence[Result], *, percent: bool) -> str:
 
 def of_comparison(comparison: Comparison, *, percent: bool) -> str:
     """Say which verdict should be looked at first, and why."""
-    pairs = comparison.pairs
+    pairs = comparison.pairs.with_columns(pl.col("a", "b").replace(comparison.labels))
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
         row = _largest(wrong, "oblivious_difference")

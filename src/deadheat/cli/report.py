@@ -25,13 +25,12 @@ from deadheat.cli.pages import (
     evaluated_collection,
     experiment_collections,
     result_collections,
-    with_comparison,
 )
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.report.page import Collection, render_page, shown_measures
+from deadheat.report.page import Collection, render_page, shown_measures, with_comparison
 
 
 @click.command(

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -27,10 +27,14 @@ from deadheat.evaluation import (
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, counted, lines, note, texts, warning
-from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.tables import Column, Table, Tint, render, rich_parts
 from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = {
     "a": "system A",
@@ -67,7 +71,7 @@ class Settings:
     baseline: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What can be said of systems against each other; printed, two tables."""
 
@@ -100,14 +104,18 @@ class Comparison:
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each system is called in tables: its name, shortened if nobody chose it."""
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)
+        return dict(zip(names, short_labels(runs) if unnamed else names, strict=True))
+
     def tables(self) -> list[Table]:
         """Give the ranking, and the pairs: first what ties leave open, then what queries do."""
         queries = counted(self.settings.queries, "query")
-        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
-        unnamed = names == short_names(runs)  # nobody chose them
-        words = dict(zip(names, short_labels(runs), strict=True)) if unnamed else {}
         ranking, pairs = (
-            [replace(c, words=words) if c.of in ("system", "a", "b") else c for c in columns]
+            [replace(c, words=self.labels) if c.of in ("system", "a", "b") else c for c in columns]
             for columns in (RANKING, PAIRS)
         )
         return [
@@ -138,6 +146,18 @@ class Comparison:
         """Give two Markdown tables: ranking and pairs."""
         return render(self.tables(), "markdown", percent=percent)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the pairs as a pandas frame."""
+        return pandas_frame(self.pairs)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the tables."""
+        verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
+        said = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
+        systems = counted(len(self.provenance), "system")
+        queries = counted(self.settings.queries, "query")
+        return f"<Comparison of {systems}, {queries}: {said}>"
+
     def __str__(self) -> str:
         return render(self.tables(), "table")
 
@@ -161,12 +181,19 @@ RANKING = (
     VIEW_COLUMNS["best"],
     replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
+TINTS: dict[str, Tint] = {
+    "A is better": "good",
+    "B is better": "good",
+    "decision error": "bad",
+    "undecided": "open",
+}
+"""Colours of verdicts."""
 PAIRS = (
     Column("a", "name", title="A"),
     Column("b", "name", title="B"),
     Column("measure", "name"),
-    Column("verdict", "word"),
-    Column("difference", "signed", title="A − B"),
+    Column("verdict", "word", tints=TINTS),
+    Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
     VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),

@@ -20,7 +20,7 @@ from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, texts, warning
@@ -28,7 +28,7 @@ from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.lists import judged_lists, without_nan
-from deadheat.ties.rules import check_rule, rule_note, rule_order
+from deadheat.ties.rules import TieRule, check_rule, rule_note, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 from deadheat.ties.sizes import run_sizes
 
@@ -62,7 +62,7 @@ class Effect:
     """Bounds of each measure that hold whichever documents were cut; none where none were."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """Where the ties of a run are, where they come from, and what they do."""
 
@@ -116,17 +116,25 @@ class Diagnosis:
         """Let rich print sentences and tables in colour."""
         return rich_parts(parts_of(self))
 
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows it all."""
+        tied = self.anatomy.tied / self.anatomy.documents
+        return f"<Diagnosis of {self.name}: {tied:.1%} of the documents are tied>"
+
     def __str__(self) -> str:
         return self._render("table", width=96)
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
 
 
 @announcing
 def diagnose(
-    run: Any,
-    qrels: Any = None,
+    run: RunLike,
+    qrels: QrelsLike | None = None,
     measures: str | Measure | Iterable[Any] | None = None,
     *,
-    tie_break: str = "input",
+    tie_break: TieRule = "input",
     score_dtype: object = None,
     tolerance: float = 0.001,
     worst: int = 5,

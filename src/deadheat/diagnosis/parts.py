@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,7 +119,7 @@ def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | T
     columns = (
         Column("format", "name"),
         measure,
-        VIEW_COLUMNS["expected"],
+        replace(VIEW_COLUMNS["expected"], bar=None),
         Column("change", "signed"),
         VIEW_COLUMNS["range"],
         VIEW_COLUMNS["bias"],

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -19,10 +19,14 @@ from deadheat.errors import InputError
 from deadheat.forks import check_fork
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
+from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.tables import Column, Table, number, render, rich_parts
 from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +34,7 @@ VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 """The views of a measure, in the order they are shown."""
 SPAN = Column(("worst", "best"), "span", title="worst–best")
 VIEW_COLUMNS = {
-    "expected": Column("expected"),
+    "expected": Column("expected", bar=("worst", "best", "expected")),
     "std": Column("std", title="± tie std", gives_way=1),
     "worst": Column("worst", gives_way=2, instead=SPAN),
     "best": Column("best", gives_way=2),
@@ -286,6 +290,10 @@ class Result:
         except (ValueError, RecursionError) as error:
             raise InputError(f"not valid JSON: {error}") from None
         return cls.from_dict(data)
+
+    def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
+        """Give a pandas frame: a row per measure, or per query and measure."""
+        return pandas_frame(self.per_query if per_query else self.aggregate)
 
     def to_csv(self, *, per_query: bool = False) -> str:
         """Comma-separated values: a row per measure, or per query and measure."""

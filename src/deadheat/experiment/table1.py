@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _VIEWS = (
     replace(VIEW_COLUMNS["oblivious"], of=("oblivious", "std"), kind="firm"),
-    replace(VIEW_COLUMNS["expected"], bold="certain"),
+    replace(VIEW_COLUMNS["expected"], bold="certain", bar=None),
     replace(VIEW_COLUMNS["range"], gives_way=2),
     replace(VIEW_COLUMNS["bias"], of=("bias", "std"), kind="firm signed", gives_way=1),
 )

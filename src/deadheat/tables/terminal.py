@@ -23,6 +23,7 @@ LEAST = 6
 """Characters that names keep when no column is left to give way."""
 _FRAME = 3
 """Characters around the text of a column."""
+_STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class _Form:
         def text(cell: Cell, bold: bool, column: Column) -> Text:
             if column.kind == "name":
                 return Text(shortened(cell.full, name_length) if shorten else cell.full)
-            style = "bold" if bold else ""
+            style = "bold" if bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
             return Text.assemble((cell.firm, style), (cell.faint, "dim"))

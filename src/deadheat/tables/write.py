@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
+from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Table
 from deadheat.tables.terminal import TerminalTable
 from deadheat.tables.text import headings, rows_of
@@ -197,22 +198,6 @@ def _comment(text: str) -> str:
     return "% " + " ".join(text.split())
 
 
-def _html(table: Table, percent: bool) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(
-        line([f"<b>{escape(str(c))}</b>" if bold else escape(str(c)) for c, bold in row], "td")
-        for row in rows_of(table, percent)
-    )
-    return (
-        f"<table><caption>{escape(table.title)}</caption><thead>"
-        f"{line([escape(heading) for heading in headings(table, ' ')], 'th')}</thead>"
-        f"<tbody>{body}</tbody></table>"
-        f"<p><small>{'<br>'.join(map(escape, table.notes))}</small></p>"
-    )
-
-
 def _markdown_sentence(text: str) -> str:
     escaped = "\n".join(map(_markdown_text, text.split("\n")))
     return f"# {escaped}" if isinstance(text, Heading) else escaped
@@ -226,7 +211,7 @@ def _html_sentence(text: str) -> str:
 _WRITERS: dict[str, tuple[Callable[[Table, bool], str], Callable[[str], str]]] = {
     "markdown": (_markdown, _markdown_sentence),
     "latex": (_latex, _comment),
-    "html": (_html, _html_sentence),
+    "html": (html_table, _html_sentence),
 }
 """Per style for people: how a table is written, and how a sentence."""
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")

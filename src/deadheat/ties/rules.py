@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,9 @@ from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
 from deadheat.ties.scores import Bounds
 
-TIE_RULES = {
+TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
+"""Name of a tie rule."""
+TIE_RULES: dict[TieRule, str] = {
     "input": "the order of the input: the paper, Python's sorted, BEIR's own MRR",
     "id_desc": "document id, descending bytes: trec_eval 10, MTEB's MRR",
     "id_asc": "document id, ascending bytes: sentence-transformers' IR evaluator, RR@k of "
