@@ -19,7 +19,7 @@ from deadheat.evaluation import (
     QUERY_POLICIES,
     Result,
     evaluated,
-    short_names,
+    short_labels,
 )
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measures
@@ -198,7 +198,7 @@ def tell(text: str, *, err: bool = False) -> None:
 
 def labels_of(runs: Sequence[str]) -> list[str]:
     """Short names for runs; refuse two that cannot be told apart."""
-    names = short_names(runs)
+    names = short_labels(runs)
     if len(set(names)) < len(names):
         raise InputError("two of the runs have the same name: give each a --label of its own")
     return names

@@ -2,7 +2,7 @@
 
 from deadheat.comparison.comparison import COLUMNS, TESTS, Comparison
 from deadheat.comparison.statistics import METHODS, VERDICTS, verdict
-from deadheat.comparison.systems import compare, compared
+from deadheat.comparison.systems import compare, compared, ranking
 
 __all__ = [
     "COLUMNS",
@@ -12,5 +12,6 @@ __all__ = [
     "Comparison",
     "compare",
     "compared",
+    "ranking",
     "verdict",
 ]

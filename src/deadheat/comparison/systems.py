@@ -129,7 +129,7 @@ def compared(
     remarks += _how_tested(settings, len(names))
     return Comparison(
         pairs,
-        _ranking(systems),
+        ranking(systems),
         settings,
         {name: result.provenance for name, result in systems.items()},
         tuple(remarks),
@@ -199,8 +199,8 @@ def _over_queries(
     return found
 
 
-def _ranking(systems: dict[str, Result]) -> pl.DataFrame:
-    """Rank all systems in every measure."""
+def ranking(systems: dict[str, Result]) -> pl.DataFrame:
+    """Rank all systems in every measure; they have the same measures and queries (`aligned`)."""
     frames = []
     for measure in _first(systems).views:
         of = [result[measure] for result in systems.values()]
