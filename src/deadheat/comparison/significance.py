@@ -20,7 +20,7 @@ Pairs = NDArray[np.int64]
 """Columns of A and B, a row per pair."""
 MANY_QUERIES = 500
 """From so many queries on, permuted means are drawn from their normal limit."""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 """Numbers held at a time."""
 
 
