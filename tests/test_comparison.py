@@ -18,6 +18,7 @@ import deadheat as dh
 from deadheat.comparison import COLUMNS, METHODS, VERDICTS
 from deadheat.comparison.significance import holm
 from deadheat.provenance import Provenance
+from deadheat.tables import render
 
 
 def numbers(comparison: dh.Comparison, *columns: str) -> np.ndarray:
@@ -247,6 +248,10 @@ def test_of_many_systems_what_is_contested_is_shown(many):
     assert contested.frame.columns == list(COLUMNS)
     text = str(comparison)
     assert text.index("Ranking") < text.index("Verdicts") < text.index("Contested")
+    narrow = render(comparison.parts(), "table", width=80)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "decision error" in narrow and "query interval" not in narrow.split("p (Tukey)")[0]
+    assert "randomised Tukey" in narrow  # what to know is said in a narrow terminal, too
     everything = comparison.parts(all_pairs=True)
     assert everything[1].frame.equals(comparison.pairs)
     assert len(comparison.to_csv().splitlines()) == 1 + 420
