@@ -151,7 +151,7 @@ def test_written_forms():
     qrels, runs = made_up()
     comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["nDCG@5", "ERR"])
     text = str(comparison)
-    assert "Ranking · 30 queries" in text and "[-0." in text
+    assert "Ranking · 30 queries" in text and "[−0." in text
     assert "[c]" in text and "randomisation test of each pair" in text
     assert "≈" in text and "–" in text  # an approximate probability; ERR has no tie std
     assert "| a\\|b | [c] | nDCG@5 |" in comparison.to_markdown(percent=True)
