@@ -636,7 +636,8 @@ def test_the_figures_of_the_documentation_can_be_made(shared, tmp_path):
     script = Path(__file__).parents[1] / "docs" / "make_figures.py"
     command = [sys.executable, str(script), str(shared / "recorded"), "--output", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert {p.stem for p in tmp_path.iterdir()} == {"ranked-list", "curves", "comparison"}
+    drawn = {path.stem for path in tmp_path.iterdir()}
+    assert drawn == {"ranked-list", "curves", "comparison", "ranks"}
     assert "BF16 and BF16 + HPS coincide." in done.stdout
     committed = {path.name for path in (script.parent / "images").iterdir()}
     assert {path.name for path in tmp_path.iterdir()} <= committed
