@@ -148,7 +148,17 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     done = call(*words)
     assert "note: data: left out 4 empty candidates" in done.stderr
     assert "39 inputs (logits) were cut at 20 tokens" in done.stderr
-    for name in ("native", "hps", "head", "M_obl", "E[M]", "range", "bias", "FP32", "distinct"):
+    for name in (
+        "native",
+        "hps",
+        "head",
+        "oblivious",
+        "expected",
+        "range",
+        "bias",
+        "FP32",
+        "distinct",
+    ):
         assert name in done.stdout
     again = call(*words, "--format", "markdown")
     assert "| data | nDCG@3 | sigmoid | bf16 |" in again.stdout
@@ -166,7 +176,9 @@ def test_a_run_from_words_to_tables(made, tmp_path):
                 assert row["head_range"] == ""
                 continue
             summary = stored[model, "bf16", regime].result[measure]
-            views = [float(row[f"{regime}_{v}"]) for v in ("M_obl", "E[M]", "range", "bias")]
+            views = [
+                float(row[f"{regime}_{v}"]) for v in ("oblivious", "expected", "range", "bias")
+            ]
             assert views == [summary.oblivious, summary.expected, summary.range, summary.bias]
     ties = ties_table(results).frame
     assert ties.filter(model="encoder")["regime"].to_list() == ["native", "hps", "native"]
@@ -177,9 +189,11 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     assert "regime" in narrow and narrow.count("│ hps ") == 4
     latex = render([table1(results)], "latex")
     assert r"\multicolumn{4}{c}{native}" in latex
-    body = [line for line in latex.splitlines() if line.startswith("data")]
+    body = latex.partition(r"\midrule")[2].partition(r"\bottomrule")[0].splitlines()
+    body = [line for line in body if line.endswith(r"\\")]
+    assert [line.split(" & ")[0] for line in body] == ["data", "", "data", ""]
     assert {line.count("&") for line in body} == {4 + 12}
-    with pytest.raises(InputError, match="none of the measures"):
+    with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 
 

@@ -9,6 +9,7 @@ from deadheat.evaluation import (
     Summary,
     evaluate,
     evaluate_arrays,
+    evaluate_corpus,
     evaluate_groups,
     evaluate_top,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_corpus",
     "evaluate_groups",
     "evaluate_top",
     "high_precision",

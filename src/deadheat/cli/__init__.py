@@ -12,7 +12,18 @@ from deadheat.packages import own_version
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = ("eval", "compare", "diagnose", "run", "table", "verify", "plot", "report", "demo")
+COMMANDS = (
+    "eval",
+    "compare",
+    "diagnose",
+    "run",
+    "table",
+    "verify",
+    "plot",
+    "report",
+    "mteb",
+    "demo",
+)
 
 
 class _Commands(click.Group):

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from deadheat.comparison.statistics import VERDICTS
-from deadheat.evaluation import short_labels
+from deadheat.evaluation import SPAN, VIEW_COLUMNS, short_labels, short_names
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, counted, lines, texts
 from deadheat.tables import Column, Table, render, rich_parts
@@ -159,9 +159,10 @@ class Comparison:
         grouped: int,
         notes: Sequence[str] = (),
     ) -> Table:
-        """Make a table with short names of systems."""
-        names = list(self.provenance)
-        words = dict(zip(names, short_labels(names), strict=True))
+        """Make a table with short names of systems, unless somebody chose their names."""
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)
+        words = dict(zip(names, short_labels(runs), strict=True)) if unnamed else {}
         test = f"p ({self.settings.test})" if self.settings.test else "p"
 
         def shown(column: Column) -> Column:
@@ -210,18 +211,17 @@ def _place_in(order: Iterable[str], column: str) -> pl.Expr:
     return pl.col(column).replace_strict({text: i for i, text in enumerate(order)})
 
 
-_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=5)
 RANKING = (
     Column("measure", "name"),
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
     Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("oblivious", gives_way=4),
+    VIEW_COLUMNS["expected"],
+    VIEW_COLUMNS["std"],
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    VIEW_COLUMNS["best"],
+    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
 PAIRS = (
     Column("a", "name", title="A"),
@@ -229,7 +229,7 @@ PAIRS = (
     Column("measure", "name"),
     Column("verdict", "word"),
     Column("difference", "signed", title="A − B"),
-    Column("std", title="± tie std", gives_way=1),
+    VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
     Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy, dissect
+from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
-from deadheat.diagnosis.number_grid import NumberGrid, Values, find_grid
+from deadheat.diagnosis.logit_grid import LogitGrid, find_logit_grid
+from deadheat.diagnosis.number_grid import NumberGrid, Values, grid_with_steps
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
@@ -28,6 +30,7 @@ from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.lists import judged_lists, without_nan
 from deadheat.ties.rules import check_rule, rule_note, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties.sizes import run_sizes
 
 TOP = 10
 """Of so many first documents it is told how many are judged, unless measures name cutoffs."""
@@ -67,6 +70,10 @@ class Diagnosis:
     """What was diagnosed."""
     anatomy: Anatomy
     grid: NumberGrid
+    logit_grid: LogitGrid | None = None
+    """The grid that the logits of the scores live on, where the scores are sigmoids of it."""
+    causes: tuple[Cause, ...] = ()
+    """What else than rounding ties documents."""
     origins: Origins | None = None
     """Where logits were given."""
     effect: Effect | None = None
@@ -166,11 +173,14 @@ def diagnose(
             "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
         )
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
-    grid = find_grid(candidates.scores)
+    sizes = run_sizes(candidates)
+    grid, values, step = grid_with_steps(candidates.scores)
     diagnosis = Diagnosis(
         candidates.source,
-        dissect(candidates),
+        dissect(candidates, sizes),
         grid,
+        find_logit_grid(values, step),
+        tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
         origins,
         tie_break=tie_break,
         score_dtype=precision and precision.name,
@@ -178,9 +188,7 @@ def diagnose(
     )
     if qrels is None:
         return diagnosis
-    lists, remarks = judged_lists(
-        read_qrels(qrels), candidates, queries="judged", with_judged=True
-    )
+    lists, remarks = judged_lists(read_qrels(qrels), candidates, queries="judged", with_judged=True)
 
     def groups_of(scores: Values) -> TieGroups:
         order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)

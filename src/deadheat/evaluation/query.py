@@ -10,8 +10,8 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluated
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats import Run, read_qrels, read_run
+from deadheat.formats.columns import run_from_columns
 from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
@@ -52,20 +52,13 @@ def rank_query(
         The measure to evaluate.
     """
     parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
-    judgements = _judged(read_qrels(qrels), str(query))
+    judgements = read_qrels(qrels)
+    if str(query) not in judgements.query_ids:
+        raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
     listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), str(query))
-    result = evaluated(judgements, listed, [parsed], tie_break=tie_break, queries="all")
+    result = evaluated(judgements, listed, [parsed], tie_break=tie_break, queries="intersection")
     documents = ranked_lists(listed, judgements, [str(query)], rule=tie_break)
     return RankedQuery(str(query), parsed, result, documents)
-
-
-def _judged(judgements: Judgements, query: str) -> Judgements:
-    if query not in judgements.query_ids:
-        raise InputError(f"{judgements.source}: query {query!r} is not judged in it")
-    first, last = judgements.offsets[judgements.query_ids.index(query) :][:2].tolist()
-    doc_ids, grades = judgements.doc_ids[first:last], judgements.grades[first:last]
-    names = id_column([query] * (last - first))
-    return judgements_from_columns(judgements.source, names, doc_ids, grades)
 
 
 def _retrieved(run: Run, query: str) -> Run:

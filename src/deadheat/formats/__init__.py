@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.formats import dicts, files, frames
 from deadheat.formats.shapes import Judgements, Run
 
@@ -21,10 +22,11 @@ def read_qrels(qrels: Any) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
-    if isinstance(qrels, (str, os.PathLike)):
-        return files.judgements_from_file(qrels)
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
+    check_fork()
+    if isinstance(qrels, (str, os.PathLike)):
+        return files.judgements_from_file(qrels)
     if frames.is_table(qrels):
         return frames.judgements_from_table("qrels", qrels)
     if isinstance(qrels, Iterable):
@@ -43,10 +45,11 @@ def read_run(run: Any, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """
     if isinstance(run, Run):
         return run
-    if isinstance(run, (str, os.PathLike)):
-        return files.run_from_file(run, with_ranks=with_ranks)
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
+    check_fork()
+    if isinstance(run, (str, os.PathLike)):
+        return files.run_from_file(run, with_ranks=with_ranks)
     if frames.is_table(run):
         return frames.run_from_table("run", run)
     if isinstance(run, Iterable):

@@ -17,6 +17,7 @@ from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.content import PARQUET, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.ids import is_unicode
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
 
@@ -44,7 +45,10 @@ def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
 
 
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
-    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not."""
+    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not.
+
+    A TSV without names of columns holds query, document, rank and score.
+    """
     source, file = _open(path)
     kind = _kind(source, file)
     if kind in TABLES:
@@ -54,7 +58,7 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     if kind == "json":
         return run_from_dict(source, _json(source, data))
     keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-    frame = trec.read_lines(source, data, trec.RUN_FIELDS, "score", keep)
+    frame = trec.read_lines(source, data, trec.run_fields(data), "score", keep)
     del data
     ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
     query = frame["query_id"]
@@ -198,6 +202,11 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
         row = _object(source, number, line)
         if not names.issuperset(row):
             new = [name for name in row if name not in names]
+            if not all(map(is_unicode, new)):
+                raise InputError(
+                    f"{source}, line {number}: the name of a column is no text that UTF-8 can "
+                    f"write: {trec.shown(line)}; correct it"
+                )
             names.update(new)
             columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
         for name, values in columns.items():

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
@@ -27,7 +28,7 @@ TIE_RULES = {
 }
 
 RULE_WORDS = {
-    "input": "the input",
+    "input": "input order",
     "id_desc": "descending document ids",
     "id_asc": "ascending document ids",
     "rank": "the rank column",
@@ -59,10 +60,10 @@ def rule_note(rule: str, score_dtype: str | None = None) -> str:
     """Say what an oblivious value is, for the notes under a table, and which scores all views see.
 
     >>> rule_note("id_desc", "fp32")
-    'oblivious = ties in the order of descending document ids; all views: scores rounded to fp32'
+    'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
     """
     seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
-    return f"oblivious = ties in the order of {RULE_WORDS[rule]}{seen}"
+    return f"oblivious = as reported ({RULE_WORDS[rule]}){seen}"
 
 
 def rule_order(
@@ -87,6 +88,7 @@ def rule_order(
     """
     if rule == "input":
         return RuleOrder(scores, None)
+    check_fork()
     if rule == "rank":
         if rank_column is None:
             raise InputError("the tie rule 'rank' needs a run with a column of ranks")
