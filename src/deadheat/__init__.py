@@ -29,6 +29,7 @@ from deadheat.ties import TIE_RULES, TieCounter, TieGroups
 
 if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
+    from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
 
@@ -36,6 +37,9 @@ if _TYPE_CHECKING:
 _ROOMS = {
     "Comparison": "comparison",
     "compare": "comparison",
+    "Leaderboard": "comparison.leaderboard",
+    "leaderboard": "comparison.leaderboard",
+    "leaderboards": "comparison.leaderboard",
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
     "high_precision": "integrations.sentence_transformers",
@@ -74,6 +78,7 @@ __all__ = [
     "Hits",
     "InputError",
     "Judged",
+    "Leaderboard",
     "Measure",
     "MissingPackageError",
     "Precision",
@@ -92,6 +97,8 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_groups",
     "high_precision",
+    "leaderboard",
+    "leaderboards",
     "low_precision",
     "nDCG",
     "parse_measure",

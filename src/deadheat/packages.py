@@ -18,6 +18,7 @@ EXTRAS = {
     "matplotlib": "plots",
     "plotly": "report",
     "safetensors": "models",
+    "scipy": "leaderboard",
     "sentence_transformers": "models",
     "torch": "models",
     "transformers": "models",

@@ -12,7 +12,17 @@ from deadheat.packages import own_version
 from deadheat.ties import BACKEND
 
 # Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = ("eval", "compare", "diagnose", "run", "table", "plot", "report", "demo")
+COMMANDS = (
+    "eval",
+    "compare",
+    "leaderboard",
+    "diagnose",
+    "run",
+    "table",
+    "plot",
+    "report",
+    "demo",
+)
 
 
 class _Commands(click.Group):

@@ -1,0 +1,133 @@
+"""A leaderboard as sentences and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner
+from deadheat.remarks import counted
+from deadheat.tables import Column, Heading, Table
+
+if TYPE_CHECKING:
+    from deadheat.comparison.leaderboard.board import Leaderboard
+
+Part = str | Table
+
+SUMMARY = (
+    Column("measure", "name"),
+    Column("range_above_0", "count", title="range > 0"),
+    Column("range_above_0.001", "count", title="> 0.001"),
+    Column("range_above_0.01", "count", title="> 0.01"),
+    Column("reversed", "count", title="reversed"),
+    Column("undecided", "count"),
+    Column("decision_errors", "count", title="errors"),
+    Column("tau_official_expected", "ratio", title="τ expected"),
+    Column("tau_official_best", "ratio", title="τ best"),
+    Column("tau_official_worst", "ratio", title="τ worst"),
+)
+SUMMARY_NOTES = (
+    "range > …: runs that tie-breaking alone can move so far",
+    "reversed: pairs in another order than their expected values; errors: those of them that "
+    "ties do not leave undecided",
+    "undecided: pairs that random tie-breaking orders as expected with a probability below "
+    "{level:g}",
+    "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
+)
+WINNERS = (
+    Column("measure", "name"),
+    Column("group", "name"),
+    Column("official", "name", title="first officially"),
+    Column("expected", "name", title="first in expectation"),
+    Column(("probability", "method"), "probability", title="with P"),
+    Column("rivals", "name", title="contenders"),
+)
+
+
+def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
+    """Sentences and tables of a board, `rows` being those of it that are shown."""
+    of = rows["measure"][0]
+    runs, queries = counted(len(board.entries), "run"), counted(rows["queries"].max(), "query")  # type: ignore[arg-type]
+    shown = f", the first {len(rows)}" if len(rows) < len(board.entries) else ""
+    title = f"{of} · {runs}{shown} · {queries}"
+    parts: list[Part] = [Heading(board.name)]
+    if board.rules:
+        parts.append("\n".join(["Which rule made these numbers?", *map(str, board.rules)]))
+    parts.append(Table(rows, _row_columns(board, rows), title, board.notes))
+    parts.append(_summary(board))
+    parts += _winners(board)
+    if board.failures:
+        failed = [f"{name}: {why}" for name, why in board.failures.items()]
+        parts.append("\n".join(["Not evaluated:", *failed]))
+    return parts
+
+
+def _row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
+    """Columns that hold something."""
+    columns = [
+        Column("published_rank", "count", title="official"),
+        Column("rank", "count"),
+        Column(("best_rank", "worst_rank"), "ranks", title="ties allow"),
+        Column("run", "name"),
+        *([] if board.group is None else [Column(_group_column(board), "name")]),
+        Column("published"),
+        Column("reproduced", "flag", title="met"),
+        Column("expected"),
+        Column("std", title="± tie std"),
+        Column("worst"),
+        Column("best"),
+        Column("oblivious"),
+        Column("cut_lists", "count", title="cut"),
+        Column("grid", "name", title="scores are"),
+    ]
+    return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
+
+
+def _group_column(board: Leaderboard) -> str:
+    group = board.group or ""
+    return group if group in board.words else f"{group} (board)"
+
+
+def _summary(board: Leaderboard) -> Table:
+    runs, pairs = len(board.entries), board.summary["pairs"][0]
+    told = [c for c in SUMMARY if board.summary[c.sources[0]].null_count() < len(board.summary)]
+    notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
+    if len(told) < len(SUMMARY):
+        notes[-1] = "Kendall's τ needs scipy: pip install 'deadheat[leaderboard]'"
+    title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
+    return Table(board.summary, told, title, notes)
+
+
+def _winners(board: Leaderboard) -> list[Part]:
+    """Winners that ties can change, or a sentence that there is none."""
+    contested = [winner for winner in board.winners if winner.contested]
+    if not contested:
+        where = "" if board.group is None else f", overall and by {board.group}"
+        return [f"No winner is contested: ties cannot change who comes first{where}."]
+    frame = pl.DataFrame(
+        [
+            {
+                "measure": winner.measure,
+                "group": winner.group or "all",
+                "official": winner.official,
+                "expected": winner.expected,
+                "probability": winner.probability,
+                "method": winner.method,
+                "rivals": _rivals(winner),
+            }
+            for winner in contested
+        ],
+        infer_schema_length=None,
+    )
+    columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
+    methods = dict.fromkeys(winner.method for winner in contested)
+    notes = [f"P, {method}: {FIRST_METHODS[method]}" for method in methods]
+    return [Table(frame, columns, "Contested winners", notes, grouped=1)]
+
+
+def _rivals(winner: Winner) -> str:
+    others = sorted(winner.contenders.items(), key=lambda item: -item[1])
+    told = [f"{name} {p:.2f}" for name, p in others if name != winner.expected][:3]
+    more = len(others) - 1 - len(told)
+    return ", ".join([*told, *([f"{more} more"] if more > 0 else [])])
