@@ -8,6 +8,7 @@ import itertools
 import json
 import lzma
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from deadheat.comparison.leaderboard import Setting, read_manifest, read_publish
 from deadheat.comparison.leaderboard.rules import variants
 from deadheat.comparison.leaderboard.sources import run_sources
 from deadheat.comparison.leaderboard.summary import first_of_normals
+from deadheat.report.page.leaderboard import render_leaderboards
 
 QUERIES, DOCUMENTS = 6, 8
 NAMES = ("alpha", "beta", "gamma", "delta")
@@ -41,7 +43,9 @@ def runs() -> dict[str, dict[str, dict[str, float]]]:
         made[name] = {
             f"q{q}": {
                 # Every second score differs from its neighbour by less than float32 can tell.
-                f"d{d}": 1.0 + int(rng.integers(0, 4)) / 4 + (1e-12 * (5 * d % 8) if number % 2 else 0.0)
+                f"d{d}": 1.0
+                + int(rng.integers(0, 4)) / 4
+                + (1e-12 * (5 * d % 8) if number % 2 else 0.0)
                 for d in rng.permutation(DOCUMENTS).tolist()
             }
             for q in range(QUERIES)
@@ -210,7 +214,7 @@ def test_the_rule_of_a_published_board_is_found(folder):
     assert [(rule.met, rule.of) for rule in board.rules] == [(4, 4), (4, 4)]
     assert {rule.setting for rule in board.rules} == {Setting("id_desc", "float32")}
     assert board.rows["reproduced"].all()
-    text = "ndcg@5: 4 of 4 met with nDCG@5, float32 scores, ties in the order of descending"
+    text = "ndcg@5: 4 of 4 met with nDCG@5, float32 scores, ties by descending ids"
     assert text in str(board)
 
 
@@ -288,7 +292,12 @@ def board_file(tmp_path: Path, text: str) -> Path:
 
 @pytest.mark.parametrize(
     ("text", "value", "unit"),
-    [("0.7843", 0.7843, 1e-4), ("0.78", 0.78, 1e-2), ("78.4", 0.784, 1e-3), ("78.43%", 0.7843, 1e-4)],
+    [
+        ("0.7843", 0.7843, 1e-4),
+        ("0.78", 0.78, 1e-2),
+        ("78.4", 0.784, 1e-3),
+        ("78.43%", 0.7843, 1e-4),
+    ],
 )
 def test_numbers_keep_their_own_digits(tmp_path, text, value, unit):
     board = read_published(board_file(tmp_path, f"tag,ndcg@10\na,{text}\n"))
@@ -370,7 +379,7 @@ def test_two_files_of_one_tag_are_refused(folder):
 
 def test_boards_with_no_run_in_common_are_refused(folder):
     Path("board.csv").write_text("tag,map\nother,0.5\n")
-    with pytest.raises(dh.InputError, match="no run is in board.csv: the runs are called like"):
+    with pytest.raises(dh.InputError, match=r"no run is in board\.csv: the runs are called like"):
         dh.leaderboard.quiet("qrels", "runs", published="board.csv")
 
 
@@ -523,3 +532,42 @@ def test_published_numbers_of_trec_covid_are_met(shared):
     assert repr(board.rules[2].measure) == "RBP(p=0.5, gain='scaled')"
     assert board.ranking()["published_rank"].to_list()[:2] == [1, 2]
     assert math.isclose(board.ranking()["published"][0], 0.7843)
+
+
+# ---- The page ----
+
+
+def test_an_html_file_is_a_page_with_every_run_and_measure(folder):
+    base = ("qrels", "runs", "--published", "board.csv", "--group", "team", "--title", "Round 1")
+    run(*base, "-o", "board.html")
+    page = Path("board.html").read_text(encoding="utf-8")
+    assert '<h2 id="board-0-title">Round 1</h2>' in page
+    assert page.count("<tr data-facet-0=") == 2 * len(NAMES)
+    assert "4 of 4 met with nDCG@5" in page
+    assert not re.search(r"(src|href)=\"(https?:)?//", page)
+    assert "exists already" in run(*base, "-o", "board.html", status=2).stderr
+    run(*base, "-o", "board.html", "--force", "--format", "html")  # asked for: tables alone
+    assert "<script>" not in Path("board.html").read_text(encoding="utf-8")
+
+
+def test_hostile_names_are_text_on_the_page(judgements, runs):
+    hostile = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7 * 7 }}\udc80'
+    named = {hostile if name == "alpha" else name: own for name, own in runs.items()}
+    page = render_leaderboards([dh.leaderboard.quiet(judgements, named, ["MAP"], name=hostile)])
+    assert "<script>alert" not in page and "<img" not in page and "{{ 7 * 7 }}" in page
+    assert page.count("<script>") == 1
+    page.encode()
+
+
+def test_marks_stand_where_their_values_are(judgements, runs):
+    board = dh.leaderboard.quiet(judgements, runs, ["MAP"])
+    page = render_leaderboards([board])
+    low, high = board.rows["worst"].min(), board.rows["best"].max()
+    for row in board.rows.iter_rows(named=True):
+        at = round(100 * (row["expected"] - low) / (high - low), 3)
+        assert f'cx="{at}%"' in page
+
+
+def test_no_board_is_no_page():
+    with pytest.raises(dh.InputError, match="no leaderboard"):
+        render_leaderboards([])

@@ -77,6 +77,7 @@ rule_options = options(
     ),
 )
 shown_options = options(
+    click.option("--title", default="", help="What the board is called. [default: its file]"),
     click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]"),
     click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]"),
     click.option("--top", type=click.IntRange(min=1), help="Show only the first runs."),
@@ -110,10 +111,12 @@ def command(
     measures: tuple[str, ...],
     published: str | None,
     columns: tuple[str, ...],
+    title: str,
     by: str | None,
     sort: str | None,
     top: int | None,
     percent: bool,
+    wide: bool,
     style: str,
     output: str | None,
     force: bool,
@@ -132,9 +135,10 @@ def command(
     check_output(output, force=force)
     with _progress() as progress:
         if not runs and qrels.lower().endswith(".toml"):
-            if published is not None or columns or measures:
+            if published is not None or columns or measures or title:
                 raise InputError(
-                    f"{qrels}: a manifest says itself what was published, and in which measures"
+                    f"{qrels}: a manifest says itself what was published, in which measures, and "
+                    "what its boards are called"
                 )
             boards = leaderboards(qrels, progress=progress, **settings)
         else:
@@ -147,6 +151,7 @@ def command(
                     published=published,
                     columns=_columns(columns),
                     progress=progress,
+                    name=title,
                     **settings,
                 )
             ]
@@ -165,7 +170,7 @@ def command(
     elif style == "csv":
         write(_csv(boards, by, sort, top), output)
     else:
-        show(parts, style, output, percent=percent)
+        show(parts, style, output, percent=percent, wide=wide)
     if any(board.failures or (strict and board.warnings) for board in boards):
         sys.exit(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ def leaderboard(
         for standing in standings
     ]
     return Leaderboard(
-        name or (board.source if board is not None else judgements.source),
+        name or Path(board.source if board is not None else judgements.source).name,
         pl.concat(frames),
         pl.DataFrame(
             [summarised(standing, alpha) for standing in standings], infer_schema_length=None

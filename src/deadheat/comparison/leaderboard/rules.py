@@ -19,11 +19,19 @@ from deadheat.measures import Measure
 from deadheat.remarks import counted
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.lists import JudgedLists, judged_lists, without_nan
-from deadheat.ties.rules import RULE_WORDS, rule_order
+from deadheat.ties.rules import rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
 ORDERS = ("id_desc", "id_asc", "input", "rank")
 """Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
+ORDER_WORDS = {
+    "id_desc": "descending ids",
+    "id_asc": "ascending ids",
+    "input": "input order",
+    "rank": "the rank column",
+    "pytrec_eval": "descending ids, cast to float32",
+}
+"""What a rule orders ties by, in few words."""
 PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
 """Score precisions to try: the second lot only where the first leaves a number unmet."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
@@ -43,7 +51,7 @@ class Setting:
     def __str__(self) -> str:
         scores = "scores as given" if self.score_dtype is None else f"{self.score_dtype} scores"
         which = "" if self.queries == "judged" else f", queries={self.queries!r}"
-        return f"{scores}, ties in the order of {RULE_WORDS[self.tie_break]}{which}"
+        return f"{scores}, ties by {ORDER_WORDS[self.tie_break]}{which}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.formats.files import COMPRESSED
+from deadheat.formats.shapes import text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,7 +49,7 @@ def run_sources(runs: Any, *, without: Iterable[Any] = ()) -> list[Source]:
         Files that are not runs, though they may lie among them: the judgements, the board.
     """
     if isinstance(runs, Mapping):
-        sources = [Source(str(name), run) for name, run in runs.items()]
+        sources = [Source(text_id(name), run) for name, run in runs.items()]
     else:
         sources = _found(runs, without)
     if not sources:
@@ -70,7 +71,7 @@ def _found(runs: Any, without: Iterable[Any]) -> list[Source]:
     names = list(map(run_name, paths))
     twice = {name for name in names if names.count(name) > 1}
     return [
-        Source(str(path) if name in twice else name, path)
+        Source(_text(path) if name in twice else name, path)
         for name, path in zip(names, paths, strict=True)
     ]
 
@@ -98,11 +99,16 @@ def run_name(path: Path) -> str:
     >>> run_name(Path("runs/input.bm25.txt.gz")), run_name(Path("covidex.r4.duot5.xz"))
     ('bm25', 'covidex.r4.duot5')
     """
-    name = path.name
+    name = whole = _text(Path(path.name))
     for endings in (COMPRESSED, RUN_ENDINGS):
         for ending in endings:
             name = name.removesuffix(ending)
-    return name.removeprefix("input.") or path.name  # NIST archives runs as input.TAG
+    return name.removeprefix("input.") or whole  # NIST archives runs as input.TAG
+
+
+def _text(path: Path) -> str:
+    """A path as text; one that is not UTF-8 as far as it is."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ Part = str | Table
 SUMMARY = (
     Column("measure", "name"),
     Column("range_above_0", "count", title="range > 0"),
-    Column("range_above_0.001", "count", title="> 0.001"),
+    Column("range_above_0.001", "count", title="> 0.001", gives_way=2),
     Column("range_above_0.01", "count", title="> 0.01"),
     Column("reversed", "count", title="reversed"),
     Column("undecided", "count"),
     Column("decision_errors", "count", title="errors"),
     Column("tau_official_expected", "ratio", title="τ expected"),
-    Column("tau_official_best", "ratio", title="τ best"),
-    Column("tau_official_worst", "ratio", title="τ worst"),
+    Column("tau_official_best", "ratio", title="τ best", gives_way=1),
+    Column("tau_official_worst", "ratio", title="τ worst", gives_way=1),
 )
 SUMMARY_NOTES = (
     "range > …: runs that tie-breaking alone can move so far",
@@ -35,13 +35,14 @@ SUMMARY_NOTES = (
     "{level:g}",
     "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
 )
+_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=8)
 WINNERS = (
     Column("measure", "name"),
     Column("group", "name"),
     Column("official", "name", title="first officially"),
     Column("expected", "name", title="first in expectation"),
     Column(("probability", "method"), "probability", title="with P"),
-    Column("rivals", "name", title="contenders"),
+    Column("rivals", "name", title="other contenders", gives_way=1),
 )
 
 
@@ -66,20 +67,20 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
 def _row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
     """Columns that hold something."""
     columns = [
-        Column("published_rank", "count", title="official"),
+        Column("published_rank", "count", title="board"),
         Column("rank", "count"),
-        Column(("best_rank", "worst_rank"), "ranks", title="ties allow"),
+        Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *([] if board.group is None else [Column(_group_column(board), "name")]),
-        Column("published"),
-        Column("reproduced", "flag", title="met"),
+        *([] if board.group is None else [Column(_group_column(board), "word", gives_way=6)]),
+        Column("published", gives_way=7),
+        Column("reproduced", "flag", title="met", gives_way=5),
         Column("expected"),
-        Column("std", title="± tie std"),
-        Column("worst"),
-        Column("best"),
-        Column("oblivious"),
-        Column("cut_lists", "count", title="cut"),
-        Column("grid", "name", title="scores are"),
+        Column("std", title="± tie std", gives_way=3),
+        Column("worst", gives_way=4, instead=_SPAN),
+        Column("best", gives_way=4),
+        Column("oblivious", gives_way=2),
+        Column("cut_lists", "count", title="cut lists", gives_way=1),
+        Column("grid", "word", title="scores are", gives_way=1),
     ]
     return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
 

@@ -2,6 +2,8 @@
 
 /* The tables are in the page; this sorts and filters their rows, and shows one measure at a time. */
 
+const RANKS = new Set(["official", "rank", "ranks"]);
+
 for (const board of document.querySelectorAll(".board")) {
   const controls = board.querySelector(".controls");
   const tables = [...board.querySelectorAll(".ranking")];
@@ -16,9 +18,10 @@ for (const board of document.querySelectorAll(".board")) {
       let shown = 0;
       const rows = table.querySelectorAll("tbody tr");
       for (const row of rows) {
-        const words = [...row.querySelectorAll(".word")].map((cell) => cell.textContent.toLowerCase());
-        const hit = words.some((text) => text.includes(wanted)) && facets.every((facet) =>
-          !facet.value || row.querySelector(`.facet-${facet.dataset.column}`).textContent === facet.value);
+        const words = [...row.querySelectorAll(".word")].map((cell) => cell.textContent);
+        words.push(...Object.values(row.dataset));
+        const hit = words.map((text) => text.toLowerCase()).some((text) => text.includes(wanted)) && facets.every((facet) =>
+          !facet.value || row.getAttribute(`data-facet-${facet.dataset.column}`) === facet.value);
         row.hidden = !hit;
         shown += hit;
       }
@@ -30,7 +33,7 @@ for (const board of document.querySelectorAll(".board")) {
   function sort(head, column, body) {
     const before = head.getAttribute("aria-sort");
     const numeric = body.rows[0]?.cells[column].dataset.value !== undefined;
-    const first = numeric && !head.textContent.includes("rank") ? "descending" : "ascending";
+    const first = numeric && !RANKS.has(head.textContent) ? "descending" : "ascending";
     const other = first === "descending" ? "ascending" : "descending";
     const direction = before === first ? other : first;
     const key = (row) => numeric ? row.cells[column].dataset.value : row.cells[column].textContent;

@@ -35,7 +35,7 @@ def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = No
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters["number"] = lambda value: number(value).replace("-", "−")
+    environment.filters["number"] = number
     environment.filters["probability"] = lambda p, method: cell(
         "probability", [p, method], percent=False
     )
@@ -54,6 +54,8 @@ def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = No
 def _board(board: Leaderboard, index: int) -> dict[str, Any]:
     """What the template writes of one board."""
     facets = _facets(board)
+    group = _shown(board, list(facets))
+    colours = _colours(board, group)
     return {
         "id": f"board-{index}",
         "name": board.name,
@@ -68,7 +70,11 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
         "methods": FIRST_METHODS,
         "group": board.group,
         "facets": facets,
-        "measures": [_measure(board, repr(m), list(facets)) for m in board.measures],
+        "shown": group,
+        "colours": colours,
+        "measures": [
+            _measure(board, repr(m), list(facets), group, colours) for m in board.measures
+        ],
     }
 
 
@@ -83,14 +89,27 @@ def _facets(board: Leaderboard) -> dict[str, list[str]]:
     }
 
 
-def _measure(board: Leaderboard, measure: str, facets: list[str]) -> dict[str, Any]:
+def _shown(board: Leaderboard, facets: list[str]) -> str | None:
+    """The column of words that has a place in the table."""
+    return board.group if board.group in facets else facets[0] if facets else None
+
+
+def _colours(board: Leaderboard, group: str | None) -> dict[str, int]:
+    """Number of the colour of every group, in the official order; none without groups."""
+    if group is None or board.group is None:
+        return {}
+    names = board.ranking()[group].drop_nulls().unique(maintain_order=True).to_list()
+    return {name: i % COLOURS for i, name in enumerate(names)}
+
+
+def _measure(
+    board: Leaderboard, measure: str, facets: list[str], group: str | None, colours: dict[str, int]
+) -> dict[str, Any]:
     """Rows of one measure, with the places of their marks on the scales of the table."""
     rows = board.rows.filter(measure=measure)
     low, high = _ends(rows)
     width = high - low or 1.0
     last = max([len(rows), *rows["published_rank"].drop_nulls().to_list()])
-    group = board.group or ""
-    groups = rows[group].unique(maintain_order=True).to_list() if group in facets else []
 
     def at(value: float | None) -> float | None:
         return None if value is None else round(100 * (value - low) / width, 3)
@@ -101,7 +120,7 @@ def _measure(board: Leaderboard, measure: str, facets: list[str]) -> dict[str, A
     marked = [
         {
             **row,
-            "words": [row[name] for name in facets],
+            "words": [row[name] or "" for name in facets],
             "official_at": at(row["oblivious"] if row["published"] is None else row["published"]),
             "expected_at": at(row["expected"]),
             "worst_at": at(row["worst"]),
@@ -111,7 +130,7 @@ def _measure(board: Leaderboard, measure: str, facets: list[str]) -> dict[str, A
             "best_rank_at": place(row["best_rank"]),
             "worst_rank_at": place(row["worst_rank"]),
             "ranks": cell("ranks", [row["best_rank"], row["worst_rank"]], percent=False),
-            "colour": groups.index(row[group]) % COLOURS if groups else 0,
+            "colour": colours.get(row[group], 0) if group else 0,
         }
         for row in rows.to_dicts()
     ]
