@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -170,9 +172,191 @@ def test_wrong_streams_are_refused(feed, words):
     [
         (([0, 1], [0.5], [1, 1]), "same length"),
         (([2], [0.5], [1]), "query index"),
+        (([-1], [0.5], [1]), "from 0 on"),
+        (([0.5], [0.5], [1]), "whole numbers"),
+        (([[0]], [0.5], [1]), "one row"),
+        ((["a"], [0.5], [1]), "whole numbers"),
         (([0], [np.nan], [1]), "NaN"),
+        (([0], [0.5], [np.nan]), "grade is nan"),
+        (([0], [0.5], [-np.inf]), "grade is -inf"),
+        (([0], [0.5], ["good"]), "grades must be numbers"),
+        (([0], [0.5], [1], [-1]), "position must be"),
+        (([0], [0.5], [1], [2**63]), "position must be"),
+        (([0, 0], [0.5, 0.25], [1, 1], [3, 3]), "stand at position 3"),
     ],
 )
 def test_wrong_documents_are_refused(arguments, words):
     with pytest.raises(dh.InputError, match=words):
         TieCounter(2, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("unretrieved", "words"),
+    [
+        (([2], [1]), "unretrieved holds the query index 2"),
+        (([0], [np.inf]), "grade is inf"),
+        (([0], [1, 1]), "1 queries and 2 grades"),
+    ],
+)
+def test_wrong_unretrieved_documents_are_refused(unretrieved, words):
+    with pytest.raises(dh.InputError, match=words):
+        TieCounter(2, [0], [0.5], [1], unretrieved=unretrieved)
+
+
+@pytest.mark.parametrize("n_queries", [-1, 1.5, "two", True])
+def test_a_wrong_number_of_queries_is_refused(n_queries):
+    with pytest.raises(dh.InputError, match="n_queries"):
+        TieCounter(n_queries, [], [], [])
+
+
+INSIDE = (np.array([0, 2]), np.array([2, 4]))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (([0, 2], [2, 5_000_000]), "bounds of query 1 are 2 and 5000000"),
+        (([-9, 2], [2, 4]), "from 0 on"),
+        (([3, 2], [2, 4]), "bounds of query 0 are 3 and 2"),
+        (([0], [2]), "each of the 2 queries"),
+        (([0, 2, 0], [2, 4, 0]), "each of the 2 queries"),
+        (([0.5, 2], [2, 4]), "whole numbers"),
+        (7, "pair"),
+    ],
+)
+def test_bounds_outside_of_the_scores_are_refused(backend, bounds, words):
+    """The compiled pass reads what it is told to: nothing may point outside."""
+    counter = TieCounter(2, [0, 1], [0.5, 0.5], [1, 1])
+    with pytest.raises(dh.InputError, match=words):
+        counter.update(np.full(4, 0.5), bounds=bounds)
+    counter.update(np.full(4, 0.5), bounds=INSIDE)
+    assert counter.groups().size.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("start", [-1, 0.5, [0, 1, 2], [[0], [0]], 2**63])
+def test_wrong_places_of_a_piece_are_refused(start):
+    counter = TieCounter(2, [0, 1], [0.5, 0.5], [1, 1], [0, 0])
+    with pytest.raises(dh.InputError, match="start must be"):
+        counter.update(np.full((2, 3), 0.5), start)
+
+
+@compiled
+@given(data=st.data())
+def test_the_compiled_pass_reads_nothing_outside(data):
+    """Whatever indices it is given, it counts or refuses."""
+    from deadheat.ties import compiled_counting
+
+    index = st.integers(-(2**62), 2**62) | st.integers(-1, 5)
+    arrays = [
+        np.array(data.draw(st.lists(index, min_size=n, max_size=n)), np.int64) for n in (2, 2, 3, 3)
+    ]
+    starts, stops, offsets, rows = arrays
+    scores, values = np.zeros(4), np.zeros(3)
+    try:
+        counts = compiled_counting.count_candidates(scores, starts, stops, offsets, values, rows)
+    except IndexError:
+        ends = np.concatenate((starts, stops, offsets))
+        ordered = (starts <= stops).all() and (np.diff(offsets) >= 0).all()
+        assert not ordered or ends.min() < 0 or stops.max() > 4 or offsets.max() > 3
+    else:
+        assert all(count.min() >= 0 and count.max() <= 4 for count in counts)
+
+
+@given(
+    scores=st.lists(st.integers(0, 2), min_size=1, max_size=8),
+    labels=st.lists(st.integers(0, 2), min_size=8, max_size=8),
+)
+def test_without_positions_every_view_lies_between_worst_and_best(scores, labels):
+    """Tied documents stand at places of their own, though nobody said at which."""
+    labels = np.array(labels[: len(scores)])
+    row = np.array([scores], float)
+    (document,) = np.nonzero(labels)
+    counter = TieCounter(1, np.zeros(len(document)), row[0, document], labels[document])
+    counter.update(row)
+    groups = counter.groups()
+    placed = TieCounter(1, np.zeros(len(document)), row[0, document], labels[document], document)
+    placed.update(row)
+    for measure in [m @ 1 for m in MEASURES if not m.needs_judged]:
+        worst, best = (measure.at(groups, r)[0] for r in (groups.worst_rank, groups.best_rank))
+        assert worst - 1e-12 <= measure.at(groups, groups.rank)[0] <= best + 1e-12
+        assert measure.expected(groups) == measure.expected(placed.groups())
+
+
+def test_two_tied_relevant_documents_cannot_both_stand_first():
+    counter = TieCounter(1, [0, 0], [0.5, 0.5], [1, 1])
+    counter.update([[0.5, 0.5, 0.5]])
+    with pytest.warns(dh.DeadheatWarning, match="no positions: in 1 query"):
+        result = dh.evaluate_groups(counter.groups(), ["Precision@1"])
+    assert result["Precision@1"].oblivious == 1
+    assert result["Precision@1"].expected == pytest.approx(2 / 3)
+
+
+def test_places_that_cannot_matter_are_not_missed():
+    """One document alone, or tied documents of one grade with nobody else: no warning."""
+    counter = TieCounter(1, [0, 0, 0], [0.5, 0.5, 0.25], [1, 1, 1])
+    counter.update([[0.5, 0.5, 0.25, 0.125]])
+    assert dh.evaluate_groups(counter.groups(), ["MRR"]).remarks == ()
+
+
+@pytest.mark.parametrize("position", [None, [0, 1]])
+def test_an_announced_document_must_pass(position):
+    counter = TieCounter(1, [0, 0], [0.5, 0.5], [1, 1], position)
+    counter.update([[0.5, 0.25][:1]])
+    with pytest.raises(dh.InputError, match="did not pass by"):
+        counter.groups()
+
+
+def test_a_document_must_have_its_score_at_its_place():
+    counter = TieCounter(1, [0], [0.5], [1], [1])
+    with pytest.raises(dh.InputError, match=r"position 1 of query 0 .* score 0.5, .* has 0.25"):
+        counter.update([[0.5, 0.25]])
+    assert counter.retrieved.tolist() == [0]
+
+
+def test_a_document_cannot_pass_twice():
+    one, two = (TieCounter(1, [0], [0.5], [1], [0]) for _ in range(2))
+    one.update([[0.5, 0.25]])
+    two.update([[0.5, 0.25]])
+    with pytest.raises(dh.InputError, match="passed by 2 times"):
+        (one + two).groups()
+
+
+def test_groups_do_not_change_with_a_later_piece():
+    grades, unretrieved = np.array([2.0]), (np.array([0]), np.array([1.0]))
+    counter = TieCounter(1, [0], [0.5], grades, [0], unretrieved=unretrieved)
+    counter.update([[0.5, 0.5]])
+    groups = counter.groups()
+    before = {name: np.copy(value) for name, value in vars(groups).items()}
+    counter.update([[0.5, 0.75]], start=2)
+    grades[:] = unretrieved[1][:] = 7
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(groups, name), value, err_msg=name)
+    assert counter.groups().ideal_grade.tolist() == [2, 1]
+
+
+def test_counters_of_other_unretrieved_documents_cannot_be_added():
+    """They would know other ideal rankings of the same lists."""
+    one = TieCounter(1, [0], [0.5], [1], unretrieved=([0, 0], [1, 2]))
+    same = TieCounter(1, [0], [0.5], [1], unretrieved=([0, 0], [2, 1]))
+    other = TieCounter(1, [0], [0.5], [1])
+    assert len((one + same).unretrieved[0]) == 2
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(dh.InputError, match="unretrieved"):
+            pair[0] + pair[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"group": np.array([9])}, "order of queries and groups"),
+        ({"query": np.array([-1])}, "order of queries and groups"),
+        ({"rank": np.array([7])}, "outside of its group"),
+        ({"rank": np.array([1, 2])}, "differ in length"),
+        ({"size": np.array([9])}, "longer than its query's list"),
+    ],
+)
+def test_groups_that_no_list_has_are_refused(changes, words):
+    counter = TieCounter(1, [0], [0.5], [1], [0])
+    counter.update([[0.5, 0.5]])
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_groups(replace(counter.groups(), **changes), ["MRR"])

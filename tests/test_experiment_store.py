@@ -144,7 +144,7 @@ def test_other_weights_texts_and_versions_are_noticed(made, tmp_path, monkeypatc
 
     assert variants() == {""}
     with monkeypatch.context() as patch:
-        for module in ("deadheat.experiment.forward", "deadheat.models.loading"):
+        for module in ("deadheat.experiment.worker", "deadheat.models.loading"):
             patch.setattr(f"{module}.installed_versions", lambda: {"torch": "1.0"})
         assert variants() == {"versions.torch"}
     for change in ("weights", "texts"):

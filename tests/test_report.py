@@ -23,7 +23,7 @@ from click.testing import CliRunner
 import deadheat as dh
 from deadheat.cli import common as cli_common
 from deadheat.cli import main
-from deadheat.cli.pages import result_collections, with_comparison
+from deadheat.cli.pages import GivenRuns, result_collections, with_comparison
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
@@ -175,20 +175,50 @@ def stored(tmp_path: Path, *options: str) -> tuple[Path, list[str]]:
     return out, runs
 
 
-def test_stored_results_find_their_runs_again(tmp_path):
+def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
-    (collection,) = result_collections(read_results(out))
+    qrels, page = str(tmp_path / "qrels.json"), tmp_path / "page.html"
+    (collection,) = result_collections(read_results(out), GivenRuns(qrels, runs[::-1]))
     assert [system.labels["system"] for system in collection.systems] == ["tied.json", "sharp.json"]
-    assert all(system.run is not None for system in collection.systems)
-    run = json.loads(Path(runs[0]).read_text())
-    Path(runs[0]).write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
-    Path(runs[1]).unlink()
-    tied, sharp = result_collections(read_results(out))[0].systems
-    assert tied.run is None and "changed since" in tied.no_run
-    assert sharp.run is None and "no such file" in sharp.no_run
+    assert [len(set(system.run.scores.tolist())) < 100 for system in collection.systems] == [
+        True,
+        False,
+    ], "each has its own"
+    renamed = Path(runs[0]).rename(tmp_path / "renamed")
+    deadheat("report", out, "--qrels", qrels, "--runs", renamed, "--runs", runs[1], "-o", page)
+    systems = data_of(page.read_text())["collections"][0]["systems"]
+    assert all(system["lists"] for system in systems)
+    run = json.loads(renamed.read_text())
+    renamed.write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
+    tied, sharp = result_collections(read_results(out), GivenRuns(qrels, [str(renamed)]))[0].systems
+    assert tied.run is None and "none of the runs given gives the values" in tied.no_run
+    assert sharp.run is None
+    deadheat("report", out, "-o", page, "--force")
+    assert "--runs and --qrels" in without_plotly(page.read_text())
+    for words, reason in (
+        (("--runs", runs[1]), "give --qrels"),
+        (("--runs", runs[0], "--qrels", qrels), "no such file"),
+        (("--runs", runs[1], "--qrels", runs[0]), "no such file"),
+        (("--runs", "-", "--qrels", "-"), "only once"),
+    ):
+        assert reason in deadheat("report", out, *words, "-o", tmp_path / "no.html", status=2)
+    assert not (tmp_path / "no.html").exists()
+
+
+def test_a_strangers_result_makes_no_file_be_read(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("root:x:0:0\n")
+    out, _ = stored(tmp_path, "--per-query")
+    results = json.loads(out.read_text())
+    for result in results:
+        result["provenance"].update(run=str(secret), qrels=str(secret))
+    out.write_text(json.dumps(results))
+    opened: list[str] = []
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     page = tmp_path / "page.html"
     deadheat("report", out, "-o", page)
-    assert "no ranked lists" in without_plotly(page.read_text())
+    assert str(out) in opened and str(secret) not in opened
+    assert "root:x" not in page.read_text()
 
 
 def test_results_of_other_judgements_are_other_collections(tmp_path):
@@ -367,7 +397,7 @@ def test_a_page_is_whole_or_not_there(tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli_common.os, "fdopen", full)
+    monkeypatch.setattr(cli_common.os, "fsync", full)
     said = deadheat("report", out, "-o", tmp_path / "new-page.html", status=2)
     assert "No space left" in said
     assert not list(tmp_path.glob("*page*"))

@@ -47,7 +47,9 @@ PYTREC_EVAL = {
 def test_pytrec_eval_rule_is_what_pytrec_eval_prints(backend, collection):
     qrels, run = collection
     names = {"ndcg", "ndcg_cut.5", "recip_rank", "map", "map_cut.3", "recall.5", "P.5"}
-    evaluator = pytrec_eval.RelevanceEvaluator(qrels, names | {"success.1", "Rprec", "num_rel_ret", "bpref"})
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, names | {"success.1", "Rprec", "num_rel_ret", "bpref"}
+    )
     theirs = evaluator.evaluate(run)
     result = dh.evaluate(
         qrels, run, list(PYTREC_EVAL), tie_break="pytrec_eval", queries="intersection"

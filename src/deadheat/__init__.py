@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
-from deadheat.evaluation import Result, Summary, evaluate, evaluate_arrays, evaluate_groups
+from deadheat.evaluation import (
+    Result,
+    Summary,
+    evaluate,
+    evaluate_arrays,
+    evaluate_groups,
+    evaluate_top,
+)
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import (
     DCG,
@@ -17,15 +24,15 @@ from deadheat.measures import (
     Judged,
     Measure,
     Precision,
-    Recall,
     RBPResidual,
+    Recall,
     RPrecision,
     Success,
     bpref,
     nDCG,
 )
 from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.ties import TIE_RULES, TieCounter, TieGroups
+from deadheat.ties import TIE_RULES, TieCounter, TieGroups, TopCounter
 
 if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
@@ -90,12 +97,14 @@ __all__ = [
     "Summary",
     "TieCounter",
     "TieGroups",
+    "TopCounter",
     "bpref",
     "compare",
     "diagnose",
     "evaluate",
     "evaluate_arrays",
     "evaluate_groups",
+    "evaluate_top",
     "high_precision",
     "leaderboard",
     "leaderboards",

@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
+import re
+
+# Control characters, changes of writing direction, line separators and half characters.
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Show as escapes what a terminal would obey: ids and names are strangers' texts.
+
+    Parameters
+    ----------
+    text
+        Anything that is to be printed.
+    keep
+        Characters that stay as they are, such as the ends of lines.
+
+    Examples
+    --------
+    >>> print(printable("\x1b]0;title\x07 \u202etxt.exe"))
+    \x1b]0;title\x07 \u202etxt.exe
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        return found[0] if found[0] in keep else found[0].encode("unicode_escape").decode()
+
+    return _OBEYED.sub(escaped, text)
+
 
 class DeadheatError(Exception):
     """Base class of every error deadheat raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(DeadheatError, ValueError):

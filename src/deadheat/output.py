@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
+from functools import partial
 from pathlib import Path
 
 DRAFT = ".deadheat."
@@ -13,21 +15,25 @@ DRAFT = ".deadheat."
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk.
 
+    A file that is replaced keeps its mode: nobody reads the new one who could not read the old.
     Raises what the system raises, and leaves nothing behind then.
     """
     target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=DRAFT)
-    temporary = Path(name)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    draft = target.with_name(f"{DRAFT}{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # A new file has the mode that the system gives new files.
+        opener = partial(os.open, mode=0o666 if mode is None else 0o600)
+        with open(draft, "xb", opener=opener) as file:
             file.write(data)
             file.flush()
+            if mode is not None:
+                draft.chmod(mode)
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
+        draft.replace(target)
         _sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -39,9 +45,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

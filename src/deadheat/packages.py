@@ -17,6 +17,7 @@ EXTRAS = {
     "jinja2": "report",
     "matplotlib": "plots",
     "plotly": "report",
+    "ray": "ray",
     "safetensors": "models",
     "scipy": "leaderboard",
     "sentence_transformers": "models",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 
-from deadheat.errors import DeadheatWarning
+from deadheat.errors import DeadheatWarning, printable
 
 Level = Literal["warning", "note"]
 # Not str.format: a stored remark comes from a file, and its pattern must not reach into objects.
@@ -104,7 +104,7 @@ def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
 def announce(said: Iterable[str]) -> None:
     """Warn the caller of the public function that calls this."""
     for text in said:
-        warnings.warn(text, DeadheatWarning, stacklevel=3)
+        warnings.warn(printable(text), DeadheatWarning, stacklevel=3)
 
 
 class _Remarked(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deadheat.errors import DeadheatError
+from deadheat.errors import DeadheatError, printable
 from deadheat.packages import own_version
 from deadheat.ties import BACKEND
 
@@ -40,6 +40,11 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:  # click repeats the words that it cannot use
+            said = error.format_message()
+            if said == printable(said, keep="\n"):
+                raise
+            raise click.UsageError(printable(said), error.ctx) from None
         except DeadheatError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(2)

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
@@ -165,7 +165,12 @@ def say(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
 def warn(said: Iterable[str]) -> None:
     """Print warnings to standard error."""
     for text in said:
-        click.echo(f"warning: {text}", err=True)
+        tell(f"warning: {text}", err=True)
+
+
+def tell(text: str, *, err: bool = False) -> None:
+    """Print a sentence, so that no name in it gives orders to the terminal."""
+    click.echo(printable(text), err=err)
 
 
 def labels_of(runs: Sequence[str]) -> list[str]:
@@ -237,7 +242,7 @@ def _print(text: str) -> None:
         raise InputError("standard output is closed; write to a file with -o")
     try:
         # In a pipe or a file it is UTF-8, whatever the terminal speaks.
-        click.echo(text if on_terminal() else text.encode())
+        click.echo(printable(text, keep="\n\t") if on_terminal() else text.encode())
     except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:

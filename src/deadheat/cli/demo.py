@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from deadheat.cli.common import check_output, show, write
+from deadheat.cli.common import check_output, show, tell, write
 from deadheat.cli.pages import with_comparison
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
@@ -62,9 +62,9 @@ def command(files: Path | None, report: Path | None) -> None:
     except DeadheatError as error:
         if report is not None:
             raise
-        click.echo(f"No report page was written: {error}")
+        tell(f"No report page was written: {error}")
     else:
-        click.echo(f"Every query and its ties, to open in a browser: {target}")
+        tell(f"Every query and its ties, to open in a browser: {target}")
 
 
 def _table(recording: Recording) -> Table:

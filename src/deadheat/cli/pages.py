@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,49 @@ def experiment_collections(folder: Path) -> list[Collection]:
     return collections
 
 
-def result_collections(results: Iterable[Result]) -> list[Collection]:
-    """Sort results by the judgements they were computed with, and find the runs behind them."""
+@dataclass(frozen=True)
+class GivenRuns:
+    """Judgements and run files of the command line, among which the runs of results are found.
+
+    A stored result names its run, but it may come from a stranger: no file is read because a
+    result names it.
+    """
+
+    qrels: str | None = None
+    paths: Sequence[str] = ()
+
+    @cached_property
+    def judgements(self) -> Judgements | None:
+        """The judgements, if there are any."""
+        return None if self.qrels is None else read_qrels(self.qrels)
+
+    def run_of(self, result: Result) -> tuple[Run | None, str]:
+        """Find the run that gives a result when it is evaluated again, or say why there is none."""
+        if self.judgements is None or not self.paths:
+            return None, "to see them, give the run and its judgements with --runs and --qrels"
+        origin = result.provenance
+        name = Path(origin.run).name
+        for path in sorted(self.paths, key=lambda path: Path(path).name != name):
+            run = self._read(path, with_ranks=origin.tie_break == "rank")
+            if _gives(self.judgements, run, result):
+                return run, ""
+        return None, f"with {self.qrels}, none of the runs given gives the values of {origin.run}"
+
+    def _read(self, path: str, *, with_ranks: bool) -> Run:
+        read = self._runs.get((path, with_ranks))
+        if read is None:
+            read = self._runs[path, with_ranks] = read_run(path, with_ranks=with_ranks)
+        return read
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, bool], Run]:
+        return {}
+
+
+def result_collections(
+    results: Iterable[Result], given: GivenRuns | None = None
+) -> list[Collection]:
+    """Sort results by the judgements they were computed with, each with its run if it is given."""
     groups: list[list[Result]] = []
     for result in results:
         alike = [group for group in groups if _belongs(result, group[0])]
@@ -72,7 +114,8 @@ def result_collections(results: Iterable[Result]) -> list[Collection]:
             alike[0].append(result)
         else:
             groups.append([result])
-    return [_result_collection(group, i) for i, group in enumerate(groups, 1)]
+    given = given or GivenRuns()
+    return [_result_collection(group, i, given) for i, group in enumerate(groups, 1)]
 
 
 def with_comparison(
@@ -108,41 +151,33 @@ def _belongs(result: Result, other: Result) -> bool:
     return same_judgements(result, other)
 
 
-def _result_collection(results: Sequence[Result], number: int) -> Collection:
-    qrels: Judgements | None = None
+def _result_collection(results: Sequence[Result], number: int, given: GivenRuns) -> Collection:
     systems = []
     names = short_names([result.name for result in results])
     for result, name in zip(results, names, strict=True):
-        run, why = None, "the result does not name its run and judgements"
-        if result.provenance.qrels is not None:
-            try:
-                qrels = qrels or read_qrels(result.provenance.qrels)
-                run = _same_run(result, qrels)
-            except InputError as error:
-                why = str(error)
-        systems.append(System(result, {"system": name}, run, why))
+        systems.append(System(result, {"system": name}, *given.run_of(result)))
     title = results[0].provenance.judgements or f"collection {number}"
-    return Collection(Path(title).name, systems, qrels)
+    found = any(system.run is not None for system in systems)
+    return Collection(Path(title).name, systems, given.judgements if found else None)
 
 
-def _same_run(result: Result, qrels: Judgements) -> Run:
-    """Read the run behind a result, and make sure that it still is what was evaluated."""
+def _gives(qrels: Judgements, run: Run, result: Result) -> bool:
+    """Whether a run is what was evaluated, as far as the first measure tells."""
     origin = result.provenance
-    run = read_run(origin.run, with_ranks=origin.tie_break == "rank")
     measure = next(iter(result.views))
-    again = evaluated(
-        qrels,
-        run,
-        [measure],
-        tie_break=origin.tie_break,
-        tie_tolerance=origin.tie_tolerance,
-        queries=origin.queries,
-        nan=origin.nan,
-        score_dtype=origin.score_dtype,
-    )
-    same = again.query_ids == result.query_ids and np.allclose(
+    try:
+        again = evaluated(
+            qrels,
+            run,
+            [measure],
+            tie_break=origin.tie_break,
+            tie_tolerance=origin.tie_tolerance,
+            queries=origin.queries,
+            nan=origin.nan,
+            score_dtype=origin.score_dtype,
+        )
+    except InputError:  # not under the rules that the result names
+        return False
+    return again.query_ids == result.query_ids and np.allclose(
         again.views[measure].expected, result.views[measure].expected, rtol=0, atol=1e-9
     )
-    if not same:
-        raise InputError(f"{origin.run} or its judgements have changed since the evaluation")
-    return run

@@ -19,6 +19,7 @@ from deadheat.cli.common import (
     labels_of,
     options,
     say,
+    tell,
 )
 from deadheat.errors import InputError
 from deadheat.evaluation import rank_query
@@ -220,4 +221,4 @@ def _cutoffs(text: str) -> list[int]:
 
 def _save(plot: figures.Plot, output: str) -> None:
     plot.save(output, force=True)
-    click.echo(plot.caption)
+    tell(plot.caption)

@@ -16,9 +16,11 @@ from deadheat.cli.common import (
     check_standard_input,
     evaluation_options,
     say,
+    tell,
     write,
 )
 from deadheat.cli.pages import (
+    GivenRuns,
     evaluated_collection,
     experiment_collections,
     result_collections,
@@ -33,7 +35,15 @@ from deadheat.report.page import Collection, render_page, shown_measures
 
 @click.command("report")
 @click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")
-@click.option("--qrels", help="Judgements: the sources are then run files to be evaluated.")
+@click.option(
+    "--qrels", help="Judgements: the sources are then run files to be evaluated, unless --runs."
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    metavar="RUN",
+    help="A run file behind stored results, to show its ranked lists; needs --qrels. Repeatable.",
+)
 @MEASURES
 @evaluation_options
 @click.option(
@@ -63,6 +73,7 @@ def command(
     /,
     sources: tuple[str, ...],
     qrels: str | None,
+    runs: tuple[str, ...],
     measures: tuple[str, ...],
     dataset: str | None,
     top: int,
@@ -74,13 +85,16 @@ def command(
     """Write one self-contained web page about results.
 
     Give the folder of `deadheat run`; or files written by `deadheat eval --per-query --format
-    json`, whose ranked lists are shown where the run files are still in place; or run files
-    together with --qrels. With stored results, -m chooses what is shown query by query.
+    json`, with the ranked lists of the run files that --runs and --qrels give; or run files
+    together with --qrels. With stored results, -m chooses what is shown query by query. Only
+    files named here are read, never one that a stored result names.
     """
     check_output(output, force=force)
     asked = parse_measures(measures) if measures else None
-    if qrels is not None:
-        check_standard_input(qrels, *sources)
+    if runs and qrels is None:
+        raise InputError("--runs are read together with their judgements: give --qrels, too")
+    check_standard_input(qrels, *runs, *sources)
+    if qrels is not None and not runs:
         asked = asked or parse_measures(DEFAULT_MEASURES)
         collections = [evaluated_collection(qrels, sources, asked, options)]
     else:
@@ -92,7 +106,7 @@ def command(
                     f"{option.opts[0]} is about evaluating runs, and these results are "
                     "evaluated already; for run files, give the judgements with --qrels"
                 )
-        collections = _stored(sources)
+        collections = _stored(sources, GivenRuns(qrels, runs))
         _check_measures(collections, asked)
     if dataset is not None:
         collections = [_with_texts(collection, dataset) for collection in collections]
@@ -103,10 +117,10 @@ def command(
     ]
     page = render_page(collections, title=title or _title(collections), top=top, shown=asked)
     write(page, output)
-    click.echo(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
+    tell(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
 
 
-def _stored(sources: Sequence[str]) -> list[Collection]:
+def _stored(sources: Sequence[str], given: GivenRuns) -> list[Collection]:
     """Read experiments and files of results."""
     collections, results = [], []
     for source in map(Path, sources):
@@ -114,7 +128,7 @@ def _stored(sources: Sequence[str]) -> list[Collection]:
             collections += experiment_collections(source)
         else:
             results += read_results(source)
-    return collections + result_collections(results)
+    return collections + result_collections(results, given)
 
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:

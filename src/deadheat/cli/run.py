@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import STYLE, WIDE, explain, say, show
-from deadheat.errors import InputError
+from deadheat.cli.common import STYLE, WIDE, explain, say, show, tell
+from deadheat.errors import InputError, printable
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.experiment import (
     Failure,
@@ -94,12 +94,12 @@ def command(**options: Any) -> None:
     with _progress() as progress:
         failures = run_study(study, options["output"], progress=progress)
     for line in _errors(failures):
-        click.echo(line, err=True)
+        tell(line, err=True)
     if len(failures) < len(study.cells):
         results = load_results(options["output"])
         say({_named(stored): stored.result.remarks for stored in results}, of="result")
         for line in notes(results):
-            click.echo(f"note: {line}", err=True)
+            tell(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         show(tables, options["style"], percent=True, wide=options["wide"])
     if failures:
@@ -169,7 +169,7 @@ def _progress() -> Iterator[Progress | None]:
     from rich.progress import Progress as Bars
 
     columns = [
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -178,14 +178,15 @@ def _progress() -> Iterator[Progress | None]:
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def tell(what: str, done: int, total: int) -> None:
+        def advance(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total, completed=done, rate="")
+                shown = printable(what)
+                tasks[what] = bars.add_task(shown, total=total, completed=done, rate="")
             speed = bars.tasks[tasks[what]].speed
             rate = f"{speed:.1f} batches/s" if speed else ""
             bars.update(tasks[what], completed=done, rate=rate)
 
-        yield tell
+        yield advance
 
 
 def _hide_other_bars() -> None:

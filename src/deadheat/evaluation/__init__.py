@@ -22,6 +22,7 @@ from deadheat.evaluation.result import (
     short_labels,
     short_names,
 )
+from deadheat.evaluation.top import evaluate_top
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -34,6 +35,7 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "evaluate_groups",
+    "evaluate_top",
     "evaluated",
     "headline",
     "rank_query",

@@ -22,6 +22,7 @@ from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.ties import BACKEND, TieGroups, tie_groups
+from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
@@ -114,7 +115,7 @@ def evaluated(
     scores, rounding = as_seen_in(run.scores, precision)
     rankable_run = without_nan(replace(run, scores=scores), nan)
     lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=_need_judged(measures)
+        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
     )
     order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
@@ -126,9 +127,9 @@ def evaluated(
         queries,
         nan,
         precision and precision.name,
-        versions=_versions(),
+        versions=versions(),
     )
-    return _result(lists.query_ids, groups, measures, provenance, rounding + remarks)
+    return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
 
 
 @announcing
@@ -183,7 +184,7 @@ def evaluate_arrays(
         grades,
         n_relevant,
         queries=queries,
-        with_judged=_need_judged(parsed),
+        with_judged=need_judged(parsed),
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     provenance = Provenance(
@@ -194,11 +195,12 @@ def evaluate_arrays(
         queries,
         nan,
         precision and precision.name,
-        versions=_versions(),
+        versions=versions(),
     )
-    return _result(lists.query_ids, groups, parsed, provenance, rounding + remarks)
+    return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)
 
 
+@announcing
 def evaluate_groups(
     groups: TieGroups,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
@@ -224,9 +226,10 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
+    check_groups(groups)
     names = query_names(query_ids, groups.n_queries)
-    provenance = Provenance("tie groups", None, queries="all", versions=_versions())
-    return _result(names, groups, parse_measures(measures), provenance, [])
+    provenance = Provenance("tie groups", None, queries="all", versions=versions())
+    return result_of(names, groups, parse_measures(measures), provenance, _unplaced(groups))
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
@@ -246,13 +249,15 @@ def _views(groups: TieGroups, measure: Measure) -> Views:
     )
 
 
-def _result(
+def result_of(
     query_ids: list[str],
     groups: TieGroups,
     measures: Sequence[Measure],
     provenance: Provenance,
     remarks: list[Remark],
 ) -> Result:
+    """Evaluate tie groups, and say what to know of them."""
+    _check_depth(groups, measures)
     views = views_of(groups, measures)
     found = (*remarks, *_outside(views), *_cuts(groups, measures))
     return Result(query_ids, views, provenance, found)
@@ -274,6 +279,35 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
         "(--score-precision float32) all views speak of the ties that it sees"
     )
     return [warning(pattern, queries=queries)] if queries else []
+
+
+def _unplaced(groups: TieGroups) -> list[Remark]:
+    """Warn where an oblivious value rests on places that nobody gave."""
+    if groups.ranked:
+        return []
+    top = groups.rank == groups.best_rank
+    several = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+    several[groups.group[~top]] = True
+    queries = len(np.unique(groups.query[several]))
+    pattern = (
+        "the counter was given no positions: in {queries:query} with ties the oblivious value "
+        "puts judged documents first"
+    )
+    return [warning(pattern, queries=queries)] if queries else []
+
+
+def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
+    """Refuse a measure that looks further than the lists are known."""
+    if groups.known is None:
+        return
+    for measure in measures:
+        depth = np.minimum(measure.depth(groups), groups.retrieved)
+        deepest = int(depth.max(initial=0))
+        if deepest > groups.known:
+            raise InputError(
+                f"{measure} looks at {deepest:,} places of a list, and only the first "
+                f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+            )
 
 
 def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
@@ -305,12 +339,14 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
     return remarks
 
 
-def _need_judged(measures: Iterable[Measure]) -> bool:
+def need_judged(measures: Iterable[Measure]) -> bool:
+    """Whether a measure asks for judged documents that are not relevant."""
     return any(measure.needs_judged for measure in measures)
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of deadheat and of what it computes with."""
     return {
         "deadheat": own_version(),
         "counting": BACKEND,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deadheat.datasets import RetrievalDataset, load_dataset
+from deadheat.engines import Engine, Here
 from deadheat.errors import DeadheatError
 from deadheat.experiment.folder import ExperimentFolder, FolderError
 from deadheat.experiment.forward import CellRun, Progress
 from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
+from deadheat.experiment.worker import find_environment
 
 if TYPE_CHECKING:
     from deadheat.models import BiEncoder, Reranker
@@ -29,7 +31,11 @@ class Failure:
 
 
 def run_study(
-    study: Study, folder: str | Path, *, progress: Progress | None = None
+    study: Study,
+    folder: str | Path,
+    *,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> list[Failure]:
     """Run the cells of a study that `folder` lacks, and evaluate all of them.
 
@@ -43,6 +49,8 @@ def run_study(
         cells; those that are stored stay as they are.
     progress
         Called after every stored part of a forward pass.
+    engine
+        Where models are run; this process unless given. The scores are the same anywhere.
 
     Returns
     -------
@@ -55,17 +63,30 @@ def run_study(
         The folder is in use, belongs to something else, or cannot be written to.
     """
     experiment = ExperimentFolder(folder, create=True)
+    workplace = engine or Here()
     failures = []
     with experiment.lock():
-        texts = _remembering(partial(_store_texts, experiment, study))
+        texts = Remembering(partial(_store_texts, experiment, study))
         for model in study.models:
+            find = partial(find_environment, model, study.device)
+            environment = Remembering(partial(workplace.ask, find))
             for dtype in study.model_dtypes:
-                load = _remembering(partial(_load_model, study, model, dtype))
+                load = Remembering(partial(_load_model, study, model, dtype))
                 for spec in study.datasets:
                     cell = Cell(model, dtype, spec)
                     try:
                         dataset, name = texts(spec)
-                        CellRun(study, cell, experiment, dataset, name, load, progress).run()
+                        CellRun(
+                            study=study,
+                            cell=cell,
+                            folder=experiment,
+                            dataset=dataset,
+                            dataset_folder=name,
+                            environment=environment(),
+                            load=load,
+                            engine=workplace,
+                            progress=progress,
+                        ).run()
                     except FolderError:  # true of every cell
                         raise
                     except DeadheatError as error:
@@ -73,25 +94,30 @@ def run_study(
     return failures
 
 
-def _remembering(make: Callable[..., T]) -> Callable[..., T]:
-    """Call a function once for every argument, whether it returns or says why it cannot."""
+class Remembering(Generic[T]):
+    """Calls a function once for every argument, whether it returns or says why it cannot."""
 
-    @cache
-    def outcome(*args: Any) -> tuple[T | None, DeadheatError | None]:
-        try:
-            return make(*args), None
-        except FolderError:
-            raise
-        except DeadheatError as error:
-            return None, error
+    def __init__(self, make: Callable[..., T]) -> None:
+        self._make = make
+        self._outcomes: dict[tuple[Any, ...], T | DeadheatError] = {}
 
-    def call(*args: Any) -> T:
-        value, error = outcome(*args)
-        if error is not None:
-            raise error
-        return cast(T, value)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Forget on the way to another process."""
+        return Remembering, (self._make,)
 
-    return call
+    def __call__(self, *args: Any) -> T:
+        """Give what the function gave, or raise what it raised."""
+        if args not in self._outcomes:
+            try:
+                self._outcomes[args] = self._make(*args)
+            except FolderError:
+                raise
+            except DeadheatError as error:
+                self._outcomes[args] = error
+        outcome = self._outcomes[args]
+        if isinstance(outcome, DeadheatError):
+            raise outcome
+        return outcome
 
 
 def _store_texts(

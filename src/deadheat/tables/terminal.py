@@ -101,7 +101,7 @@ class _Form:
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
             built.add_column(
-                heading,
+                Text(heading),  # a name in square brackets is no markup
                 justify="left" if column.is_label else "right",
                 no_wrap=not folded,
                 overflow="fold" if folded else "ellipsis",

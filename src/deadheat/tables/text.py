@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deadheat.errors import printable
 from deadheat.tables.cells import Cell, cell
 from deadheat.tables.table import Table
 
@@ -14,12 +15,15 @@ def rows_of(table: Table, percent: bool) -> Iterator[list[tuple[Cell, bool]]]:
         cells = []
         for column in table.columns:
             text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
-            if column.words:
-                text = Cell(column.words.get(text.full, text.full))
+            if column.is_label:
+                text = Cell(printable(column.words.get(text.full, text.full)))
             cells.append((text, bool(column.bold and row[column.bold])))
         yield cells
 
 
 def headings(table: Table, join: str) -> list[str]:
     """What stands over each column, the heading it shares with others first."""
-    return [join.join(filter(None, (column.over, column.heading))) for column in table.columns]
+    return [
+        join.join(printable(text, keep="\n") for text in (column.over, column.heading) if text)
+        for column in table.columns
+    ]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from deadheat.errors import InputError
+from deadheat.errors import InputError, printable
 from deadheat.tables.table import Column, Heading, Table
 from deadheat.tables.terminal import TerminalTable
 from deadheat.tables.text import headings, rows_of
@@ -48,6 +48,7 @@ def render(
     if style == "csv":
         return "\n\n".join(table.frame.write_csv().rstrip("\n") for table in tables)
     table_writer, sentence_writer = _WRITERS[style]
+    parts, tables = list(map(_printable, parts)), list(map(_printable, tables))
     if len(parts) == 1 and tables:  # on its own it goes under a heading of the reader's
         return table_writer(replace(tables[0], title=""), percent)
     return "\n\n".join(
@@ -62,7 +63,7 @@ def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> RenderableTyp
     from rich.text import Text
 
     shown: list[Any] = []
-    for part in parts:
+    for part in map(_printable, parts):
         if shown:
             shown.append("")
         if isinstance(part, Table):
@@ -91,10 +92,26 @@ def plain(content: RenderableType, width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
 
 
-def _markdown(table: Table, percent: bool) -> str:
-    def escaped(text: str) -> str:
-        return re.sub(r"([\\|<*`])", r"\\\1", " ".join(text.split()))
+P = TypeVar("P", bound=Part)
 
+
+def _printable(part: P) -> P:
+    """Let no name inside a text for people give orders to a terminal; for cells see `rows_of`."""
+    if isinstance(part, Table):
+        notes = [printable(note, keep="\n") for note in part.notes]
+        return replace(part, title=printable(part.title), notes=notes)
+    return type(part)(printable(part, keep="\n"))
+
+
+def _markdown_text(text: str) -> str:
+    """Make a line of plain text of what may look like Markdown: no emphasis, no links, no HTML."""
+    text = re.sub(r"([\\|<*`&]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))
+    text = re.sub(r"(?i)\b(https?|ftp)://", r"\1\://", text)  # some readers link bare addresses
+    return re.sub(r"(?i)\b(www)\.", r"\1\.", text)
+
+
+def _markdown(table: Table, percent: bool) -> str:
+    escaped = _markdown_text
     lines = [
         [escaped(heading) for heading in headings(table, " ")],
         ["---" if column.is_label else "---:" for column in table.columns],
@@ -124,7 +141,7 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
@@ -181,7 +198,8 @@ def _html(table: Table, percent: bool) -> str:
 
 
 def _markdown_sentence(text: str) -> str:
-    return f"# {text}" if isinstance(text, Heading) else text
+    escaped = "\n".join(map(_markdown_text, text.split("\n")))
+    return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
 def _html_sentence(text: str) -> str:

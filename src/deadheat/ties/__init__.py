@@ -5,5 +5,6 @@ from deadheat.ties.counter import TieCounter
 from deadheat.ties.counting import BACKEND
 from deadheat.ties.groups import TieGroups
 from deadheat.ties.rules import TIE_RULES
+from deadheat.ties.top import TopCounter
 
-__all__ = ["BACKEND", "TIE_RULES", "TieCounter", "TieGroups", "tie_groups"]
+__all__ = ["BACKEND", "TIE_RULES", "TieCounter", "TieGroups", "TopCounter", "tie_groups"]

@@ -41,15 +41,15 @@ def tie_groups(
 
 def _counted(lists: JudgedLists, scores: NDArray[Any]) -> TieCounter:
     """Count what stands above and beside the documents of interest."""
-    counter = TieCounter(
+    counter = TieCounter.of(
         len(lists.bounds[0]),
         lists.query,
         scores[lists.bounds[0][lists.query] + lists.position],
         lists.grade,
         lists.position,
-        unretrieved=lists.unretrieved,
+        lists.unretrieved,
     )
-    counter.add(scores, lists.bounds, np.int64(0))
+    counter.add(scores, lists.bounds, counter.rows(lists.bounds))
     return counter
 
 

@@ -51,11 +51,29 @@ cdef inline int64_t clip(int64_t x, int64_t low, int64_t high) noexcept nogil:
     return low if x < low else high if x > high else x
 
 
+cdef _check_inside(Py_ssize_t n_scores, const int64_t[::1] starts, const int64_t[::1] stops,
+                   const int64_t[::1] offsets, Py_ssize_t n_documents, Py_ssize_t n_rows):
+    """Refuse an index outside of its array: nothing is checked in the loops."""
+    cdef Py_ssize_t q, n_queries = offsets.shape[0] - 1
+    cdef int64_t previous = 0
+    cdef bint inside = (n_queries >= 0 and starts.shape[0] >= n_queries
+                        and stops.shape[0] >= n_queries and n_rows == n_documents)
+    if inside:
+        for q in range(n_queries + 1):
+            inside = inside and previous <= offsets[q] <= n_documents
+            previous = offsets[q]
+        for q in range(n_queries):
+            inside = inside and 0 <= starts[q] <= stops[q] <= n_scores
+    if not inside:
+        raise IndexError("starts, stops, offsets and rows must lie inside the arrays they index")
+
+
 def count_candidates(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
           const int64_t[::1] offsets, const real[::1] values, const int64_t[::1] rows):
     """See `deadheat.ties.numpy_counting.count_candidates`."""
     cdef Py_ssize_t n_queries = offsets.shape[0] - 1
     cdef Py_ssize_t n_documents = values.shape[0]
+    _check_inside(scores.shape[0], starts, stops, offsets, n_documents, rows.shape[0])
     out = np.zeros((3, n_documents), np.int64)
     cdef int64_t[:, ::1] counts = out
     if n_documents == 0 or scores.shape[0] == 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties.numpy_counting import Counts
+from deadheat.ties.numpy_counting import Counts as Counts
 
 try:
     import deadheat.ties.compiled_counting as _active

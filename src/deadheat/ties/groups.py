@@ -52,6 +52,10 @@ class TieGroups:
     """Per query: candidates in the group that ends the list."""
     zeros: Ints | None = None
     """Per query: documents of interest of grade 0, retrieved or not."""
+    ranked: bool = True
+    """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
+    known: int | None = None
+    """The last place of each list that is known, where that is not the whole list."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -108,7 +112,6 @@ class TieGroups:
 
     def relevant_above(self, rel: float | None) -> Floats:
         """Per group: relevant documents scored strictly above it (``R``)."""
-
         return self.memo(("relevant_above", rel), lambda: self.sum_above(self.relevant(rel)))
 
     def n_relevant(self, rel: float | None) -> Floats:
@@ -142,6 +145,33 @@ class TieGroups:
     def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
         """Add up a value per group (or per entry of `query`) for each query."""
         return _sums(self.query if query is None else query, values, self.n_queries)
+
+
+def check_groups(groups: TieGroups) -> None:
+    """Refuse groups that no ranked lists have, such as wrong ones made by hand."""
+    n, per_group, per_document = groups.n_queries, groups.query, groups.group
+    lengths = (
+        len(per_group) == len(groups.above) == len(groups.size)
+        and len(per_document) == len(groups.grade) == len(groups.rank)
+        and len(groups.ideal_query) == len(groups.ideal_grade)
+    )
+    if not lengths:
+        raise InputError("these tie groups hold arrays that differ in length")
+    indices = (
+        (per_group, n),
+        (per_document, len(per_group)),
+        (groups.ideal_query, n),
+    )
+    for index, limit in indices:
+        if len(index) and (index[0] < 0 or index[-1] >= limit or (np.diff(index) < 0).any()):
+            raise InputError("these tie groups are not in the order of queries and groups")
+    documents = np.bincount(per_document, minlength=len(per_group))
+    first = groups.above[per_document] < groups.rank
+    last = groups.rank <= (groups.above + groups.size)[per_document]
+    if not (first & last).all() or (documents > groups.size).any() or (groups.above < 0).any():
+        raise InputError("these tie groups hold a document outside of its group's places")
+    if ((groups.above + groups.size) > groups.retrieved[per_group]).any():
+        raise InputError("these tie groups hold a group that is longer than its query's list")
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:

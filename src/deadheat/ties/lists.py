@@ -77,7 +77,7 @@ def judged_lists(
     row[in_run] = run.documents.find(place[query[in_run]], doc_ids)
     retrieved = row >= 0
     if not (retrieved & (grade > 0)).any() and (grade[in_run] > 0).any():
-        listed = run.documents.ids(np.arange(min(2, len(run.scores)))).to_list()
+        listed = run.documents.ids(np.arange(min(2, int(run.offsets[-1])))).to_list()
         remarks.append(
             warning(
                 "no relevant document was retrieved for any query: the judgements name documents "
@@ -212,7 +212,7 @@ def _select(
                 unjudged=unjudged,
             )
         )
-    if not _like_grades(judgements.grades) and _like_grades(run.scores):
+    if not _like_grades(judgements.grades) and len(run.scores) and _like_grades(run.scores):
         remarks.append(
             warning(
                 "the judgements hold fractions, and the run only small whole numbers: are "

@@ -131,10 +131,15 @@ def ranks(order: RuleOrder, counter: TieCounter, scores: NDArray[Any], bounds: B
     seen = counter
     if order.scores is not scores:
         rows = counter.rows(bounds)
-        seen = TieCounter(
-            counter.n_queries, counter.query, order.scores[rows], counter.grade, counter.position
+        seen = TieCounter.of(
+            counter.n_queries,
+            counter.query,
+            order.scores[rows],
+            counter.grade,
+            counter.position,
+            counter.unretrieved,
         )
-        seen.update(order.scores, bounds=bounds)
+        seen.add(order.scores, bounds, seen.rows(bounds))
     before = seen.before if order.key is None else _before(seen, order, order.key, bounds)
     rank = seen.above + 1 + before
     return rank if seen is counter else reorder(rank, seen.rows(bounds), counter.rows(bounds))

@@ -1,0 +1,5 @@
+"""Where independent pieces of work are done: here, or on a Ray cluster."""
+
+from deadheat.engines.engine import Engine, Here, MakeWorker, Pool
+
+__all__ = ["Engine", "Here", "MakeWorker", "Pool"]

@@ -1,0 +1,63 @@
+"""What an engine is, and the one that needs nothing: this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+MakeWorker = Callable[[], Callable[[Any], Any]]
+"""Makes a worker, once in every process that works: a function of one piece of work.
+
+Both it and the pieces travel to other machines, so they must pickle.
+"""
+
+
+class Pool(Protocol):
+    """Workers that are ready."""
+
+    def results(self, pieces: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Give each piece with its result as it is done, in any order.
+
+        A `DeadheatError` that a worker raises is raised here. Results depend on the piece alone,
+        never on who did it or when.
+        """
+
+
+class Engine(Protocol):
+    """A place where work is done."""
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function where the work will be done, and give its answer."""
+
+    def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
+        """Make workers, for as long as the block runs."""
+
+
+class Here:
+    """The engine of this process: piece after piece, in the order given.
+
+    >>> with Here().pool(lambda: abs) as workers:
+    ...     list(workers.results([1, -2]))
+    [(1, 1), (-2, 2)]
+    """
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function."""
+        return question()
+
+    @contextmanager
+    def pool(self, make_worker: MakeWorker) -> Iterator[Pool]:
+        """Make one worker."""
+        yield _OneWorker(make_worker())
+
+
+class _OneWorker:
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        self._work = work
+
+    def results(self, pieces: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        for piece in pieces:
+            yield piece, self._work(piece)

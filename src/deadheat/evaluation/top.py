@@ -1,0 +1,85 @@
+"""Evaluate the top of lists that passed by once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import need_judged, result_of, versions
+from deadheat.evaluation.result import Result
+from deadheat.formats import Run, read_qrels
+from deadheat.formats.arrays import query_names
+from deadheat.formats.shapes import SharedDocuments, id_column, text_id
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.provenance import Provenance
+from deadheat.remarks import announcing
+from deadheat.ties.lists import judged_lists
+from deadheat.ties.top import TopCounter
+
+
+@announcing
+def evaluate_top(
+    counter: TopCounter,
+    qrels: Any,
+    measures: str | Measure | Iterable[Any],
+    *,
+    query_ids: Sequence[Any],
+    document_ids: Sequence[Any],
+) -> Result:
+    """Evaluate what a `deadheat.TopCounter` kept of lists that passed by once.
+
+    Every view is that of the whole lists: the counter knows how many candidates tie with the
+    last one it kept, and which of them are judged.
+
+    Parameters
+    ----------
+    counter
+        Has seen every candidate.
+    qrels
+        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was told which
+        documents are judged, it must have been told of all of them.
+    measures
+        As for `deadheat.evaluate`, with cutoffs of at most the counter's `k`.
+    query_ids, document_ids
+        Names of the queries, and of the documents in the order of their positions.
+
+    Examples
+    --------
+    >>> import deadheat as dh
+    >>> counter = dh.TopCounter(1, k=1)
+    >>> counter.update([[0.5, 0.25, 0.5, 0.5]])
+    >>> names = {"query_ids": ["q"], "document_ids": ["a", "b", "c", "d"]}
+    >>> summary = dh.evaluate_top(counter, {"q": {"c": 1}}, ["MRR@1"], **names)["MRR@1"]
+    >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
+    (0.3333, 0.0, 1.0, 0.0)
+    """
+    judgements, parsed = read_qrels(qrels), parse_measures(measures)
+    names = query_names(query_ids, counter.n_queries)
+    ids = id_column([text_id(document) for document in document_ids])
+    _check_documents(counter, ids)
+    offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
+    run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
+    lists, remarks = judged_lists(
+        judgements, run, queries="judged", with_judged=need_judged(parsed)
+    )
+    chosen = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
+    groups = counter.of_queries(chosen).groups(
+        lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved
+    )
+    provenance = Provenance(run.source, judgements.source, versions=versions())
+    return result_of(lists.query_ids, groups, parsed, provenance, remarks)
+
+
+def _check_documents(counter: TopCounter, ids: Any) -> None:
+    passed = int(counter.kept.retrieved.max(initial=0))
+    if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
+        raise InputError(
+            f"document_ids must name the {passed:,} documents that passed by, in the order of "
+            f"their positions; it names {len(ids):,}"
+        )
+    if ids.n_unique() < len(ids):
+        raise InputError("document_ids names a document twice")

@@ -1,0 +1,390 @@
+"""The top of lists that pass by once, and the size of the tie group cut at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deadheat.errors import InputError
+from deadheat.numbers import check_tensors, exact_floats, is_tensor
+from deadheat.packages import require
+from deadheat.ties.checks import check_number, places, query_indices, whole_numbers
+from deadheat.ties.counter import TieCounter
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+BLOCK = 1 << 22
+"""Scores of an array that are looked at together."""
+CROWD = 8
+"""A piece with more than this × k candidates a query is cut to its own top first."""
+
+Found = tuple[Ints, Ints, NDArray[Any]]
+"""Query, column and score of the documents of a piece that may belong to the top."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is known of lists of which every candidate passed by."""
+
+    retrieved: Ints
+    """Per query: candidates that passed by."""
+    query: Ints
+    """Per document that is kept: index of its query."""
+    position: Ints
+    """Per document: its place in its query's list."""
+    score: Floats
+    """Per document: its score. Documents stand in the order of queries, scores, positions."""
+    threshold: Floats
+    """Per query: the score of the cut; −inf where the list is not longer than that."""
+    forgotten: Ints
+    """Per query: candidates with the score of the cut that are not kept."""
+
+    @classmethod
+    def of(cls, n_queries: int, retrieved: int, found: Found) -> Kept:
+        """Keep what was found, and forget nothing."""
+        passed, nothing = np.full(n_queries, retrieved), np.zeros(n_queries, np.int64)
+        return cls(passed, *found, np.full(n_queries, -np.inf), nothing)
+
+
+class TopCounter:
+    """Keeps the first `k` documents of every list, and how many tie with the last of them.
+
+    Every candidate passes by once, in pieces of any size and order; no score has to be known
+    before. Kept are the first `k` documents of each query with their scores, the number of
+    candidates with the `k`-th score (the group that the cut at `k` goes through, those beyond
+    `k` counted, too), and which documents of that group are judged. Counters fed with different
+    pieces of the same lists can be added. With these facts every view of a measure with a
+    cutoff of at most `k` is that of the whole list; `deadheat.evaluate_top` gives it.
+
+    Parameters
+    ----------
+    n_queries
+        Number of queries.
+    k
+        The deepest cutoff that will be asked for.
+    judged
+        ``(query, position)`` of the judged documents: index of the query and place in its
+        list. Of the group cut at `k`, those beyond `k` are then remembered only where they are
+        judged, and what is kept is bounded by `k` and the judgements. Without it all of that
+        group are remembered, however many they are: that is as exact, and judgements may come
+        later, but a constant score keeps the whole list.
+
+    Examples
+    --------
+    Six documents in two pieces. Three score 0.5, and the cut at 2 goes through them.
+
+    >>> counter = TopCounter(1, k=2)
+    >>> counter.update([[0.5, 0.1, 0.5]])
+    >>> counter.update([[0.9, 0.5, 0.2]], start=3)
+    >>> counter.top()
+    (array([[3, 0]]), array([[0.9, 0.5]]))
+    >>> counter.cut()
+    (array([1]), array([3]))
+    """
+
+    def __init__(
+        self, n_queries: int, k: int, judged: tuple[ArrayLike, ArrayLike] | None = None
+    ) -> None:
+        self.n_queries = check_number("n_queries", n_queries, least=1)
+        self.k = check_number("k", k, least=1)
+        self.judged: tuple[Ints, Ints] | None = None
+        if judged is not None:
+            query = query_indices("judged", judged[0], self.n_queries)
+            position = whole_numbers("judged", judged[1])
+            if len(query) != len(position):
+                raise InputError(
+                    "judged must give a query and a position for each document, not "
+                    f"{len(query)} queries and {len(position)} positions"
+                )
+            order = np.lexsort((position, query))
+            self.judged = query[order], position[order]
+        self.score_type: str | None = None
+        """The number type of all scores, as NumPy and torch name it; None before the first."""
+        none = np.empty(0, np.int64)
+        self.kept = Kept.of(self.n_queries, 0, (none, none, np.empty(0)))
+
+    def update(self, scores: Any, start: int = 0, *, positions: ArrayLike | None = None) -> None:
+        """Take one piece of every query's list.
+
+        Parameters
+        ----------
+        scores
+            ``[n_queries, n]``: an array of any number type, or a torch tensor, which is
+            searched on its own device. All pieces have one type.
+        start
+            The place of the first column in the lists; the others follow it.
+        positions
+            The place of each column in the lists, where they do not follow one another.
+        """
+        tensor = is_tensor(scores)
+        if tensor:
+            check_tensors(scores=scores)
+        else:
+            scores = _array(scores)
+        if scores.ndim != 2 or len(scores) != self.n_queries:
+            raise InputError(
+                f"scores must have the shape [{self.n_queries} queries, candidates], "
+                f"not {list(scores.shape)}"
+            )
+        place = places(start, positions, scores.shape[1])
+        score_type = str(scores.dtype).removeprefix("torch.")
+        self._check_type(score_type)
+        if not len(place):
+            return
+        least = self.kept.threshold if (self.kept.retrieved >= self.k).all() else None
+        query, column, score = (_in_tensor if tensor else _in_array)(scores, least, self.k)
+        self.score_type = score_type
+        found = query, place[column], score.astype(np.float64)
+        self.kept = self._joined(self.kept, Kept.of(self.n_queries, len(place), found))
+
+    def __add__(self, other: TopCounter) -> TopCounter:
+        """Keep the top of the pieces that either counter has seen."""
+        if not isinstance(other, TopCounter):
+            return NotImplemented
+        alike = (self.n_queries, self.k) == (other.n_queries, other.k)
+        if not alike or not _same(self.judged, other.judged):
+            raise InputError(
+                "only counters of the same queries, k and judged documents can be added"
+            )
+        self._check_type(other.score_type)
+        total = TopCounter(self.n_queries, self.k, self.judged)
+        total.score_type = self.score_type or other.score_type
+        total.kept = self._joined(self.kept, other.kept)
+        return total
+
+    def of_queries(self, queries: Ints) -> TopCounter:
+        """Give a counter of some of the queries; −1 stands for one without candidates."""
+        chosen = TopCounter(len(queries), self.k)
+        chosen.score_type, kept = self.score_type, self.kept
+        present = queries >= 0
+        number = np.full(self.n_queries, -1, np.int64)
+        number[queries[present]] = np.flatnonzero(present)
+        if self.judged is not None:
+            query, position = number[self.judged[0]], self.judged[1]
+            order = np.lexsort((position, query))[np.count_nonzero(query < 0) :]
+            chosen.judged = query[order], position[order]
+        rows = np.flatnonzero(number[kept.query] >= 0)
+        rows = rows[np.argsort(number[kept.query[rows]], kind="stable")]
+        chosen.kept = Kept(
+            np.where(present, kept.retrieved[queries], 0),
+            number[kept.query[rows]],
+            kept.position[rows],
+            kept.score[rows],
+            np.where(present, kept.threshold[queries], -np.inf),
+            np.where(present, kept.forgotten[queries], 0),
+        )
+        return chosen
+
+    def top(self) -> tuple[Ints, Floats]:
+        """Give the first `k` documents of each query: their positions, and their scores.
+
+        Both are ``[n_queries, k]``, or as much shorter as fewer documents passed by. Ties stand
+        in the order of positions.
+        """
+        first = np.searchsorted(self.kept.query, np.arange(self.n_queries))
+        rows = first[:, None] + np.arange(min(self.k, int(self.kept.retrieved.min())))
+        return self.kept.position[rows], self.kept.score[rows]
+
+    def cut(self) -> tuple[Ints, Ints]:
+        """Give ``(above, size)`` of the group that the cut at `k` goes through.
+
+        The size counts every candidate with the `k`-th score, kept or not. It is 0 where fewer
+        than `k` documents passed by, and the group ends with the cut where above + size = k.
+        """
+        kept, threshold = self.kept, self.kept.threshold[self.kept.query]
+        above = np.bincount(kept.query[kept.score > threshold], minlength=self.n_queries)
+        size = np.bincount(kept.query[kept.score == threshold], minlength=self.n_queries)
+        return above, np.where(kept.retrieved < self.k, 0, size + kept.forgotten)
+
+    def groups(
+        self,
+        query: ArrayLike,
+        position: ArrayLike,
+        grade: ArrayLike,
+        *,
+        unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
+    ) -> TieGroups:
+        """Give the tie groups of the first `k` places.
+
+        Parameters
+        ----------
+        query, position, grade
+            Of each document of interest, as for `deadheat.TieCounter`. Those that `judged` did
+            not name are refused where they may stand in the group cut at `k`.
+        unretrieved
+            ``(query, grade)`` of those that are not candidates.
+        """
+        kept = self.kept
+        self._check_once()
+        unscored = np.zeros(np.size(position))
+        documents = TieCounter(
+            self.n_queries, query, unscored, grade, position, unretrieved=unretrieved
+        )
+        wanted = documents.query, documents.position
+        row = find_documents((kept.query, kept.position), wanted)
+        self._check_known(wanted, row)
+        found = row >= 0
+        query_absent, grade_absent = documents.unretrieved
+        absent = (
+            np.concatenate((query_absent, documents.query[~found])),
+            np.concatenate((grade_absent, documents.grade[~found])),
+        )
+        counter = TieCounter.of(
+            self.n_queries,
+            documents.query[found],
+            kept.score[row[found]],
+            documents.grade[found],
+            documents.position[found],
+            absent,
+        )
+        # Every document that reaches the score of the cut is kept, but for some that have it.
+        first = np.searchsorted(kept.query, np.arange(self.n_queries + 1))
+        bounds = first[:-1], first[1:]
+        rows = find_documents((kept.query, kept.position), (counter.query, counter.position))
+        counter.add(kept.score, bounds, rows)
+        at_cut = counter.score == kept.threshold[counter.query]
+        counter.equal += np.where(at_cut, kept.forgotten[counter.query], 0)
+        counter.retrieved[:] = kept.retrieved
+        return replace(counter.groups(), known=self.k)
+
+    def _joined(self, one: Kept, other: Kept) -> Kept:
+        """Keep the top of two pieces, given all of each that may belong to it."""
+        query = np.concatenate((one.query, other.query))
+        position = np.concatenate((one.position, other.position))
+        score = np.concatenate((one.score, other.score))
+        order = np.lexsort((position, -score, query))
+        query, position, score = query[order], position[order], score[order]
+        retrieved = one.retrieved + other.retrieved
+        first = np.searchsorted(query, np.arange(self.n_queries))
+        threshold = np.full(self.n_queries, -np.inf)
+        long = retrieved >= self.k
+        threshold[long] = score[first[long] + self.k - 1]
+        # Whoever scores as the cut has the first of them by position among the k; both pieces
+        # kept enough of them, since no fewer documents stand above the cut of the whole.
+        at_cut = score == threshold[query]
+        kept = at_cut | (score > threshold[query])
+        beyond = at_cut & (np.arange(len(query)) - first[query] >= self.k)
+        kept[beyond] = self._is_judged(query[beyond], position[beyond])
+        forgotten = np.bincount(query[at_cut & ~kept], minlength=self.n_queries)
+        for piece in (one, other):
+            forgotten += np.where(piece.threshold == threshold, piece.forgotten, 0)
+        return Kept(retrieved, query[kept], position[kept], score[kept], threshold, forgotten)
+
+    def _is_judged(self, query: Ints, position: Ints) -> NDArray[np.bool_]:
+        """Tell which documents may be judged: all may, where nobody said which are."""
+        if self.judged is None:
+            return np.ones(len(query), bool)
+        return find_documents(self.judged, (query, position)) >= 0
+
+    def _check_type(self, score_type: str | None) -> None:
+        if None not in (self.score_type, score_type) and self.score_type != score_type:
+            raise InputError(
+                f"scores of {score_type} and of {self.score_type} are not rounded alike: give "
+                "all pieces in one type"
+            )
+
+    def _check_known(self, wanted: tuple[Ints, Ints], row: Ints) -> None:
+        """Refuse a document that may have been forgotten."""
+        if self.judged is None:
+            return
+        doubtful = (row < 0) & (self.kept.forgotten[wanted[0]] > 0)
+        doubtful &= find_documents(self.judged, wanted) < 0
+        if doubtful.any():
+            i = int(np.flatnonzero(doubtful)[0])
+            raise InputError(
+                f"the document at position {wanted[1][i]} of query {wanted[0][i]} was not among "
+                f"the judged ones that the counter was given, and may tie with rank {self.k}: "
+                "name every judged document when the counter is made"
+            )
+
+    def _check_once(self) -> None:
+        query, position = self.kept.query, self.kept.position
+        order = np.lexsort((position, query))
+        twice = (np.diff(query[order]) == 0) & (np.diff(position[order]) == 0)
+        if twice.any():
+            i = order[np.flatnonzero(twice)[0]]
+            raise InputError(
+                f"position {position[i]} of query {query[i]} passed by more than once: pass every "
+                "candidate once"
+            )
+
+
+def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
+    """Index of each wanted document among others, −1 where it is not; by query and position.
+
+    >>> listed = np.array([0, 0, 1]), np.array([7, 3, 7])
+    >>> find_documents(listed, (np.array([1, 1]), np.array([7, 3])))
+    array([ 2, -1])
+    """
+    distinct = np.unique(documents[1])
+    place = np.searchsorted(distinct, wanted[1])
+    listed = place < len(distinct)
+    listed[listed] = distinct[place[listed]] == wanted[1][listed]
+    key = documents[0] * len(distinct) + np.searchsorted(distinct, documents[1])
+    order = np.argsort(key, kind="stable")
+    sought = wanted[0] * len(distinct) + place
+    at = np.minimum(np.searchsorted(key[order], sought), max(len(key) - 1, 0))
+    found = np.full(len(sought), -1, np.int64)
+    if len(key):
+        same = listed & (key[order[at]] == sought)
+        found[same] = order[at[same]]
+    return found
+
+
+def _array(scores: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(scores)
+    except ValueError as error:
+        raise InputError(f"scores must be one array of numbers ({error})") from None
+    return array if array.dtype.kind in "biufV" else exact_floats(scores, by_place=False)
+
+
+def _in_array(scores: NDArray[Any], least: Floats | None, k: int) -> Found:
+    """Find the documents whose scores reach `least`, or are among the `k` best of the piece."""
+    step = max(1, BLOCK // scores.shape[1])
+    blocks = []
+    for first in range(0, len(scores), step):
+        block = exact_floats(scores[first : first + step], by_place=False)
+        if np.isnan(np.min(block)):
+            raise InputError("a score is NaN: a NaN has no place in a ranking")
+        floor = None if least is None else least[first : first + step, None].astype(block.dtype)
+        reaching = None if floor is None else block >= floor
+        if reaching is None or np.count_nonzero(reaching) > CROWD * k * len(block):
+            if k <= block.shape[1]:
+                best = np.partition(block, -k, axis=1)[:, -k, None]
+                floor = best if floor is None else np.maximum(floor, best)
+            reaching = np.ones(block.shape, bool) if floor is None else block >= floor
+        query, column = np.nonzero(reaching)
+        blocks.append((query + first, column, block[query, column]))
+    query, column, score = map(np.concatenate, zip(*blocks, strict=True))
+    return query, column, score
+
+
+def _in_tensor(scores: Any, least: Floats | None, k: int) -> Found:
+    """Do what `_in_array` does on the device of a tensor; only what was found leaves it."""
+    torch = require("torch", "searching a tensor")
+    values = scores.detach()
+    if values.dtype == torch.bool or (values.is_floating_point() and values.element_size() == 1):
+        values = values.float()  # no comparison of these types is sure to exist
+    if values.is_floating_point() and bool(values.isnan().any()):
+        raise InputError("a score is NaN: a NaN has no place in a ranking")
+    floor = None
+    if least is not None:  # scores of this very type: the cast is exact
+        floor = torch.from_numpy(least).to(values.dtype).to(values.device)[:, None]
+    reaching = None if floor is None else values >= floor
+    if reaching is None or int(reaching.count_nonzero()) > CROWD * k * len(values):
+        if k <= values.shape[1]:
+            best = values.topk(k, dim=1, sorted=True).values[:, -1:]
+            floor = best if floor is None else torch.maximum(floor, best)
+        reaching = torch.ones_like(values, dtype=torch.bool) if floor is None else values >= floor
+    query, column = reaching.nonzero(as_tuple=True)
+    score = exact_floats(values[query, column], by_place=False)
+    return query.cpu().numpy(), column.cpu().numpy(), score
+
+
+def _same(one: tuple[Ints, Ints] | None, other: tuple[Ints, Ints] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return all(map(np.array_equal, one, other))

@@ -1,0 +1,158 @@
+"""Studies on a real Ray cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+pytest.importorskip("torch")
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from experiment_folders import MEASURES, made  # noqa: E402
+
+from deadheat.engines import cluster  # noqa: E402
+from deadheat.engines.cluster import RayCluster  # noqa: E402
+from deadheat.errors import InputError  # noqa: E402
+from deadheat.experiment import Study, run_study  # noqa: E402
+
+__all__ = ["made"]
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A head without processors of its own for workers, and two nodes with one each."""
+    from ray.cluster_utils import Cluster
+
+    here = str(Path(__file__).parent)  # workers import their work from here
+    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    os.environ["OMP_NUM_THREADS"] = "1"
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@pytest.fixture
+def engine(two_nodes):
+    ray.shutdown()
+    return RayCluster(two_nodes.address, workers=2)
+
+
+def study(made, kind, **changes):
+    options = {"model_dtypes": ["bf16"], "measures": MEASURES, "batch_size": 2, **changes}
+    return Study.of(models=[made[kind]], datasets=[made["data"]], **options)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name[0] != ".")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Squares:
+    """Makes a worker that squares; it dies when it is given a path that is not there yet."""
+
+    def __call__(self):
+        def work(piece):
+            if isinstance(piece, str):
+                path = Path(piece)
+                if not path.exists():
+                    path.write_text("died here")
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return "again"
+            return piece * piece
+
+        return work
+
+
+class Fails:
+    def __call__(self):
+        def work(piece):
+            if piece:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise InputError("this is no number: mend it")
+
+        return work
+
+
+def test_results_are_complete_and_a_lost_worker_is_replaced(engine, tmp_path):
+    pieces = [1, 2, str(tmp_path / "died"), 3, 4]
+    with engine.pool(Squares()) as pool:
+        assert dict(pool.results(pieces)) == {1: 1, 2: 4, pieces[2]: "again", 3: 9, 4: 16}
+        assert dict(pool.results([5])) == {5: 25}, "the pool can be asked again"
+    assert (tmp_path / "died").exists()
+
+
+def test_what_a_worker_refuses_is_said_here(engine):
+    with engine.pool(Fails()) as pool, pytest.raises(InputError, match="this is no number"):
+        list(pool.results([0]))
+
+
+def test_work_that_loses_every_worker_ends_with_an_error(engine):
+    with engine.pool(Fails()) as pool, pytest.raises(InputError, match="3 times in a row"):
+        list(pool.results([1]))
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "product"])
+def test_scores_are_those_of_one_machine(made, engine, tmp_path, kind):
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert run_study(study(made, kind), tmp_path / "here") == []
+    finally:
+        torch.set_num_threads(threads)
+    assert run_study(study(made, kind), tmp_path / "cluster", engine=engine) == []
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+
+
+def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, tmp_path):
+    assert run_study(study(made, "sigmoid"), tmp_path / "whole", engine=engine) == []
+    node = two_nodes.add_node(num_cpus=1)
+    told = []
+
+    def kill(what, done, total):
+        told.append(done)
+        if len(told) == 3:
+            two_nodes.remove_node(node)
+
+    assert run_study(study(made, "sigmoid"), tmp_path / "hurt", engine=engine, progress=kill) == []
+    assert len(told) > 4
+    assert contents(tmp_path / "hurt") == contents(tmp_path / "whole")
+
+
+def test_other_versions_on_a_worker_are_refused(engine, monkeypatch):
+    versions = {**cluster.installed(), "torch": "1.0"}
+    monkeypatch.setattr(cluster, "installed", lambda: versions)
+    with (
+        engine.pool(Squares()) as pool,
+        pytest.raises(InputError, match=r"other versions: torch .* \(the driver has 1\.0\)"),
+    ):
+        list(pool.results([1]))
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
+        ("somewhere", "is no address of a Ray cluster .a port is missing"),
+        ("host:many", "is no address of a Ray cluster"),
+    ],
+)
+def test_addresses_that_cannot_be(address, message):
+    with pytest.raises(InputError, match=message):
+        RayCluster(address)
+
+
+def test_options_that_cannot_be():
+    for options in ({"workers": 0}, {"gpus_per_worker": -1}):
+        with pytest.raises(InputError, match="must be at least"):
+            RayCluster("127.0.0.1:1", **options)

@@ -1,0 +1,208 @@
+"""The one-pass counter: what it keeps of a list gives the views of the whole list."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deadheat as dh
+from deadheat.measures import MEASURES
+from deadheat.scoring import hamming
+from deadheat.ties.top import CROWD
+
+VIEWS = ("expected", "best", "worst", "oblivious", "variance")
+TYPES = {
+    "float64": lambda scores: scores / 3,
+    "float32": lambda scores: (scores / 3).astype(np.float32),
+    "float16": lambda scores: scores.astype(np.float16),
+    "bfloat16": lambda scores: scores.astype(ml_dtypes.bfloat16),
+    "int8": lambda scores: scores.astype(np.int8),
+    "uint8": lambda scores: (scores + 9).astype(np.uint8),
+    "int64": lambda scores: scores.astype(np.int64) * 2**40,
+}
+
+
+def tensor(scores):
+    torch = pytest.importorskip("torch")
+    if scores.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(scores.astype(np.float32)).bfloat16()
+    return torch.from_numpy(scores)
+
+
+def names(scores):
+    return {
+        "query_ids": [f"q{q}" for q in range(scores.shape[0])],
+        "document_ids": [f"d{d}" for d in range(scores.shape[1])],
+    }
+
+
+def judgements(grades, *, absent=0):
+    """Judgements with grades below 0 left out, and documents that no list holds."""
+    qrels = {}
+    for q, row in enumerate(grades):
+        qrels[f"q{q}"] = {f"d{d}": int(g) for d, g in enumerate(row) if g >= 0}
+        qrels[f"q{q}"].update({f"absent{i}": 1 for i in range(absent)})
+    return qrels
+
+
+def whole(scores, qrels, measures):
+    run = {
+        f"q{q}": {f"d{d}": s for d, s in enumerate(np.asarray(row, np.float64).tolist())}
+        for q, row in enumerate(scores)
+    }
+    return dh.evaluate.quiet(qrels, run, measures)
+
+
+def assert_same_views(found, expected):
+    assert found.query_ids == expected.query_ids
+    for measure, views in expected.views.items():
+        for view in VIEWS:
+            ours, theirs = getattr(found.views[measure], view), getattr(views, view)
+            if theirs is not None:
+                np.testing.assert_array_equal(ours, theirs, err_msg=f"{measure} {view}")
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
+    """For any chunking, any order and any merging of pieces, with judgements before or after."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    queries, length, levels = data.draw(st.sampled_from([(1, 1, 1), (2, 9, 3), (3, 60, 6)]))
+    name = data.draw(st.sampled_from(sorted(TYPES)))
+    scores = TYPES[name](rng.integers(-levels, levels, (queries, length)).astype(np.float64))
+    grades = rng.integers(-1, 3, (queries, length))
+    grades[:, rng.integers(0, length)] = 1
+    k = data.draw(st.integers(1, length + 2))
+    cutoffs = sorted({1, (k + 1) // 2, k})
+    measures = [m @ cutoff for m in MEASURES for cutoff in cutoffs]
+    qrels = judgements(grades, absent=data.draw(st.integers(0, 2)))
+    early = np.nonzero(grades >= 0) if data.draw(st.booleans()) else None
+    counters = [dh.TopCounter(queries, k, early) for _ in range(data.draw(st.integers(1, 3)))]
+    cuts = sorted(data.draw(st.lists(st.integers(0, length), max_size=5)))
+    pieces = list(zip([0, *cuts], [*cuts, length], strict=True))
+    for i, (start, stop) in enumerate(data.draw(st.permutations(pieces))):
+        columns = data.draw(st.permutations(range(start, stop)))
+        piece = scores[:, np.array(columns, int)]
+        counter = counters[i % len(counters)]
+        counter.update(tensor(piece) if as_tensor else piece, positions=columns)
+    counter = reduce(add, counters)
+    found = dh.evaluate_top.quiet(counter, qrels, measures, **names(scores))
+    assert_same_views(found, whole(scores, qrels, measures))
+
+    positions, top = counter.top()
+    order = np.argsort(-scores.astype(np.float64), kind="stable", axis=1)[:, :k]
+    np.testing.assert_array_equal(positions, order)
+    np.testing.assert_array_equal(top, np.take_along_axis(scores.astype(np.float64), order, 1))
+    if length >= k:
+        at = scores.astype(np.float64) == top[:, -1:]
+        np.testing.assert_array_equal(counter.cut()[1], at.sum(1))
+
+
+def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
+    """The counter keeps as many documents, and knows the truth."""
+    rng = np.random.default_rng(0)
+    documents = rng.random((3_000, 48)) < 0.5
+    relevant = rng.permutation(3_000)[:80].reshape(40, 2)
+    queries = documents[relevant[:, 0]] ^ (rng.random((40, 48)) < 0.3)
+    scores = hamming(queries, documents)
+    qrels = {f"q{q}": {f"d{d}": 1 for d in row} for q, row in enumerate(relevant)}
+    counter = dh.TopCounter(40, 10, (np.repeat(np.arange(40), 2), relevant.ravel()))
+    for start in range(0, 3_000, 700):
+        counter.update(scores[:, start : start + 700], start)
+    truth = whole(scores, qrels, ["nDCG@10"])
+    found = dh.evaluate_top(counter, qrels, ["nDCG@10"], **names(scores))
+    assert_same_views(found, truth)
+    assert counter.kept.forgotten.sum() > 100
+    assert len(counter.kept.query) <= 40 * 10 + 80
+
+    positions, top = counter.top()
+    lists = {
+        f"q{q}": {f"d{d}": float(s) for d, s in zip(positions[q], top[q], strict=True)}
+        for q in range(40)
+    }
+    cut = dh.evaluate.quiet(qrels, lists, ["nDCG@10"])
+    assert cut["nDCG@10"].range < 0.7 * truth["nDCG@10"].range
+    assert abs(cut["nDCG@10"].expected - truth["nDCG@10"].expected) > 0.005
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_rising_scores_do_not_pile_up(as_tensor):
+    """The worst order for a top: every piece beats all pieces before it."""
+    scores = np.arange(2 * 5_000, dtype=np.float32).reshape(5_000, 2).T
+    counter = dh.TopCounter(2, 3)
+    assert scores.shape[1] // 5 > CROWD * 3
+    for start in range(0, 5_000, 1_000):
+        piece = np.ascontiguousarray(scores[:, start : start + 1_000])
+        counter.update(tensor(piece) if as_tensor else piece, start)
+    assert counter.top()[0].tolist() == [[4_999, 4_998, 4_997]] * 2
+
+
+def test_queries_without_candidates_and_without_judgements():
+    counter = dh.TopCounter(2, 1)
+    counter.update([[0.5, 0.25], [0.25, 0.5]])
+    qrels = {"other": {"a": 1}, "q1": {"a": 1}}
+    ids = {"query_ids": ["q0", "q1"], "document_ids": ["a", "b"]}
+    result = dh.evaluate_top.quiet(counter, qrels, ["Success@1"], **ids)
+    unjudged, missing = result.warnings
+    assert "without judgements" in unjudged and "1 query judged but missing" in missing
+    assert result.query_ids == ["other", "q1"]
+    assert result["Success@1"].expected == 0
+
+
+def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
+    counter = dh.TopCounter(1, 1, judged=([0], [0]))
+    counter.update([[0.5, 0.5, 0.5, 0.25]])
+    ids = {"query_ids": ["q"], "document_ids": list("abcd")}
+    for document in "bd":  # d stands below the cut, but nothing of it was kept
+        with pytest.raises(dh.InputError, match="name every judged document"):
+            dh.evaluate_top(counter, {"q": {document: 1}}, ["MRR@1"], **ids)
+    assert dh.evaluate_top(counter, {"q": {"a": 1}}, ["MRR@1"], **ids)["MRR@1"].best == 1
+
+
+@pytest.mark.parametrize(
+    ("feed", "words"),
+    [
+        (lambda c: c.update(np.zeros((3, 4))), "shape"),
+        (lambda c: c.update([[np.nan], [1.0]]), "NaN"),
+        (lambda c: c.update([["a"], ["b"]]), "numbers"),
+        (lambda c: c.update([[1.0], [1.0, 2.0]]), "numbers"),
+        (lambda c: c.update([[2**60 + 1], [2**60]]), "across pieces"),
+        (lambda c: c.update(np.zeros((2, 2)), positions=[0, 0]), "twice"),
+        (lambda c: c.update(np.zeros((2, 2)), positions=[0]), "each of the 2 columns"),
+        (lambda c: c.update(np.zeros((2, 2)), positions=[-1, 0]), "from 0 on"),
+        (lambda c: c.update(np.zeros((2, 2)), start=0.5), "whole numbers"),
+        (lambda c: (c.update(np.zeros((2, 1))), c.update(np.zeros((2, 1), "f4"))), "rounded alike"),
+        (lambda c: (c.update(np.ones((2, 2))), c.update(np.ones((2, 1))), evaluate(c)), "once"),
+        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MRR@2")), "first 1 are known"),
+        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MAP")), "looks at 3 places"),
+        (lambda c: (c.update(np.zeros((2, 2))), evaluate(c)), "2 documents that passed by"),
+        (lambda c: c + dh.TopCounter(2, 2), "same queries, k"),
+        (lambda c: c + dh.TopCounter(2, 1, ([0], [0])), "judged"),
+        (lambda c: dh.TopCounter(2, 0), "k must be"),
+        (lambda c: dh.TopCounter(0, 1), "n_queries must be"),
+        (lambda c: dh.TopCounter(2, 1, ([5], [0])), "query index 5"),
+        (lambda c: dh.TopCounter(2, 1, ([0], [0, 1])), "1 queries and 2 positions"),
+    ],
+)
+def test_wrong_pieces_are_refused(feed, words):
+    counter = dh.TopCounter(2, 1)
+    with pytest.raises(dh.InputError, match=words):
+        feed(counter)
+
+
+def evaluate(counter, measure="MRR@1"):
+    ids = {"query_ids": ["q", "r"], "document_ids": ["a", "b", "c"]}
+    return dh.evaluate_top.quiet(counter, {"q": {"a": 1}}, [measure], **ids)
+
+
+def test_a_tensor_with_nan_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(dh.InputError, match="NaN"):
+        dh.TopCounter(1, 1).update(torch.tensor([[1.0, float("nan")]], dtype=torch.bfloat16))
