@@ -406,6 +406,14 @@ def test_a_path_with_brackets_that_exists_means_itself(folder):
         run_sources(["runs/x[yz].run"])
 
 
+def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(folder):
+    Path("runs/alpha.run").rename("runs/\udc80alpha.run")
+    board = dh.leaderboard.quiet("qrels", "runs", ["MAP"])
+    assert "\\x80alpha" in board.entries
+    with pytest.raises(dh.InputError, match="cannot be written as UTF-8"):
+        dh.leaderboard.quiet("qrels", {"\udc80": "runs/beta.run"}, ["MAP"])
+
+
 def test_judgements_and_board_among_the_runs_are_not_runs(folder):
     for name in NAMES:
         Path(f"runs/{name}.run").rename(f"{name}.run")
@@ -551,7 +559,7 @@ def test_an_html_file_is_a_page_with_every_run_and_measure(folder):
 
 
 def test_hostile_names_are_text_on_the_page(judgements, runs):
-    hostile = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7 * 7 }}\udc80'
+    hostile = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7 * 7 }}'
     named = {hostile if name == "alpha" else name: own for name, own in runs.items()}
     page = render_leaderboards([dh.leaderboard.quiet(judgements, named, ["MAP"], name=hostile)])
     assert "<script>alert" not in page and "<img" not in page and "{{ 7 * 7 }}" in page
