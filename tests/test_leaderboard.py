@@ -169,9 +169,10 @@ def test_a_coin_flip_is_named_with_its_probability():
     board = dh.leaderboard.quiet(qrels, {"flip": flip, "sure": sure}, ["MRR"])
     (winner,) = board.winners
     assert winner.contested
-    assert winner.expected == "flip"
+    assert (winner.official, winner.expected) == (["flip"], "flip")
     assert (winner.probability, winner.method) == (0.5, "exact")
     assert "Contested winners" in str(board)
+    assert "P below 0.95, 1 of 1" in str(board)
 
 
 def test_without_ties_no_winner_is_contested():
@@ -579,3 +580,13 @@ def test_marks_stand_where_their_values_are(judgements, runs):
 def test_no_board_is_no_page():
     with pytest.raises(dh.InputError, match="no leaderboard"):
         render_leaderboards([])
+
+
+def test_equal_published_values_share_the_first_place_and_rank(folder):
+    header, *rows = Path("board.csv").read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    same = [f"{name},{team},0.5,{ap}" for name, team, _, ap in cells]
+    Path("board.csv").write_text("\n".join([header, *same]))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert sorted(board.winners[0].official) == sorted(NAMES)
+    assert set(board.ranking()["published_rank"]) == {1}

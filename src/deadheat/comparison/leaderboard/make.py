@@ -30,6 +30,7 @@ from deadheat.comparison.leaderboard.rows import rows_of, standing_of, winners_o
 from deadheat.comparison.leaderboard.rules import FoundRule, Setting
 from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
 from deadheat.comparison.leaderboard.summary import summarised
+from deadheat.comparison.leaderboard.tables import some
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import Judgements, read_qrels
@@ -191,15 +192,10 @@ def _rows_of(
         "{n:run} of the board without a run file: {names}": absent,
     }
     return rows, [
-        warning(pattern, n=len(names), names=_some(names))
+        warning(pattern, n=len(names), names=some(names))
         for pattern, names in only.items()
         if names
     ]
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _readings(

@@ -169,8 +169,9 @@ class Winner:
     group: str | None
     """None: the whole board."""
     runs: int
-    official: str | None
-    """First by the published values, or by the oblivious ones without a board."""
+    official: list[str]
+    """First by the published values, or by the oblivious ones without a board; several share
+    the place where they are equal."""
     expected: str
     """First in expectation."""
     probability: float
@@ -191,14 +192,13 @@ def winner_of(standing: Standing, group: str | None = None) -> Winner:
     first = np.flatnonzero(standing.rank_interval[0] == 1).tolist()
     leader = int(np.argmax(standing.expected))
     odds, method = _first_place(standing, first)
-    official = None
-    if not np.isnan(standing.official).all():
-        official = standing.names[int(np.nanargmax(standing.official))]
+    told = np.nan_to_num(standing.official, nan=-np.inf)
+    official = np.flatnonzero((told >= told.max() - TOLERANCE) & np.isfinite(told)).tolist()
     return Winner(
         repr(standing.measure),
         group,
         len(standing.names),
-        official,
+        [standing.names[i] for i in official],
         standing.names[leader],
         odds[first.index(leader)],
         method,

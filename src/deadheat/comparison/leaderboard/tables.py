@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table
+from deadheat.tables.cells import cell
 
 if TYPE_CHECKING:
     from deadheat.comparison.leaderboard.board import Leaderboard
@@ -41,7 +43,7 @@ WINNERS = (
     Column("group", "name"),
     Column("official", "name", title="first officially"),
     Column("expected", "name", title="first in expectation"),
-    Column(("probability", "method"), "probability", title="with P"),
+    Column(("probability", "method"), "probability", title="with P", bold="open"),
     Column("rivals", "name", title="other contenders", gives_way=1),
 )
 
@@ -111,10 +113,11 @@ def _winners(board: Leaderboard) -> list[Part]:
             {
                 "measure": winner.measure,
                 "group": winner.group or "all",
-                "official": winner.official,
+                "official": some(winner.official, most=1),
                 "expected": winner.expected,
                 "probability": winner.probability,
                 "method": winner.method,
+                "open": winner.probability < 1 - board.alpha,
                 "rivals": _rivals(winner),
             }
             for winner in contested
@@ -124,11 +127,26 @@ def _winners(board: Leaderboard) -> list[Part]:
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
     notes = [f"P, {method}: {FIRST_METHODS[method]}" for method in methods]
+    flips = sum(winner.probability < 1 - board.alpha for winner in contested)
+    notes.append(f"a coin flip, bold: P below {1 - board.alpha:g}, {flips} of {len(contested)}")
     return [Table(frame, columns, "Contested winners", notes, grouped=1)]
 
 
 def _rivals(winner: Winner) -> str:
     others = sorted(winner.contenders.items(), key=lambda item: -item[1])
-    told = [f"{name} {p:.2f}" for name, p in others if name != winner.expected][:3]
-    more = len(others) - 1 - len(told)
-    return ", ".join([*told, *([f"{more} more"] if more > 0 else [])])
+    told = [
+        f"{name} ({cell('probability', [p, winner.method], percent=False)})"
+        for name, p in others
+        if name != winner.expected
+    ]
+    return some(told, most=3)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name the first, and say how many more there are.
+
+    >>> some(["a", "b", "c", "d"], most=2), some(["a"])
+    ('a, b and 2 more', 'a')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
