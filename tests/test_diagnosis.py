@@ -236,6 +236,7 @@ MEASURES = [
     "nDCG@3", "nDCG(gain='exp')", "DCG@2", "MRR@3", "MRR", "MAP@3", "MAP", "MAP(divisor='min')",
     "Recall@2", "Recall", "Precision@3", "Precision", "F1@6", "F1", "Hits@2", "Success@1",
     "R-Precision", "RBP", "ERR@3", "ERR", "Judged@2", "Judged@6", "Judged", "Recall(rel=2)@3",
+    "RBP-residual@3", "RBP-residual", "RBP(gain='scaled')@3", "bpref", "bpref(rel=2)",
 ]  # fmt: skip
 
 

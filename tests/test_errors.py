@@ -63,8 +63,7 @@ FILES = [
     ("JSON", b'{"q": {"d1": 0.5,}}', ["not valid JSON", "line 1 column"]),
     ("JSON list", b'{"q":\n ["d1"]}', ["expected {query: {document: score}}", "'q'", "list"]),
     ("JSON text", b'{"q": {"d1": "x"}}', ["score", "'d1'", "'q'", "not a number", "'x'"]),
-    ("JSON null", b'{"q": {"d1": null}}', ["'q'", "'d1'", "NaN"]),
-    ("JSON huge", b'{"q": {"d1": 1' + b"0" * 400 + b"}}", ["'d1'", "'q'", "not a number"]),
+    ("JSON null", b'{"q": {"d1": null}}', ["'d1'", "'q'", "not a number: None"]),
     ("JSON twice", b'{"q": {"d1": 1, "d1": 2}}', ["'d1'", "appears twice"]),
     ("JSON query twice", b'{"q": {"d1": 1}, "q": {"d2": 2}}', ["'q'", "appears twice"]),
     ("JSON latin-1", b'{"q": {"d\xe9": 1}}', ["UTF-8", "convert"]),
@@ -175,9 +174,8 @@ OBJECTS = [
     ("flat dict", {"q": 0.5}, ["{query: {document: score}}", "'q'", "float"]),
     ("dict text", {"q": {"d1": "x"}}, ["score", "'d1'", "'q'", "not a number", "'x'"]),
     ("dict list", {"q": {"d1": [1]}}, ["score", "'d1'", "'q'", "not a number"]),
-    ("dict huge", {"q": {"d1": 10**400, "d2": 0.5}}, ["score", "'d1'", "'q'"]),
     ("dict nan", {"q": {"d1": 1, "d2": NAN}}, ["'q'", "'d2'", "NaN", "nan='last'"]),
-    ("dict none", {"q": {"d1": None}}, ["'q'", "'d1'", "NaN"]),
+    ("dict none", {"q": {"d1": None}}, ["'d1'", "'q'", "not a number: None"]),
     ("dict 1 and '1'", {"q": {1: 1, "1": 2}}, ["'q'", "same id"]),
     ("dict queries 1 and '1'", {1: {"d": 1}, "1": {"d": 1}}, ["'1'", "number and as text"]),
     ("dict bytes", {"q": {b"\xff": 1}}, ["\\xff", "UTF-8"]),
@@ -393,10 +391,10 @@ def test_bad_arrays(scores, relevance, options, says):
 
 def test_a_stream_cannot_hold_integers_that_only_their_places_tell_apart():
     """Places differ from piece to piece, so such scores would be counted wrongly."""
-    with refused("int64", "across pieces"):
+    with refused("float64 cannot hold", "across pieces"):
         dh.TieCounter(1, query=[0], score=[2**60 + 1], grade=[1])
     counter = dh.TieCounter(1, query=[0], score=[5], grade=[1])
-    with refused("int64", "across pieces"):
+    with refused("float64 cannot hold", "across pieces"):
         counter.update([[5, 2**60, 2**60 + 1]])
 
 

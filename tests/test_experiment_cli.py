@@ -54,7 +54,7 @@ def test_the_study_of_the_paper():
     assert len(study.cells) == len(set(study.cells)) == 5 * 3 * 2
     assert {cell.model_dtype for cell in study.cells} == {"bf16", "fp16", "fp32"}
     assert study.regimes == ("native", "hps", "head")
-    assert (study.batch_size, study.max_length) == (16, None)  # presets hold the lengths
+    assert (study.batch_size, study.max_length) == ((16,), None)  # presets hold the lengths
     wanted = [f"{name}@{k}" for name in ("nDCG", "MRR", "MAP", "Recall") for k in range(1, 101)]
     assert list(map(repr, study.all_measures)) == wanted
     assert paper_study(limit=3, device="cpu").limit == 3
@@ -80,7 +80,7 @@ def test_a_study_in_toml(tmp_path):
     assert study.models[1] == ModelSpec("c/d", revision="v1", similarity="dot", max_length=64)
     assert (study.model_dtypes, study.scoring_dtypes) == (("bf16", "fp32"), ("fp8_e4m3",))
     assert list(map(repr, study.all_measures)) == ["nDCG@1", "nDCG@5", "MRR@10"]
-    assert (study.batch_size, study.limit, study.trust_remote_code) == (8, 4, True)
+    assert (study.batch_size, study.limit, study.trust_remote_code) == ((8,), 4, True)
     assert len(study.cells) == 4
 
 
@@ -106,6 +106,7 @@ def test_a_study_in_toml(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nregimes = []", "at least one model dtype and one"),
         ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "dot or cosine"),
         ("models = [", "not valid TOML"),
+        ("models = " + "[" * 50_000, "not valid TOML"),
     ],
 )
 def test_mistakes_in_a_study_are_named(tmp_path, text, message):

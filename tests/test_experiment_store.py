@@ -17,7 +17,8 @@ from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import load_results, run_study  # noqa: E402
-from deadheat.experiment.folder import ExperimentFolder, Parts, slug, write_file  # noqa: E402
+from deadheat.experiment.files import write_file  # noqa: E402
+from deadheat.experiment.folder import ExperimentFolder, Parts, slug  # noqa: E402
 
 __all__ = ["made"]
 
@@ -66,6 +67,22 @@ def test_a_killed_run_is_continued_to_the_same_bytes(made, tmp_path):
     for kind in ("sigmoid", "product"):
         assert run_study(study(made, kind, batch_size=2), tmp_path / "whole") == []
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the runs are forked")
+def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(made, tmp_path):
+    """Kills and errors of the disk at every step of every write: half a file, fsync, rename."""
+    words = [made["sigmoid"], made["data"], str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "interrupted_runs.py"), *words],
+        env=ENVIRONMENT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) > 150, done.stdout
 
 
 def test_only_missing_parts_are_run(made, tmp_path):
@@ -217,13 +234,13 @@ def test_foreign_and_damaged_folders(made, tmp_path):
     extra.unlink()
     manifest = next(tmp_path.glob("out/cells/*/manifest.json"))
     manifest.write_text("{")
-    with pytest.raises(InputError, match=f"{manifest} cannot be read.*delete the folder"):
+    with pytest.raises(InputError, match=f"{manifest} is damaged.*delete it"):
         run_study(wanted, tmp_path / "out")
 
 
 FULL = """
 import resource, sys
-from deadheat.experiment.folder import FolderError, write_file
+from deadheat.experiment.files import FolderError, write_file
 from pathlib import Path
 
 write_file(Path(sys.argv[1]) / "small", b"x" * 100)

@@ -18,6 +18,8 @@ from oracle import Doc
 import deadheat as dh
 from deadheat.measures import MEASURES, dcg
 from deadheat.measures.map import harmonic_sums
+from deadheat.ties import tie_groups
+from deadheat.ties.lists import judged_lists
 
 PARAMETERS = {
     "nDCG": [{}, {"gain": "exp"}],
@@ -238,3 +240,33 @@ def test_reciprocal_rank_in_a_long_group_is_not_cut_short():
         assert result["MRR"].expected == pytest.approx(math.fsum(expected), rel=1e-13)
         miss = math.comb(g - r, 50) / math.comb(g, 50)
         assert result["Success@50"].expected == pytest.approx(1 - miss, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("measure", [m for m in MEASURES if not m.whole_list], ids=str)
+@settings(max_examples=30)
+@given(
+    docs=docs, cutoff=st.one_of(st.none(), st.integers(1, 9)), added=st.lists(grades, max_size=4)
+)
+def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
+    """Whatever stands below the last tie group moves the value by no more than `at_stake`."""
+    measure = measure(cutoff=cutoff)
+    absent = [3, *(grade for grade in added if grade is not None)]
+    head = sorted((d for d in docs if d.score != -math.inf), key=lambda d: -d.score)
+    assume(head)
+    stakes = []
+    for tail in ([0] * len(added), added):
+        run = {"q": {f"d{i}": doc.score for i, doc in enumerate(head)}}
+        run["q"] |= {f"e{i}": -math.inf for i in range(len(tail))}
+        judged = {f"d{i}": doc.grade for i, doc in enumerate(head) if doc.grade is not None}
+        judged |= {f"e{i}": grade for i, grade in enumerate(tail) if grade is not None}
+        judged |= {f"absent{i}": grade for i, grade in enumerate(absent)}
+        stakes.append(dh.evaluate({"q": judged}, run, [measure], queries="all").views[measure])
+    judgements, lists = dh.read_qrels({"q": judged}), dh.read_run(run)
+    found, _ = judged_lists(judgements, lists, queries="all", with_judged=True)
+    most = measure.at_stake(tie_groups(found), np.array([len(head)]))
+    if measure.name in ("RBP", "MRR", "Success", "RBP-residual"):
+        assert abs(stakes[0].best - stakes[1].best) <= most + 1e-12
+        assert np.isfinite(most)
+    elif cutoff is not None and cutoff <= len(head):
+        assert most == 0

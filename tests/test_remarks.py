@@ -98,4 +98,14 @@ def test_a_cut_list_is_one_line_for_many_runs():
     with pytest.warns(dh.DeadheatWarning) as caught:
         dh.compare(qrels, runs, "MRR@5")
     said = [str(each.message) for each in caught]
-    assert any(text.startswith("all 4 systems: MRR@5 (1–4 queries): these lists") for text in said)
+    assert any(text.startswith("all 4 systems: 1–4 lists cut inside a tie group") for text in said)
+
+
+def test_words_of_many_runs_are_told_each_once():
+    remarks = {
+        "a": [warning("{n:list} cut, felt by {m:each}", n=2, m="MAP; RBP(p=0.5, rel=2)")],
+        "b": [warning("{n:list} cut, felt by {m:each}", n=1, m="MRR; MAP")],
+    }
+    text = "cut, felt by MAP; RBP(p=0.5, rel=2); MRR"
+    assert lines(remarks, "warning") == [f"a, b: 1–2 lists {text}"]
+    assert [str(remark) for remark in added(remarks.values())] == [f"3 lists {text}"]

@@ -326,3 +326,15 @@ def test_import_is_light():
         assert not heavy & set(modules.split())
         best = min(best, float(ratio))
     assert best < 2
+
+
+def test_results_are_equal_if_all_their_values_are():
+    qrels = {"q": {"a": 1}, "r": {"b": 1}}
+    run = {"q": {"a": 0.5, "b": 0.5}, "r": {"a": 1.0, "b": 0.5}}
+    result, again = (dh.evaluate(qrels, run, ["MRR", "ERR"]) for _ in range(2))
+    other = dh.evaluate(qrels, {**run, "r": {"b": 1.0}}, ["MRR", "ERR"])
+    assert result == again
+    assert result != other
+    assert result.views != other.views
+    assert (result == 3, result != None) == (False, True)  # noqa: E711
+    assert dh.Result.from_json(result.to_json()) == result

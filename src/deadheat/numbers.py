@@ -1,7 +1,12 @@
-"""Numbers as they come in: floats that compare exactly as the numbers they came as, and grades."""
+"""Numbers as they come in: what is one, floats that compare exactly as they do, and grades."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,43 +16,147 @@ from deadheat.errors import InputError
 
 LARGEST_GRADE = 1e100
 """A grade beyond this is refused as an error: sums of squares of grades would overflow."""
+LARGEST_WHOLE = 2**53
+"""Up to here float64 holds every whole number."""
+SPACE = " \t\n\r\x0b\x0c"
+"""White space around a number, and between the fields of a TREC file: that of ASCII."""
+LONGEST_TEXT = 4300
+"""A number of more characters is refused: reading it takes time that grows with their square."""
+
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.A | re.I)
+_WHOLE = re.compile(r"[+-]?\d+", re.A)
+
+
+def number(value: Any) -> Any:
+    """Give a value as a Python number, exactly, or raise a TypeError or ValueError.
+
+    This is what a number is in every format. Text is a number as C and Fortran write it, in ASCII
+    digits: neither ``1_000`` nor full-width digits. It becomes the nearest float64, as in every
+    other tool, but a whole number beyond 2**53 stays whole. Numbers of Python and NumPy are what
+    they are; ``True`` is 1, and None is no number.
+
+    >>> number("1e3"), number("9007199254740993"), number(np.float32(0.5))
+    (1000.0, 9007199254740993, 0.5)
+    """
+    if isinstance(value, str):
+        return _from_text(value)
+    if isinstance(value, bytes):
+        raise TypeError("bytes are no number")
+    if isinstance(value, np.longdouble):
+        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        if abs(value.adjusted()) > LONGEST_TEXT:
+            raise ValueError(f"{value!r:.60} is too large or too small to be compared")
+        return Fraction(value)
+    return value if isinstance(value, Fraction) else float(value)
+
+
+def _from_text(value: str) -> int | float:
+    text = value.strip(SPACE)
+    if len(text) > LONGEST_TEXT or not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r:.60} is no number")
+    nearest = float(text)
+    if abs(nearest) < LARGEST_WHOLE or not _WHOLE.fullmatch(text):
+        return nearest
+    return int(text)
 
 
 def exact_floats(scores: Any, *, by_place: bool = True) -> NDArray[Any]:
     """Give scores as a float32 or float64 array with the same order and the same ties.
 
     Types of 16 bits and fewer (float16, bfloat16, float8, int8 …) become float32 and longer
-    integers float64, which hold each of their values; what float64 cannot hold (integers
-    beyond 2**53, long doubles) is replaced by its place among the distinct values, or refused
-    where places mean nothing (`by_place` false: the array is a piece of something larger).
-    Torch tensors are taken without importing torch.
+    integers float64, which hold each of their values. Where float64 cannot (integers beyond
+    2**53, long doubles, decimal numbers that differ in late digits), numbers are replaced by their
+    place among the distinct ones, or refused where places mean nothing (`by_place` false: the
+    array is a piece of something larger). Torch tensors are taken without importing torch.
 
     >>> exact_floats(np.array([1, 255], np.uint8))
     array([  1., 255.], dtype=float32)
     >>> exact_floats(np.array([2**60, 2**60 + 1]))
     array([0., 1.])
     """
+    floats, values = exact_scores(scores)
+    if values is not None and not by_place:
+        raise InputError(
+            "scores that float64 cannot hold (whole numbers beyond 2**53, say) cannot be compared "
+            "across pieces: scale or round them first"
+        )
+    return floats
+
+
+def exact_scores(scores: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Give floats as `exact_floats` does; and, where these are only places, the exact numbers.
+
+    The exact numbers are Python's whole numbers and fractions in an array of objects.
+    """
     if is_tensor(scores):
         scores = tensor_values("scores", scores)
     try:
         array = real_numbers(scores)
         if array.dtype in (np.float32, np.float64):
-            return array
-        if array.dtype.kind != "O" and (array.dtype.itemsize <= 2 or array.dtype.kind == "b"):
-            return array.astype(np.float32)
-        floats = _floats(array)
+            return array, None
+        if array.dtype.kind in "OUS":
+            return _exact_objects(array)
+        if array.dtype.itemsize <= 2 or array.dtype.kind == "b":
+            return array.astype(np.float32), None
+        floats = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"scores must be numbers ({str(error).strip()})") from None
-    # Compared in the array's own type: a round trip through float64 must change nothing.
-    if floats is None or not _is_exact(array, floats):
-        if not by_place:
-            raise InputError(
-                f"scores of type {array.dtype} that float64 cannot hold cannot be compared across "
-                "pieces: scale or round them first"
-            )
-        places = np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
-        return places if floats is None else np.where(np.isnan(floats), np.nan, places)
-    return floats
+        raise InputError(f"scores must be numbers ({str(error).strip()[:200]})") from None
+    if _holds(floats, array):
+        return floats, None
+    places = np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
+    values = as_array([number(x) for x in array.ravel()]).reshape(array.shape)
+    return np.where(np.isnan(floats), np.nan, places), values
+
+
+def _exact_objects(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Give the numbers of an array of objects or texts as `exact_scores` does."""
+    values = [number(x) for x in array.ravel().tolist()]
+    floats = rounded(values)
+    distinct = {x: _nearest(x) for x in values if x == x}
+    whole_held = all(x == nearest for x, nearest in distinct.items() if isinstance(x, int))
+    if whole_held and len(set(distinct.values())) == len(distinct):
+        return floats.reshape(array.shape), None
+    place = {x: i for i, x in enumerate(sorted(distinct))}
+    places = np.array([place.get(x, math.nan) for x in values], np.float64)
+    return places.reshape(array.shape), as_array(values).reshape(array.shape)
+
+
+def as_array(numbers: list[Any]) -> NDArray[Any]:
+    """Give Python numbers as an array that leaves them as they are: of floats if it can be."""
+    types = set(map(type, numbers))
+    if types == {float}:
+        return np.array(numbers, np.float64)
+    if types <= {float, int} and all(abs(x) <= LARGEST_WHOLE for x in numbers if type(x) is int):
+        return np.array(numbers, np.float64)
+    array = np.empty(len(numbers), object)
+    array[:] = numbers
+    return array
+
+
+def rounded(values: Iterable[Any]) -> NDArray[np.float64]:
+    """Give Python numbers as the nearest float64; beyond its range, infinite."""
+    return np.array([_nearest(value) for value in values], np.float64)
+
+
+def _nearest(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _holds(floats: NDArray[np.float64], array: NDArray[Any]) -> bool:
+    """Whether float64 holds every number of an array: a round trip changes nothing."""
+    if array.dtype.kind == "f":
+        return np.array_equal(floats, array, equal_nan=True)
+    if not array.size or np.abs(floats).max() < LARGEST_WHOLE:
+        return True
+    limits = np.iinfo(array.dtype)
+    inside = (floats >= float(limits.min)) & (floats < float(limits.max))
+    return bool(inside.all()) and np.array_equal(floats.astype(array.dtype), array)
 
 
 def is_tensor(values: Any) -> bool:
@@ -85,29 +194,13 @@ def real_numbers(values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "cmM" or array.dtype.names:
         raise TypeError(f"{array.dtype} is no type of real numbers")
-    if isinstance(values, (list, tuple)) and _is_beyond(array):
-        # NumPy makes floats of integers that no one of its integer types holds together.
-        objects = np.array(values, object)
-        if all(isinstance(x, (int, np.integer)) for x in objects.ravel()):
-            return objects
+    if isinstance(values, (list, tuple)) and _may_be_rounded(array):
+        return np.array(values, object)
     return array
 
 
-def _is_beyond(array: NDArray[Any]) -> bool:
-    return array.dtype == np.float64 and bool((np.abs(array) >= 2.0**53).any())
-
-
-def _floats(array: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Round to float64; None for Python integers, which have no bounds."""
-    if array.dtype.kind != "O":
-        return array.astype(np.float64)
-    values = array.ravel()
-    if all(isinstance(x, (int, np.integer)) for x in values):
-        return None
-    return np.asarray([float(x) for x in values]).reshape(array.shape)
-
-
-def _is_exact(array: NDArray[Any], floats: NDArray[np.float64]) -> bool:
-    if array.dtype.kind in "iu":
-        return not array.size or not (np.abs(floats) > 2.0**53).any()
-    return array.dtype.kind != "f" or np.array_equal(floats, array, equal_nan=True)
+def _may_be_rounded(array: NDArray[Any]) -> bool:
+    """Whether NumPy may have made floats of whole numbers that float64 cannot hold."""
+    if array.dtype != np.float64:
+        return False
+    return bool(((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any())

@@ -34,7 +34,8 @@ class Remark:
     level: Level
     """A warning changes what the numbers mean; a note explains them."""
     pattern: str
-    """The sentence; ``{missing:query}`` stands for a number of queries."""
+    """The sentence; ``{missing:query}`` stands for a number of queries, ``{measures:each}`` for
+    words apart by ``; ``, of which a merged sentence has those of all."""
     values: Mapping[str, int | str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -96,8 +97,12 @@ def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
         values = whole.setdefault((remark.level, remark.pattern), {})
         for name, value in remark.values.items():
             before = values.get(name)
-            both = isinstance(before, int) and isinstance(value, int)
-            values[name] = int(before) + int(value) if both else before or value  # type: ignore[arg-type]
+            if isinstance(before, int) and isinstance(value, int):
+                values[name] = before + value
+            elif f"{{{name}:each}}" in remark.pattern:
+                values[name] = _each([before or value, value])
+            else:
+                values[name] = before or value
     return tuple(Remark(level, pattern, values) for (level, pattern), values in whole.items())
 
 
@@ -168,11 +173,18 @@ def _filled(remarks: Sequence[Remark]) -> str:
     def value(field: re.Match[str]) -> str:
         name, noun = field[1], field[2]
         numbers = [n for remark in remarks if isinstance(n := remark.values.get(name), int)]
+        if noun == "each":
+            return _each([remark.values.get(name, "") for remark in remarks])
         if not numbers:
             return str(remarks[0].values.get(name, field[0]))
         return counted_range(numbers, noun) if noun else _range(numbers)
 
     return _FIELD.sub(value, remarks[0].pattern)
+
+
+def _each(lists: Iterable[int | str]) -> str:
+    """Words of several lists of words, each once."""
+    return "; ".join(dict.fromkeys(word for words in lists for word in str(words).split("; ")))
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -19,6 +19,7 @@ COMMANDS = (
     "diagnose",
     "run",
     "table",
+    "verify",
     "plot",
     "report",
     "demo",

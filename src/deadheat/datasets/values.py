@@ -57,7 +57,7 @@ def _text(value: Any, location: str, column: str, row: int) -> str:
 
 def _list(value: Any, location: str, column: str, row: int) -> list[Any]:
     if isinstance(value, str):
-        with suppress(json.JSONDecodeError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
     if value is None:
         return []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deadheat.formats import Run
-from deadheat.ties.sizes import run_sizes
+from deadheat.scoring import FORMATS
+from deadheat.ties.groups import Ints
+from deadheat.ties.scores import as_seen_in
+from deadheat.ties.sizes import GroupSizes, run_sizes
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Anatomy:
     largest_score: float
     end_tied: int
     """Lists that end inside a tie group: documents of the same score may have been cut off."""
+    float32_pairs: int
+    """Pairs of documents that are not tied, but would be after a cast of scores to float32."""
+    float32_queries: int
+    """Queries that have such pairs."""
 
 
 def dissect(run: Run) -> Anatomy:
@@ -40,6 +47,8 @@ def dissect(run: Run) -> Anatomy:
     groups = run_sizes(run)
     sizes, number = np.unique(groups.size, return_counts=True)
     largest = int(np.argmax(groups.size))
+    cast = _pairs(run_sizes(replace(run, scores=as_seen_in(run.scores, FORMATS["fp32"])[0])), run)
+    added = cast - _pairs(groups, run)
     lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(
         queries=len(run.query_ids),
@@ -51,4 +60,14 @@ def dissect(run: Run) -> Anatomy:
         largest_query=run.query_ids[groups.query[largest]],
         largest_score=float(groups.score[largest]),
         end_tied=int((groups.size[lowest] > 1).sum()),
+        float32_pairs=int(added.sum()),
+        float32_queries=int((added > 0).sum()),
     )
+
+
+def _pairs(groups: GroupSizes, run: Run) -> Ints:
+    """Per query: pairs of documents with the same score."""
+    pairs = groups.size * (groups.size - 1) // 2
+    of_queries = np.zeros(len(run.query_ids), np.int64)
+    np.add.at(of_queries, groups.query, pairs)
+    return of_queries

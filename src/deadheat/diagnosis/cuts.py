@@ -17,7 +17,7 @@ class CutBounds:
 
     measure: str
     lists: int
-    """Cut lists whose last tie group the measure reaches."""
+    """Cut lists whose last tie group can move the measure."""
     worst: float
     best: float
 
@@ -64,7 +64,7 @@ def cut_bounds(
 
     bounds = []
     for measure in measures:
-        lists = int((cut & (end_above < measure.depth(groups))).sum())
+        lists = int((cut & (measure.at_stake(groups, end_above) > 0)).sum())
         lost = value(measure, pushed, pushed.worst_rank, far * cut)
         found = value(measure, filled, filled.best_rank, np.bincount(query, minlength=len(n)))
         bounds.append(CutBounds(repr(measure), lists, *sorted((lost, found))))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy, dissect
@@ -16,16 +17,22 @@ from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
 from deadheat.formats import read_qrels, read_run
-from deadheat.measures import Measure
+from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announcing, texts
+from deadheat.remarks import Remark, announcing, texts, warning
 from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
+from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.lists import judged_lists, without_nan
 from deadheat.ties.rules import check_rule, rule_note, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
+
+TOP = 10
+"""Of so many first documents it is told how many are judged, unless measures name cutoffs."""
+FEW = 0.05
+"""Where fewer of the judged documents that fit into the top are there, that is told."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,8 @@ class Effect:
 
     queries: int
     tolerance: float
+    judged: dict[int, float]
+    """Per cutoff k: the share of the first k documents that have a judgement, in expectation."""
     straddling: dict[int, int]
     """Per cutoff k: queries with a tie group that holds a relevant document and has places on
     both sides of k."""
@@ -149,9 +158,13 @@ def diagnose(
         raise InputError("measures need judgements: give qrels, too, or leave the measures out")
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     precision = score_format(score_dtype)
-    given = read_run(run, with_ranks=tie_break == "rank")
-    scores, rounding = as_seen_in(given.scores, precision)
-    candidates = without_nan(replace(given, scores=scores), "refuse")
+    given, rounding = as_seen_in(read_run(run, with_ranks=tie_break == "rank"), precision)
+    candidates = without_nan(given, "refuse")
+    if candidates.exact is not None:
+        raise InputError(
+            f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
+            "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
+        )
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     grid = find_grid(candidates.scores)
     diagnosis = Diagnosis(
@@ -165,9 +178,8 @@ def diagnose(
     )
     if qrels is None:
         return diagnosis
-    with_judged = any(measure.needs_judged for measure in parsed)
     lists, remarks = judged_lists(
-        read_qrels(qrels), candidates, queries="judged", with_judged=with_judged
+        read_qrels(qrels), candidates, queries="judged", with_judged=True
     )
 
     def groups_of(scores: Values) -> TieGroups:
@@ -176,9 +188,11 @@ def diagnose(
 
     groups = groups_of(lists.scores)
     rows = round_all(lists.scores, lambda scores: views_of(groups_of(scores), parsed), tolerance)
+    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
+        judged={k: float((Judged @ k).expected(groups).mean()) for k in _cutoffs(parsed) or [TOP]},
         straddling=_straddling(groups, parsed),
         worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
@@ -200,7 +214,31 @@ def _worst_queries(result: Result, most: int) -> list[dict[str, Any]]:
     ]
 
 
+def _few_judged(groups: TieGroups, unretrieved: tuple[Ints, Floats]) -> list[Remark]:
+    """Warn where hardly any of the judged documents stand in the top of the lists."""
+    known = np.bincount(groups.document_query, minlength=groups.n_queries)
+    known = known + np.bincount(unretrieved[0], minlength=groups.n_queries)
+    possible = int(np.minimum(known, TOP).sum())
+    judged = Judged @ TOP
+    found = float((judged.expected(groups) * judged.divisor(groups)).sum())
+    if found >= FEW * possible:
+        return []
+    return [
+        warning(
+            "of the first {top} documents hardly any is judged ({found} in all, of {possible} that "
+            "could be): are these the judgements of this run's collection?",
+            top=TOP,
+            found=f"{found:.3g}",
+            possible=possible,
+        )
+    ]
+
+
+def _cutoffs(measures: list[Measure]) -> list[int]:
+    return sorted({measure.cutoff for measure in measures if measure.cutoff})
+
+
 def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:
-    cutoffs = sorted({measure.cutoff for measure in measures if measure.cutoff})
+    cutoffs = _cutoffs(measures)
     begin, end, relevant = groups.above, groups.above + groups.size, groups.relevant(None) > 0
     return {k: int((relevant & (begin < k) & (k < end)).sum()) for k in cutoffs}

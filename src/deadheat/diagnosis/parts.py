@@ -11,6 +11,7 @@ import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
+from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     )
     if grid.not_excluded:
         number_grid += f" Too few to exclude: {'; '.join(grid.not_excluded)}."
+    if anatomy.float32_pairs:
+        facts += (
+            f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
+            f"{counted(anatomy.float32_pairs, 'further pair')} would tie, in "
+            f"{counted(anatomy.float32_queries, 'query')}: see score_dtype (--score-precision)."
+        )
     parts: list[str | Table] = [
         Heading(f"Ties of {Path(diagnosis.name).name}"),
         facts,
@@ -45,7 +52,7 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     if diagnosis.origins is not None:
         parts.append(_origins(diagnosis.origins))
     if diagnosis.effect is not None:
-        parts += _effect(diagnosis.effect)
+        parts += _effect(diagnosis.effect, anatomy)
     if diagnosis.notes:
         parts.append("\n".join(diagnosis.notes))
     return parts
@@ -76,7 +83,9 @@ def _origins(origins: Origins) -> Table:
     return Table(pl.DataFrame(rows), columns, title)
 
 
-def _effect(effect: Effect) -> Iterator[str | Table]:
+def _effect(effect: Effect, anatomy: Anatomy) -> Iterator[str | Table]:
+    judged = ", ".join(f"{share:.1%} of the first {k}" for k, share in effect.judged.items())
+    yield f"Judged documents, in expectation: {judged}."
     across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
     if across:
         yield (
@@ -106,7 +115,13 @@ def _effect(effect: Effect) -> Iterator[str | Table]:
     yield Table(frame, columns, "What if: the same scores, rounded", grouped=1)
     yield "\n".join(_sentences(effect))
     if effect.cut_bounds:
-        yield f"Lists cut inside a tie group: {effect.cut_lists:,}. Bounds, whatever was cut:"
+        others = anatomy.end_tied - effect.cut_lists
+        complete = f"; the other {others:,} are taken to be complete, or not judged" * (others > 0)
+        yield (
+            f"Of {counted(anatomy.end_tied, 'list')} that end inside a tie group, "
+            f"{effect.cut_lists:,} lack relevant documents: these were cut{complete}. Bounds, "
+            "whatever was cut:"
+        )
         columns = (measure, Column("lists", "count"), Column("worst"), Column("best"))
         frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))
         yield Table(frame, columns, "Bounds of the cut run")

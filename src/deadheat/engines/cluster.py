@@ -201,9 +201,8 @@ class _RayPool:
             if self._ray.wait(list(self._starts.values()), timeout=0)[0]:
                 return self._ray.wait(work)[0][0]
         raise InputError(
-            "the Ray cluster had no room for a worker within "
-            f"{ROOM_PATIENCE * PATIENCE:g} seconds: other work may hold its processors or GPUs; ask "
-            "for less, or wait"
+            f"in {ROOM_PATIENCE * PATIENCE:g} seconds the Ray cluster had no room for a worker: "
+            "other work may hold its processors or GPUs; ask for less, or wait"
         )
 
     def _dismiss(self, actor: Any) -> None:

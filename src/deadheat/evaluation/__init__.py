@@ -8,6 +8,7 @@ from deadheat.evaluation.evaluate import (
     evaluate_arrays,
     evaluate_groups,
     evaluated,
+    out_of_reach,
     views_of,
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
@@ -38,6 +39,7 @@ __all__ = [
     "evaluate_top",
     "evaluated",
     "headline",
+    "out_of_reach",
     "rank_query",
     "read_results",
     "results_table",

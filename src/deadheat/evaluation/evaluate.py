@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from deadheat.measures.parse import parse_measures
 from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, note, warning
+from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
@@ -34,6 +34,8 @@ QUERY_POLICIES = {
     "all": "every judged query, those without a relevant document too (they score 0)",
 }
 NAN_POLICIES = ("raise", "last")
+_SHOWN = 0.5 * 10**-DIGITS
+"""What is below this cannot be seen in a table."""
 _NOISE = 1e-9
 """Values as close as this, or by this share, may be the same, added up in another order."""
 
@@ -112,12 +114,12 @@ def evaluated(
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
     _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
     precision = score_format(score_dtype)
-    scores, rounding = as_seen_in(run.scores, precision)
-    rankable_run = without_nan(replace(run, scores=scores), nan)
+    seen, rounding = as_seen_in(run, precision)
+    rankable_run = without_nan(seen, nan)
     lists, remarks = judged_lists(
         judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
     )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks)
+    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
     groups = tie_groups(lists, order, tolerance=tie_tolerance)
     provenance = Provenance(
         run.source,
@@ -174,17 +176,17 @@ def evaluate_arrays(
     parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
     precision = score_format(score_dtype)
-    flat, grades, offsets = flatten(scores, relevance)
-    seen, rounding = as_seen_in(flat, precision)
-    names = query_names(query_ids, len(offsets) - 1)
+    flat, rounding = as_seen_in(flatten(scores, relevance), precision)
+    names = query_names(query_ids, len(flat.offsets) - 1)
     lists, remarks = labelled_lists(
         names,
-        rankable(seen, offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
-        offsets,
-        grades,
+        rankable(flat.scores, flat.offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        flat.offsets,
+        flat.grades,
         n_relevant,
         queries=queries,
         with_judged=need_judged(parsed),
+        exact=flat.exact,
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     provenance = Provenance(
@@ -259,8 +261,20 @@ def result_of(
     """Evaluate tie groups, and say what to know of them."""
     _check_depth(groups, measures)
     views = views_of(groups, measures)
-    found = (*remarks, *_outside(views), *_cuts(groups, measures))
+    found = (*remarks, *out_of_reach(groups, measures), *_outside(views), *_cuts(groups, measures))
     return Result(query_ids, views, provenance, found)
+
+
+def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
+    """Warn of measures to which no document is relevant because no grade is that high."""
+    named = [repr(m) for m in measures if (getattr(m, "rel", None) or 0) > groups.max_grade]
+    pattern = (
+        "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
+        "none reaches rel"
+    )
+    if not named or not groups.max_grade:
+        return []
+    return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
 
 def _outside(views: dict[Measure, Views]) -> list[Remark]:
@@ -311,7 +325,7 @@ def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
 
 
 def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
-    """Tell of lists that end inside a tie group which the cutoff of a measure reaches.
+    """Tell of lists that end inside a tie group which can move the digits shown of a measure.
 
     That is a warning where relevant documents are missing from the list: it is not the whole
     collection, so documents tied with its last ones may be missing, too. Otherwise the list
@@ -325,17 +339,23 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
         (
             partial,
             warning,
-            "were cut inside a tie group: documents with the same score may be missing, and no "
-            "evaluator can know them; retrieve more documents, or cut at a score",
+            "{lists:list} cut inside a tie group that {measures:each} can feel: documents with "
+            "the same score may be missing, and no evaluator can know them; retrieve more "
+            "documents, or cut at a score",
         ),
-        (~partial, note, "end inside a tie group; they are taken to be complete"),
+        (
+            ~partial,
+            note,
+            "{lists:list} end inside a tie group that {measures:each} can feel, and are taken to "
+            "be complete",
+        ),
     ):
         inside = (groups.end_size > 1) & lists
-        queries = [int((inside & (groups.end_above < m.depth(groups))).sum()) for m in measures]
-        reached = {f"m{i}": n for i, n in enumerate(queries) if n}
-        if reached:
-            named = [f"{m} ({{m{i}:query}})" for i, m in enumerate(measures) if queries[i]]
-            remarks.append(remark(f"{', '.join(named)}: these lists {text}", **reached))
+        felt = {m: inside & (m.at_stake(groups, groups.end_above) >= _SHOWN) for m in measures}
+        names = [repr(measure) for measure, queries in felt.items() if queries.any()]
+        if names:
+            queries = int(np.any(list(felt.values()), axis=0).sum())
+            remarks.append(remark(text, lists=queries, measures="; ".join(names)))
     return remarks
 
 

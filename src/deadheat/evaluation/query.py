@@ -12,7 +12,7 @@ from deadheat.evaluation.evaluate import evaluated
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.shapes import id_column
+from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.ties.ranked import RankedLists, ranked_lists
@@ -74,4 +74,5 @@ def _retrieved(run: Run, query: str) -> Run:
     rows = np.arange(*run.offsets[run.query_index[query] :][:2])
     names = id_column([query] * len(rows))
     ranks = None if run.ranks is None else run.ranks[rows]
-    return run_from_columns(run.source, names, run.documents.ids(rows), run.scores[rows], ranks)
+    scores = run.scores if run.exact is None else run.exact
+    return run_from_columns(run.source, names, run.documents.ids(rows), scores[rows], ranks)

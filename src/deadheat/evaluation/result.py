@@ -39,9 +39,9 @@ VIEW_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Views:
-    """The views of one measure, a value per query."""
+    """The views of one measure, a value per query; equal if all their values are."""
 
     expected: Floats
     """Mean over all orders of tied documents, E[M]."""
@@ -53,6 +53,14 @@ class Views:
     """Value of a tool that breaks ties by the named rule, M_obl."""
     variance: Floats | None
     """Variance over all orders of tied documents; None if it is not computed (ERR)."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Views):
+            return NotImplemented
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -244,7 +252,7 @@ class Result:
         """Read what `to_json` wrote."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"not valid JSON: {error}") from None
         return cls.from_dict(data)
 

@@ -1,5 +1,6 @@
 """Experiments: model × model dtype × dataset in, stored and resumable results out."""
 
+from deadheat.experiment.budget import error_budget
 from deadheat.experiment.results import StoredResult, load_results
 from deadheat.experiment.running import Failure, run_study
 from deadheat.experiment.study import (
@@ -19,6 +20,7 @@ __all__ = [
     "ModelSpec",
     "StoredResult",
     "Study",
+    "error_budget",
     "every_measure",
     "load_results",
     "paper_study",

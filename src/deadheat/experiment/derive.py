@@ -14,7 +14,8 @@ from deadheat.datasets import RetrievalDataset
 from deadheat.evaluation import Result, evaluated
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
-from deadheat.formats.shapes import Run, SharedDocuments, id_column
+from deadheat.formats.ids import id_column
+from deadheat.formats.shapes import Run, SharedDocuments
 from deadheat.measures import Measure
 from deadheat.provenance import InputFacts, ScoreFacts
 from deadheat.scoring.regimes import score, scoring_provenance
@@ -97,8 +98,6 @@ def evaluate_cell(
             scored = _score_corpus(scorer, dataset, measures)
         else:
             scored = _score_lists(scorer, dataset, measures, depth)
-        if scored.frame is not None:
-            cell.write_scores(regime, scored.frame)
         provenance = replace(
             scored.result.provenance,
             run=f"{model.model} {model.model_dtype} {regime}",
@@ -109,7 +108,8 @@ def evaluate_cell(
             inputs=inputs,
             scores=scored.facts,
         )
-        cell.write_result(regime, replace(scored.result, provenance=provenance))
+        result = replace(scored.result, provenance=provenance)
+        cell.write_result(regime, result, scored.frame)
 
 
 def listed_documents(dataset: RetrievalDataset) -> list[str]:

@@ -5,7 +5,9 @@
     DIR/experiment.json                  marks the folder
     DIR/datasets/NAME-HASH/              texts, candidates and judgements in the layout that
                                          `deadheat.datasets` reads; qrels.txt for other tools
+        SHA256SUMS                       the hash of every file of the dataset
     DIR/cells/MODEL.DTYPE.DATASET-HASH/
+        SHA256SUMS                       the hash of every file of the cell but its parts
         manifest.json                    every setting that the numbers depend on
         logits/ (or queries/, documents/)  the model's output, in parts of a few batches
         scores/REGIME.parquet            query_id, doc_id, score
@@ -14,19 +16,18 @@
 
 The hash of a dataset is that of its content, the hash of a cell that of its settings: whoever
 asks for something else gets another folder, and what is stored stays valid. A file appears under
-its name only when it is complete and on disk. The name of a part carries the SHA-256 of its
-bytes, so that a damaged one is noticed.
+its name only when it is complete and on disk. The name of a part carries the SHA-256 of its bytes,
+the others are listed with theirs: `ExperimentFolder.verify` names what is not as it was written.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,9 +39,20 @@ from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
+from deadheat.experiment.files import (
+    SUMS,
+    Fault,
+    FolderError,
+    HashedFolder,
+    reading,
+    refuse_ways_out,
+    sha256,
+    write_file,
+    writing,
+)
 from deadheat.formats.files import table_from_file
 from deadheat.formats.write import to_parquet, trec_qrels, trec_run
-from deadheat.output import DRAFT, write_whole
+from deadheat.output import DRAFT
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
 from deadheat.scoring.regimes import regime_order
@@ -52,10 +64,11 @@ SCHEMA = 2
 MARK = "experiment.json"
 MAX_PARTS = 1000
 PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
-
-
-class FolderError(InputError):
-    """Something is wrong with the folder or the disk; what was stored before stays valid."""
+STREAMS = ("logits", "queries", "documents")
+MANIFEST, DATASET = "manifest.json", "dataset.json"
+_OF_DATASET = re.compile(r"(corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json")
+_OF_CELL = re.compile(r"manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json")
+"""Names of files that a dataset and a cell have."""
 
 
 @dataclass(frozen=True)
@@ -99,20 +112,22 @@ class ExperimentFolder:
                 )
             if not create:
                 raise FolderError(f"{path} holds no experiment: there is no {MARK} in it")
-            write_json(mark, {"schema": SCHEMA, "what": "deadheat experiment"})
-        schema = read_json(mark).get("schema")
+            write_file(mark, _json({"schema": SCHEMA, "what": "deadheat experiment"}))
+        with reading(mark):
+            schema = _object(mark, mark.read_bytes()).get("schema")
         if schema != SCHEMA:
             raise FolderError(
                 f"{mark} is of schema {schema!r}, and this version reads {SCHEMA}: use another "
                 "folder, or the version of deadheat that wrote it"
             )
+        refuse_ways_out(self.path)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes from writing; the lock ends with the process that holds it."""
         filelock = require("filelock", "Running a study")
         owner = self.path / ".owner"
-        with reporting(self.path / ".lock"):
+        with writing(self.path / ".lock"):
             lock = filelock.FileLock(self.path / ".lock", timeout=0)
             try:
                 lock.acquire()
@@ -123,31 +138,41 @@ class ExperimentFolder:
                     "folder (--output)"
                 ) from None
         try:
-            owner.write_text(f"{os.getpid()}\n")
-            for left_over in self.path.rglob(f"{DRAFT}*"):  # of a process that was killed
-                left_over.unlink()
+            with writing(owner):
+                owner.write_text(f"{os.getpid()}\n")
+                for left_over in self.path.rglob(f"{DRAFT}*"):  # of a process that was killed
+                    left_over.unlink()
             yield
         finally:
             lock.release()
 
     def store_dataset(self, dataset: RetrievalDataset) -> str:
-        """Store a dataset unless it is stored already; give the name of its folder."""
+        """Store a dataset as far as it is not stored already; give the name of its folder."""
         name = f"{slug(str(dataset.provenance()))}-{dataset.content_hash[:8]}"
-        folder = self.path / "datasets" / name
-        mark = folder / "dataset.json"
-        if not mark.is_file():  # written last
-            write_dataset(dataset, lambda file, data: write_file(folder / file, data))
-            write_file(folder / "qrels.txt", trec_qrels(qrels_of(dataset)))
-            write_json(mark, dataset.provenance().to_dict())
+        stored = HashedFolder(self.path / "datasets" / name)
+        faults = stored.faults()
+        _refuse(fault for fault in faults if fault.what == "damaged")
+        if faults or DATASET not in stored.recorded():
+            files: dict[str, bytes] = {}
+            write_dataset(dataset, files.__setitem__)
+            files["qrels.txt"] = trec_qrels(qrels_of(dataset))
+            files[DATASET] = _json(dataset.provenance().to_dict())
+            stored.write(files)
         return name
 
     def dataset(self, name: str) -> RetrievalDataset:
         """Read a stored dataset."""
+        if Path(name).name != name:  # a manifest may come from a stranger
+            raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
         folder = self.path / "datasets" / name
-        origin = DatasetProvenance.from_dict(read_json(folder / "dataset.json"))
+        stored = HashedFolder(folder)
+        _refuse(stored.faults())
         lists = (folder / "top_ranked.parquet").is_file()
         try:
+            origin = DatasetProvenance.from_dict(_object(folder / DATASET, stored.read(DATASET)))
             dataset = load_dataset.quiet(folder, candidates="given" if lists else "full")
+        except FolderError:
+            raise
         except InputError as error:
             raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
         return replace(
@@ -168,8 +193,31 @@ class ExperimentFolder:
 
     def cells(self) -> list[CellFolder]:
         """Return the cells that were begun, by name."""
-        begun = sorted((self.path / "cells").glob("*/manifest.json"))
-        return [CellFolder(manifest.parent) for manifest in begun]
+        cells = self.path / "cells"
+        begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
+        return [CellFolder(path) for path in sorted(begun)]
+
+    def verify(self) -> tuple[int, list[Fault]]:
+        """Hold every file against its hash.
+
+        Returns
+        -------
+        tuple
+            The number of files that are as they were written, and all that is not: damaged,
+            missing, foreign or, where a run was ended, unfinished.
+        """
+        known: dict[Path, Fault | None] = {self.path / MARK: None}
+        for folder in sorted((self.path / "datasets").glob("*/")):
+            known |= _checked(HashedFolder(folder), _OF_DATASET)
+        for folder in sorted((self.path / "cells").glob("*/")):
+            known |= _checked(HashedFolder(folder), _OF_CELL)
+            known |= CellFolder(folder).checked_parts()
+        for path in sorted(self.path.rglob("*")):
+            hidden = any(part.startswith(".") for part in path.relative_to(self.path).parts)
+            if path.is_file() and not hidden:
+                known.setdefault(path, Fault(path, "foreign"))
+        faults = [fault for fault in known.values() if fault is not None]
+        return len(known) - len(faults), faults
 
 
 @dataclass(frozen=True)
@@ -180,20 +228,24 @@ class CellFolder:
 
     @property
     def manifest(self) -> Manifest | None:
-        """What the cell is; None for one that was not begun."""
-        path = self.path / "manifest.json"
+        """What the cell is; None for one that has none yet, or no more."""
+        path = self.path / MANIFEST
         if not path.is_file():
             return None
         try:
-            return Manifest.from_dict(read_json(path))
+            manifest = Manifest.from_dict(_object(path, self._files.read(MANIFEST)))
+        except FolderError:
+            raise
         except InputError as error:
-            raise FolderError(
-                f"{path} cannot be read ({error}): delete the folder {self.path} and run again"
-            ) from None
+            raise _unreadable(path, error) from None
+        sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
+        if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
+            raise _unreadable(path, "its inputs are none of a model")
+        return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Store what the cell is."""
-        write_json(self.path / "manifest.json", manifest.to_dict())
+        self._files.write({MANIFEST: _json(manifest.to_dict())})
 
     def parts(self, stream: str, inputs: int, batch_size: int) -> Parts:
         """Return the parts of one stream of inputs: ``logits``, ``queries`` or ``documents``."""
@@ -210,6 +262,21 @@ class CellFolder:
             for stream, facts in manifest.inputs.items()
         }
 
+    def checked_parts(self) -> dict[Path, Fault | None]:
+        """Look at all parts; without a manifest nobody knows which of them are missing."""
+        known: dict[Path, Fault | None] = {}
+        try:
+            begun = self.manifest is not None
+        except FolderError:
+            begun = False
+            known[self.path / MANIFEST] = Fault(self.path / MANIFEST, "damaged")
+        every = {stream: Parts(self.path / stream, MAX_PARTS) for stream in STREAMS}
+        for parts in (self.streams() if begun else every).values():
+            known |= dict.fromkeys(parts.folder.glob("*.safetensors"))
+            faults = [fault for fault in parts.faults() if begun or fault.what != "unfinished"]
+            known |= {fault.path: fault for fault in faults}
+        return known
+
     def outputs(self) -> dict[str, torch.Tensor]:
         """Read what the model gave, in the order of the inputs: logits or embeddings."""
         streams = self.streams().values()
@@ -217,39 +284,40 @@ class CellFolder:
 
     def regimes(self) -> list[str]:
         """Return the regimes that the cell was evaluated under, as tables list them."""
-        return sorted((path.stem for path in self._results.glob("*.json")), key=regime_order)
+        stored = {path.stem for path in (self.path / "results").glob("*.json")}
+        listed = {Path(name).stem for name in self._files.recorded() if name.startswith("results/")}
+        return sorted(stored | listed, key=regime_order)
 
-    def write_scores(self, regime: str, scores: pl.DataFrame) -> None:
-        """Store scores as Parquet and as a TREC run."""
-        write_file(self._scores(regime), to_parquet(scores))
-        run = trec_run(scores, f"{self.path.name}.{regime}")
-        write_file(self.path / "runs" / f"{regime}.txt", run)
+    def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
+        """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
+        files = {}
+        if scores is not None:
+            files[_scores(regime)] = to_parquet(scores)
+            files[f"runs/{regime}.txt"] = trec_run(scores, f"{self.path.name}.{regime}")
+        self._files.write({**files, _result(regime): result.to_json().encode()})
 
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, candidates in their order."""
-        path = self._scores(regime)
-        if not path.is_file():
+        path = self.path / _scores(regime)
+        if not path.is_file() and _scores(regime) not in self._files.recorded():
             raise InputError(f"{path} does not exist: the full corpus was too long to be stored")
-        return table_from_file(path)
-
-    def write_result(self, regime: str, result: Result) -> None:
-        """Store a result."""
-        write_file(self._results / f"{regime}.json", result.to_json().encode())
+        self._files.read(_scores(regime))
+        try:
+            return table_from_file(path)
+        except InputError as error:
+            raise _unreadable(path, error) from None
 
     def result(self, regime: str) -> Result:
         """Read a result."""
-        path = self._results / f"{regime}.json"
+        data = self._files.read(_result(regime))
         try:
-            return Result.from_json(path.read_text(encoding="utf-8"))
-        except (OSError, InputError) as error:
-            raise InputError(f"{path}: {error}; delete it and run again") from None
+            return Result.from_json(data.decode())
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(self.path / _result(regime), error) from None
 
     @property
-    def _results(self) -> Path:
-        return self.path / "results"
-
-    def _scores(self, regime: str) -> Path:
-        return self.path / "scores" / f"{regime}.parquet"
+    def _files(self) -> HashedFolder:
+        return HashedFolder(self.path)
 
 
 class Parts:
@@ -264,11 +332,8 @@ class Parts:
 
     def gaps(self) -> list[range]:
         """Return the parts that are missing, neighbours together; refuse a damaged one."""
+        _refuse(fault for fault in self.faults() if fault.what != "unfinished")
         stored = self._paths()
-        for number, path in stored.items():
-            if number >= self.count:
-                raise FolderError(f"{path} belongs to another run: delete it and run again")
-            self._bytes(path)
         gaps: list[range] = []
         for number in range(self.count):
             if number in stored:
@@ -294,8 +359,9 @@ class Parts:
         import torch
         from safetensors.torch import load
 
+        _refuse(self.faults())
         stored = self._paths()
-        pieces = [load(self._bytes(stored[number])) for number in range(self.count)]
+        pieces = [load(stored[number].read_bytes()) for number in range(self.count)]
         whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
         order = whole.pop("index").argsort()
         return {name: rows[order] for name, rows in whole.items()}
@@ -310,23 +376,27 @@ class Parts:
                 halved.update(json.loads((file.metadata() or {}).get("halved", "{}")))
         return halved
 
+    def faults(self) -> list[Fault]:
+        """Return parts that are damaged or foreign, and the folder if parts are missing."""
+        paths, faults = self._paths(), []
+        for path in sorted(self.folder.glob("*.safetensors")):
+            if path not in paths.values():
+                faults.append(Fault(path, "foreign"))
+                continue
+            with reading(path):
+                data = path.read_bytes()
+            if f".{_digest(data)}." not in path.name:
+                faults.append(Fault(path, "damaged"))
+        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
+
     def _paths(self) -> dict[int, Path]:
+        """Return the parts by their numbers."""
         paths: dict[int, Path] = {}
         for path in sorted(self.folder.glob("*.safetensors")):
             match = PART.fullmatch(path.name)
-            if match is None or int(match[1]) in paths:
-                raise FolderError(f"{path} was not written by deadheat: delete it and run again")
-            paths[int(match[1])] = path
+            if match and int(match[1]) < self.count:
+                paths.setdefault(int(match[1]), path)
         return paths
-
-    def _bytes(self, path: Path) -> bytes:
-        data = path.read_bytes()
-        if f".{_digest(data)}." not in path.name:
-            raise FolderError(
-                f"{path} is damaged (its content does not match the hash in its name): delete it "
-                "and run the same command again"
-            )
-        return data
 
 
 def slug(name: str) -> str:
@@ -336,47 +406,56 @@ def slug(name: str) -> str:
     ('BAAI--bge-reranker-v2-m3', 'my-model')
     """
     hub_id = re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)
-    return name.replace("/", "--") if hub_id else re.sub(r"[^\w.-]+", "-", Path(name).name)[-60:]
+    word = name.replace("/", "--") if hub_id else re.sub(r"[^\w.-]+", "-", Path(name).name)
+    short = word.encode()[-80:].decode(errors="ignore")  # the names of files end at 255 bytes
+    return short.lstrip(".") or "unnamed"
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON, whole or not at all."""
-    write_file(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+def _checked(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | None]:
+    """Look at the files of a dataset or a cell: those on the list, and those not there yet."""
+    recorded = folder.recorded()
+    known: dict[Path, Fault | None] = {folder.path / name: None for name in recorded}
+    known |= {fault.path: fault for fault in folder.faults()}
+    if (folder.path / SUMS).is_file():
+        known[folder.path / SUMS] = None
+    for path in folder.path.rglob("*"):
+        name = path.relative_to(folder.path).as_posix()
+        if name not in recorded and own.fullmatch(name):
+            known[path] = Fault(path, "unfinished")
+    return known
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def _refuse(faults: Iterable[Fault]) -> None:
+    for fault in faults:
+        raise fault.error
+
+
+def _scores(regime: str) -> str:
+    return f"scores/{regime}.parquet"
+
+
+def _result(regime: str) -> str:
+    return f"results/{regime}.json"
+
+
+def _json(data: Any) -> bytes:
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _object(path: Path, data: bytes) -> dict[str, Any]:
     """Read a JSON object that this package wrote."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FolderError(
-            f"{path} cannot be read ({error}): delete the folder {path.parent} and run again"
-        ) from None
-    if not isinstance(data, dict):
-        raise FolderError(f"{path} holds no JSON object: delete {path.parent} and run again")
-    return data
+        found = json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
+    if not isinstance(found, dict):
+        raise _unreadable(path, "it holds no JSON object")
+    return found
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file that appears under its name only when it is complete and on disk."""
-    with reporting(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, data)
-
-
-@contextmanager
-def reporting(path: Path) -> Iterator[None]:
-    """Turn what the system says about a file that cannot be written into one sentence."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise FolderError(
-            f"{path} cannot be written ({error.strerror}): "
-            + ("free some space" if full else "mend that")
-            + " and run the same command again; what was stored before stays valid"
-        ) from None
+def _unreadable(path: Path, why: object) -> FolderError:
+    return FolderError(f"{path} cannot be read ({why}): delete it and run the same command again")
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+    return sha256(data)[:16]

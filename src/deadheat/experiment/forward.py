@@ -44,18 +44,23 @@ class CellRun:
 
     def run(self) -> None:
         """Run what is missing of the forward pass, then score and evaluate."""
+        before = use_threads(self.environment.threads)
+        try:
+            self._run()
+        finally:
+            use_threads(before)
+
+    def _run(self) -> None:
         manifest = self.stored.manifest
         if manifest is None or any(parts.gaps() for parts in self.stored.streams().values()):
             manifest = self._forward()
+        else:
+            self.stored.write_manifest(manifest)  # as it is; its hash may be missing
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
-        before = use_threads(self.environment.threads)  # those of the machines that ran the model
-        try:
-            evaluate_cell(
-                self.stored, manifest, self.dataset, list(regimes), self.study.all_measures, depth
-            )
-        finally:
-            use_threads(before)
+        evaluate_cell(
+            self.stored, manifest, self.dataset, list(regimes), self.study.all_measures, depth
+        )
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -67,7 +72,8 @@ class CellRun:
             **asked,
             **asdict(self.environment),
             "max_length": model.max_length or study.max_length,
-            "batch_size": study.batch_size,
+            "batch_size": self.cell.compute.batch_size,
+            "attention": self.cell.compute.attention,
             "trust_remote_code": study.trust_remote_code,
             "content": self.dataset.content_hash,
             "order": hashlib.sha256(texts.encode()).hexdigest(),
@@ -129,4 +135,6 @@ class CellRun:
 
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
-            self.progress(f"{self.cell}: {stream}", done, total)
+            several = len(self.study.computes) > 1
+            cell = f"{self.cell}, {self.cell.compute}" if several else str(self.cell)
+            self.progress(f"{cell}: {stream}", done, total)

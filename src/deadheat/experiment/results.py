@@ -13,7 +13,8 @@ import polars as pl
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest
+from deadheat.experiment.files import Fault
+from deadheat.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
 from deadheat.provenance import ScoreFacts
 
 if TYPE_CHECKING:
@@ -46,10 +47,14 @@ class StoredResult:
         return str(self.manifest.dataset)
 
     @property
+    def short_name(self) -> str:
+        """The model's name without its owner or folder."""
+        return Path(self.model).name
+
+    @property
     def name(self) -> str:
-        """The model's name without its owner or folder, and what tells this cell from others."""
-        name = Path(self.model).name
-        return f"{name} ({self.variant})" if self.variant else name
+        """The short name, and what tells this cell from others."""
+        return f"{self.short_name} ({self.variant})" if self.variant else self.short_name
 
     @property
     def is_reference(self) -> bool:
@@ -103,8 +108,12 @@ def load_results(folder: str | Path) -> list[StoredResult]:
     list of StoredResult
         By dataset and model, and for each model dtype the regimes native, hps, head, others.
     """
-    cells = [(cell, cell.manifest) for cell in ExperimentFolder(folder).cells()]
-    begun = [(cell, manifest) for cell, manifest in cells if manifest is not None]
+    begun: list[tuple[CellFolder, Manifest]] = []
+    for cell in ExperimentFolder(folder).cells():
+        manifest = cell.manifest
+        if manifest is None:
+            raise Fault(cell.path / MANIFEST, "missing").error
+        begun.append((cell, manifest))
     begun.sort(key=lambda pair: _cell_key(pair[1]))
     results = [
         StoredResult(cell, manifest, regime, _variant(manifest, [m for _, m in begun]))

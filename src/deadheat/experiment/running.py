@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.engines import Engine, Here
 from deadheat.errors import DeadheatError
-from deadheat.experiment.folder import ExperimentFolder, FolderError
+from deadheat.experiment.files import FolderError
+from deadheat.experiment.folder import ExperimentFolder
 from deadheat.experiment.forward import CellRun, Progress
-from deadheat.experiment.study import Cell, DatasetSpec, ModelSpec, Study
+from deadheat.experiment.study import Cell, Compute, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.worker import find_environment
 
 if TYPE_CHECKING:
@@ -70,19 +72,20 @@ def run_study(
         for model in study.models:
             find = partial(find_environment, model, study.device)
             environment = Remembering(partial(workplace.ask, find))
-            for dtype in study.model_dtypes:
-                load = Remembering(partial(_load_model, study, model, dtype))
+            for dtype, compute in product(study.model_dtypes, study.computes):
+                load = Remembering(partial(_load_model, study, model, dtype, compute))
                 for spec in study.datasets:
-                    cell = Cell(model, dtype, spec)
+                    cell = Cell(model, dtype, spec, compute)
                     try:
                         dataset, name = texts(spec)
+                        where = environment()
                         CellRun(
                             study=study,
                             cell=cell,
                             folder=experiment,
                             dataset=dataset,
                             dataset_folder=name,
-                            environment=environment(),
+                            environment=replace(where, threads=compute.threads or where.threads),
                             load=load,
                             engine=workplace,
                             progress=progress,
@@ -135,7 +138,9 @@ def _store_texts(
     return dataset, experiment.store_dataset(dataset)
 
 
-def _load_model(study: Study, spec: ModelSpec, dtype: str) -> Reranker | BiEncoder:
+def _load_model(
+    study: Study, spec: ModelSpec, dtype: str, compute: Compute
+) -> Reranker | BiEncoder:
     from deadheat.models import load_model
 
     return load_model(
@@ -143,7 +148,8 @@ def _load_model(study: Study, spec: ModelSpec, dtype: str) -> Reranker | BiEncod
         model_dtype=dtype,
         kind=spec.kind,  # type: ignore[arg-type]
         device=study.device,
-        batch_size=study.batch_size,
+        batch_size=compute.batch_size,
+        attn_implementation=compute.attention,
         max_length=spec.max_length or study.max_length,
         trust_remote_code=study.trust_remote_code,
         revision=spec.revision,

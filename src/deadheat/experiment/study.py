@@ -6,6 +6,7 @@ import difflib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,12 +52,27 @@ class DatasetSpec:
 
 
 @dataclass(frozen=True)
+class Compute:
+    """How a forward pass is computed: it should change nothing, and in low precision it does."""
+
+    batch_size: int = 16
+    attention: str | None = None
+    """The attention kernels: ``eager``, ``sdpa``, …; the choice of transformers unless given."""
+    threads: int | None = None
+    """Threads of torch on a CPU; as many as it takes by itself unless given."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in vars(self).items() if value)
+
+
+@dataclass(frozen=True)
 class Cell:
     """One forward pass: a model in a dtype over a dataset."""
 
     model: ModelSpec
     model_dtype: str
     dataset: DatasetSpec
+    compute: Compute = Compute()
 
     def __str__(self) -> str:
         return f"{self.model.name} in {self.model_dtype} on {self.dataset.name}"
@@ -78,6 +94,9 @@ class Study:
         alike.
     measures, cutoffs
         A measure without a cutoff is taken at every one of `cutoffs`.
+    batch_size, attention, threads
+        How forward passes are computed. Several of them make several forward passes, which
+        `deadheat.experiment.error_budget` compares.
     max_length
         In tokens; that of the model unless given.
     limit
@@ -93,7 +112,9 @@ class Study:
     scoring_dtypes: tuple[str, ...] = ()
     measures: tuple[str, ...] = DEFAULT_MEASURES
     cutoffs: tuple[int, ...] = ()
-    batch_size: int = 16
+    batch_size: tuple[int, ...] = (16,)
+    attention: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
     max_length: int | None = None
     limit: int | None = None
     candidates: str = "given"
@@ -122,6 +143,8 @@ class Study:
         study = cls(**values)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
             raise InputError(f"{location} needs at least one model dtype and one regime")
+        if not study.batch_size:
+            raise InputError(f"{location} needs at least one batch size")
         parse_measures(study.measures)  # refuses what is no measure, before anything is run
         return study
 
@@ -138,11 +161,18 @@ class Study:
     def cells(self) -> list[Cell]:
         """What is run, model by model."""
         return [
-            Cell(model, dtype, dataset)
+            Cell(model, dtype, dataset, compute)
             for model in self.models
             for dtype in self.model_dtypes
+            for compute in self.computes
             for dataset in self.datasets
         ]
+
+    @property
+    def computes(self) -> list[Compute]:
+        """Every way in which a forward pass is computed."""
+        ways = product(self.batch_size, self.attention or (None,), self.threads or (None,))
+        return [Compute(*way) for way in ways]
 
 
 def read_study(path: str | Path, **words: Any) -> Study:
@@ -160,7 +190,7 @@ def read_study(path: str | Path, **words: Any) -> Study:
         options = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:  # not TOML, not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
         raise InputError(f"{path}: not valid TOML ({error})") from None
     _check_keys(Study, options, str(path))
     return Study.of(str(path), **{**options, **words})
@@ -184,7 +214,7 @@ def paper_study(**words: Any) -> Study:
         "regimes": tuple(REGIMES),
         "measures": ["nDCG", "MRR", "MAP", "Recall"],
         "cutoffs": range(1, 101),
-        "batch_size": 16,
+        "batch_size": [16],
     }
     return Study.of("the study of the paper", **{**options, **words})
 
@@ -195,13 +225,18 @@ _LISTS: dict[str, type] = {
     "scoring_dtypes": str,
     "measures": str,
     "cutoffs": int,
+    "batch_size": int,
+    "attention": str,
+    "threads": int,
 }
+_ONE_OR_MORE = ("batch_size", "attention", "threads")
+"""Lists that a single value stands for, too."""
 _SCALARS: dict[str, type] = {
     "candidates": str,
     "device": str,
     "trust_remote_code": bool,
 }
-_SMALLEST = {"cutoffs": 1, "batch_size": 1, "max_length": 2, "limit": 1, "depth": 1}
+_SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
 Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
 
 
@@ -213,6 +248,8 @@ def _value(name: str, value: Any, location: str) -> Any:
     if name == "datasets":
         return tuple(_spec(DatasetSpec, dataset, at) for dataset in _items(value, at))
     if name in _LISTS:
+        if name in _ONE_OR_MORE and isinstance(value, (str, int)):
+            value = [value]
         checked = [_checked(name, item, _LISTS[name], at) for item in _items(value, at)]
         return tuple(dict.fromkeys(checked))
     return None if value is None else _checked(name, value, _SCALARS.get(name, int), at)

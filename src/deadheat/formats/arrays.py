@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.formats.shapes import text_id
-from deadheat.numbers import LARGEST_GRADE, exact_floats, real_numbers
+from deadheat.formats.ids import text_id
+from deadheat.numbers import (
+    LARGEST_GRADE,
+    exact_floats,
+    exact_scores,
+    real_numbers,
+    rounded,
+)
+
+MOST_RELEVANT = 50_000_000
+"""Relevant documents of all queries, where only their number is given; more is an error."""
 
 
-def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-    """Scores and grades in one row each, and where each query begins in them.
+@dataclass(frozen=True)
+class Candidates:
+    """Scores and grades of all queries in one row each."""
 
-    >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]])[2]
+    scores: NDArray[Any]
+    """float32 or float64 of the order and the ties of the scores given."""
+    grades: NDArray[Any]
+    offsets: NDArray[np.int64]
+    """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
+    exact: NDArray[Any] | None
+    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+
+    @property
+    def rounded(self) -> NDArray[Any]:
+        """The scores given, rounded to float64 where it cannot hold them."""
+        return self.scores if self.exact is None else rounded(self.exact)
+
+
+def flatten(scores: Any, relevance: Any) -> Candidates:
+    """Put scores and grades in one row each.
+
+    >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]]).offsets
     array([0, 2, 3])
     """
     if _is_ragged(scores) or _is_ragged(relevance):
         return _flatten_ragged(scores, relevance)
-    flat, grades = exact_floats(scores), _grades(relevance)
+    (flat, exact), grades = exact_scores(scores), _grades(relevance)
     if flat.ndim != 2:
         raise InputError(
             f"scores must have the shape [queries, candidates], not {list(flat.shape)}; "
@@ -34,7 +62,8 @@ def flatten(scores: Any, relevance: Any) -> tuple[NDArray[Any], NDArray[Any], ND
     if not len(flat):
         raise InputError("there is no query in the scores")
     offsets = np.arange(len(flat) + 1, dtype=np.int64) * flat.shape[1]
-    return flat.reshape(-1), grades.reshape(-1), offsets
+    exact = None if exact is None else exact.reshape(-1)
+    return Candidates(flat.reshape(-1), grades.reshape(-1), offsets, exact)
 
 
 def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
@@ -43,7 +72,7 @@ def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
         return list(map(str, range(n)))
     if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
         raise InputError(f"query_ids must name each of the {n} queries, not be {query_ids!r}")
-    names = [text_id(q) for q in query_ids]
+    names = [text_id(q, "query_ids") for q in query_ids]
     if len(names) != n:
         raise InputError(f"{len(names)} query_ids were given for {n} queries")
     if len(set(names)) != n:
@@ -61,6 +90,12 @@ def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDA
         given = np.empty(0)
     if given.shape not in ((), listed.shape) or given.dtype.kind not in "iu":
         raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
+    most = np.broadcast_to(given, listed.shape).astype(np.float64).sum()
+    if most > MOST_RELEVANT:
+        raise InputError(
+            f"n_relevant counts {most:g} relevant documents, which is beyond {MOST_RELEVANT:g}: is "
+            "it the number for each query?"
+        )
     unlisted: NDArray[np.int64] = given.astype(np.int64) - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])
@@ -75,9 +110,7 @@ def _is_ragged(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value)
 
 
-def _flatten_ragged(
-    scores: Any, relevance: Any
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+def _flatten_ragged(scores: Any, relevance: Any) -> Candidates:
     for name, rows_ in (("scores", scores), ("relevance", relevance)):
         if not hasattr(rows_, "__len__") or not hasattr(rows_, "__getitem__"):
             raise InputError(
@@ -86,9 +119,11 @@ def _flatten_ragged(
     if len(scores) != len(relevance):
         raise InputError(f"scores have {len(scores)} queries, relevance has {len(relevance)}")
     rows = []
+    exact_rows = []
     for q, (row, labels) in enumerate(zip(scores, relevance, strict=True)):
         try:
-            pair = exact_floats(row), _grades(labels)
+            floats, exact = exact_scores(row)
+            pair = floats, _grades(labels)
         except InputError as error:
             raise InputError(f"query {q}: {error}") from None
         if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
@@ -98,9 +133,15 @@ def _flatten_ragged(
                 + ("; wrap a single query in a list" if pair[0].ndim == 0 else "")
             )
         rows.append(pair)
+        exact_rows.append(floats if exact is None else exact)
     offsets = np.concatenate(([0], np.cumsum([len(row) for row, _ in rows])))
-    flat = np.concatenate([row for row, _ in rows])
-    return flat, np.concatenate([labels for _, labels in rows]), offsets.astype(np.int64)
+    whole = np.concatenate(exact_rows)
+    return Candidates(
+        np.concatenate([row for row, _ in rows]),
+        np.concatenate([labels for _, labels in rows]),
+        offsets.astype(np.int64),
+        whole if whole.dtype.kind == "O" else None,
+    )
 
 
 def _grades(relevance: Any) -> NDArray[Any]:

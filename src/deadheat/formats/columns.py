@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,17 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
-from deadheat.numbers import LARGEST_GRADE, exact_floats
+from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
 
 def judgements_from_columns(
     source: str, query: pl.Series, doc: pl.Series, grade: NDArray[Any]
 ) -> Judgements:
     """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
-    grade = np.asarray(grade, np.float64)
+    grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
     if not len(query):
         raise InputError(f"{source}: there are no judgements in it")
-    wrong = ~(np.abs(grade) <= LARGEST_GRADE)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        value = "NaN" if np.isnan(grade[row]) else f"{grade[row]:g}"
-        raise InputError(
-            f"{source}: the grade of document {doc[row]!r} of query {query[row]!r} is {value}, "
-            "which is no grade; mend it or leave it out"
-        )
+    check_grades(source, grade, lambda row: (query[row], doc[row]))
     frame = pl.DataFrame({"query": query, "doc": doc, "grade": grade})
     if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():
         frame = frame.unique(maintain_order=True)
@@ -45,6 +39,21 @@ def judgements_from_columns(
     return Judgements(source, query_ids, offsets, frame["doc"], frame["grade"].to_numpy())
 
 
+def check_grades(
+    source: str, grades: NDArray[np.float64], place: Callable[[int], tuple[str, str]]
+) -> None:
+    """Refuse what is no grade; `place` names the query and the document of a row."""
+    wrong = ~(np.abs(grades) <= LARGEST_GRADE)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        query, doc = place(row)
+        value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
+        raise InputError(
+            f"{source}: the grade of document {doc!r} of query {query!r} is {value}, which is no "
+            "grade; mend it or leave it out"
+        )
+
+
 def run_from_columns(
     source: str,
     query: pl.Series,
@@ -55,14 +64,15 @@ def run_from_columns(
     """Group scored documents by query; refuse a document that a query lists twice."""
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
-    scores = exact_floats(score)
+    scores, exact = exact_scores(score)
     ranks = None if rank is None else np.asarray(rank, np.int64)
     query_ids, offsets, order = _group(query)
     if order is not None:
         doc, scores = doc.gather(order), scores[order]
         ranks = None if ranks is None else ranks[order]
+        exact = None if exact is None else exact[order]
     documents = ColumnDocuments(source, query_ids, offsets, doc)
-    return Run(source, query_ids, offsets, scores, documents, ranks)
+    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import lzma
 import os
 import sys
-import zlib
+from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,14 +15,15 @@ import polars as pl
 from deadheat.errors import InputError
 from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats.content import PARQUET, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """How the names of compressed files end."""
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats of named columns."""
-_PARQUET = b"PAR1"
 
 
 def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
@@ -39,9 +38,9 @@ def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
         return judgements_from_dict(source, _json(source, data))
     keep = ("query_id", "doc_id", "relevance")
     frame = trec.read_lines(source, data, trec.QRELS_FIELDS, "relevance", keep)
-    return judgements_from_columns(
-        source, frame["query_id"], frame["doc_id"], frame["relevance"].to_numpy()
-    )
+    query, doc = frame["query_id"], frame["doc_id"]
+    grades = frames.column_numbers(source, frame, "relevance", query)
+    return judgements_from_columns(source, query, doc, grades)
 
 
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
@@ -58,9 +57,9 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     frame = trec.read_lines(source, data, trec.RUN_FIELDS, "score", keep)
     del data
     ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
-    return run_from_columns(
-        source, frame["query_id"], frame["doc_id"], frame["score"].to_numpy(), ranks
-    )
+    query = frame["query_id"]
+    scores = frames.column_numbers(source, frame, "score", query)
+    return run_from_columns(source, query, frame["doc_id"], scores, ranks)
 
 
 def run_tag(path: str | os.PathLike[str]) -> str | None:
@@ -106,74 +105,33 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         source = "standard input"
         if sys.stdin is None:
             raise InputError(f"{source}: it is closed")
-        data = sys.stdin.buffer.read()
-    else:
-        # A name that is not UTF-8 is shown as far as it is.
-        source = os.fsencode(path).decode(errors="backslashreplace")
-        try:
-            file = Path(path).open("rb")  # noqa: SIM115
-            if file.seekable() and file.peek().startswith(_PARQUET):  # a pipe is not
-                return source, file
-            with file:
-                data = file.read()
-        except FileNotFoundError:
-            raise InputError(f"{source}: there is no such file") from None
-        except IsADirectoryError:
-            raise InputError(f"{source}: this is a folder, not a file") from None
-        except OSError as error:
-            raise InputError(f"{source}: cannot be read ({error.strerror})") from None
-        except ValueError as error:
-            raise InputError(f"{source!r}: this is no name of a file ({error})") from None
-    data = _decompress(source, data).removeprefix(b"\xef\xbb\xbf")  # a byte order mark
-    if not data or data.isspace():
-        raise InputError(f"{source}: the file is empty")
-    return source, io.BytesIO(data)
-
-
-def _decompress(source: str, data: bytes) -> bytes:
+        return source, content(source, sys.stdin.buffer)
+    # A name that is not UTF-8 is shown as far as it is.
+    source = os.fsencode(path).decode(errors="backslashreplace")
     try:
-        if data.startswith(b"\x1f\x8b"):
-            return gzip.decompress(data)
-        if data.startswith(b"\xfd7zXZ\x00"):
-            return lzma.decompress(data)
-        if data.startswith(b"\x28\xb5\x2f\xfd"):
-            return _zstd(data)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
-        raise InputError(f"{source}: the compressed data is damaged ({error})") from None
-    return data
-
-
-def _zstd(data: bytes) -> bytes:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        try:
-            return bytes(zstd.decompress(data))
-        except zstd.ZstdError as error:
-            raise ValueError(error) from None
-    import zstandard
-
-    parts = []
-    try:
-        while data:  # frame by frame
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(data))
-            if not frame.eof:
-                raise ValueError("the file ends in the middle of it")
-            data = frame.unused_data
-    except zstandard.ZstdError as error:
-        raise ValueError(error) from None
-    return b"".join(parts)
+        file = Path(path).open("rb")  # noqa: SIM115
+        if file.seekable() and file.peek().startswith(PARQUET):  # a pipe is not
+            return source, file
+        with file:
+            return source, content(source, file)
+    except FileNotFoundError:
+        raise InputError(f"{source}: there is no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{source}: this is a folder, not a file") from None
+    except OSError as error:
+        raise InputError(f"{source}: cannot be read ({error.strerror})") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{source!r}: this is no name of a file ({error})") from None
 
 
 def _kind(source: str, file: IO[bytes]) -> str:
     """Format by content where it is plain, else by the name of the file."""
-    head = file.read(4096)
+    head = file.read(4)
     file.seek(0)
-    if head.startswith(_PARQUET):
+    if head == PARQUET:
         return "parquet"
-    if b"\0" in head:
-        raise InputError(f"{source}: this is a binary file that deadheat does not know")
     first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
     file.seek(0)
     name = Path(source).name.lower()
@@ -198,18 +156,8 @@ def _is_json_line(line: bytes) -> bool:
 
 
 def _json(source: str, data: bytes) -> dict[str, Any]:
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        mapping = dict(pairs)
-        if len(mapping) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(f"{source}: the key {twice!r} appears twice in one JSON object")
-        return mapping
-
     try:
-        value = json.loads(data, object_pairs_hook=no_duplicates)
-    except InputError:
-        raise
+        value = json.loads(data, object_pairs_hook=_distinct)
     except UnicodeDecodeError:
         raise InputError(f"{source}: not UTF-8 text; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as error:
@@ -219,29 +167,32 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
     return value
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Give the object of these pairs; refuse one that says a thing twice."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"the key {twice!r:.60} appears twice in one JSON object")
+    return mapping
+
+
 def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False) -> pl.DataFrame:
     """Read and close a file of named columns; see `table_from_file`."""
     data = b""
     try:
         with file:
             if kind == "parquet":
-                return _parquet(file, all_columns)
+                return read_parquet(file, all_columns=all_columns)
             data = file.read()
         if kind == "jsonl":
             return _json_lines(source, data, all_columns)
         # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
         return pl.read_csv(data, separator=separator, quote_char=quote, infer_schema=False)
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, DamagedParquetError) as error:
         line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
         raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
-
-
-def _parquet(file: IO[bytes], all_columns: bool) -> pl.DataFrame:
-    lazy = pl.scan_parquet(file)
-    names = lazy.collect_schema().names()
-    read = [name for name in names if all_columns or frames.is_known(name)]
-    return frames.with_names(lazy.select(read).collect(), names)
 
 
 def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
@@ -269,7 +220,7 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 
 def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line.decode())
+        row = json.loads(line.decode(), object_pairs_hook=_distinct)
         if isinstance(row, dict):
             return row
         fault = "expected a JSON object, found"

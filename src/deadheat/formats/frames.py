@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.shapes import Judgements, Run, text_id
-from deadheat.numbers import exact_floats
+from deadheat.formats.ids import id_column, text_id
+from deadheat.formats.shapes import Judgements, Run
+from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
 
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
@@ -93,16 +95,15 @@ def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
 
 
 def _from_tuples(
-    source: str, rows: Iterable[Any], number: str
+    source: str, rows: Iterable[Any], what: str
 ) -> tuple[pl.Series, pl.Series, NDArray[Any]]:
-    names = ("query_id", "doc_id", number)
+    names = ("query_id", "doc_id", what)
     columns: tuple[list[Any], ...] = ([], [], [])
-    other = "score" if number == "relevance" else "relevance"
+    other = "score" if what == "relevance" else "relevance"
     for i, row in enumerate(rows):
-        if hasattr(row, "query_id") and hasattr(row, other) and not hasattr(row, number):
+        if hasattr(row, "query_id") and hasattr(row, other) and not hasattr(row, what):
             raise InputError(
-                f"{source}: entry {i} has a {other} but no {number}; are judgements and run "
-                "swapped?"
+                f"{source}: entry {i} has a {other} but no {what}; are judgements and run swapped?"
             )
         if isinstance(row, (str, bytes, Mapping)):
             raise InputError(
@@ -112,14 +113,12 @@ def _from_tuples(
         try:
             values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row
             query, doc, value = values
-            # An integer may be longer than a float can hold.
-            columns[2].append(value if isinstance(value, (int, np.integer)) else float(value))
+            columns[2].append(number(value))
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
-        columns[0].append(text_id(query))
-        columns[1].append(text_id(doc))
-    query_ids, doc_ids = (pl.Series(ids, dtype=pl.String) for ids in columns[:2])
-    return query_ids, doc_ids, exact_floats(columns[2])
+        columns[0].append(text_id(query, f"{source}: entry {i}"))
+        columns[1].append(text_id(doc, f"{source}: entry {i}"))
+    return id_column(columns[0]), id_column(columns[1]), as_array(columns[2])
 
 
 def _is_pandas(value: Any) -> bool:
@@ -153,11 +152,17 @@ def _pandas_column(name: str, column: Any) -> pl.Series:
 
 
 def column_of(name: str, values: Any) -> pl.Series:
-    """Give values as a column; values of several types stay the Python objects they are."""
+    """Give values as a column; values of several types stay the Python objects they are.
+
+    Polars alone would make floats of fractions, and of whole numbers that stand beside a float.
+    """
+    types = set(map(type, values)) - {type(None)} if isinstance(values, list) else ()
     try:
-        return pl.Series(name, values)
-    except (TypeError, ValueError, OverflowError):
-        return pl.Series(name, values, dtype=pl.Object)
+        if len(types) <= 1 and Fraction not in types:
+            return pl.Series(name, values)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        pass
+    return pl.Series(name, values, dtype=pl.Object)
 
 
 def with_names(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
@@ -199,15 +204,17 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     """Give the column of this name as text; every row has an id."""
     name = needed_column(source, frame, name)
     column = frame[name]
-    if column.dtype.is_nested():
-        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
-    if column.dtype in (pl.Binary, pl.Object):
+    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+    if is_text or column.dtype.is_integer() or column.dtype.is_decimal():
+        ids: pl.Series = column.cast(pl.String)
+    elif column.dtype in (pl.Binary, pl.Object, pl.Null) or column.dtype.is_float():
         values = [
-            _object_id(value, f"{source}: the {name} of row {row}")
+            None if value is None else text_id(value, f"{source}: the {name} of row {row}")
             for row, value in enumerate(column.to_list(), start=1)
         ]
-        column = pl.Series(name, values, pl.String)
-    ids: pl.Series = column.cast(pl.String)
+        ids = pl.Series(name, values, pl.String)
+    else:
+        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not ids")
     empty = ids.is_null() | (ids == "")
     if empty.any():
         row = int(empty.arg_max() or 0)
@@ -215,45 +222,62 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
-def _object_id(value: Any, at: str) -> str | None:
-    if isinstance(value, (list, dict)):
-        raise InputError(f"{at} is a {type(value).__name__}, not an id: {value!r:.60}")
-    return None if value is None else text_id(value)
-
-
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
     """Give the column called exactly `name` as numbers, none of them missing.
 
-    `query` names the queries of the rows in messages.
+    `query` names the queries of the rows in messages. Numbers that float64 may not hold come as
+    Python numbers, in an array of objects.
     """
     column = frame[name]
-    if column.dtype == pl.Object:  # numbers of several types, perhaps as text
-        column = pl.Series(name, [_as_text(value) for value in column.to_list()], pl.String)
     if column.dtype == pl.String:
-        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-    elif column.dtype.is_numeric():
-        numbers = column
-    elif column.dtype in (pl.Boolean, pl.Null):
-        numbers = column.cast(pl.Float64)
-    else:
+        return text_numbers(source, column, query)
+    if column.dtype == pl.Object:
+        return _object_numbers(source, column, query)
+    if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers")
-    wrong = numbers.is_null()
-    if wrong.any():
-        row = int(wrong.arg_max() or 0)
-        raise InputError(
-            f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
-            f"{frame[name][row]!r}; mend it or leave the row out"
-        )
-    if numbers.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
-        return exact_floats(numbers.to_list())
-    return np.asarray(numbers.to_numpy())
+    _refuse_missing(source, column, column, query)
+    if column.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
+        return as_array(column.to_list())
+    if column.dtype.is_decimal():
+        floats = column.cast(pl.Float64)
+        distinct = floats.n_unique() == column.n_unique() and not _may_be_rounded(floats)
+        return floats.to_numpy() if distinct else _object_numbers(source, column, query)
+    return column.cast(pl.Float64).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
 
 
-def _as_text(value: Any) -> str | None:
-    try:
-        return value if value is None else repr(float(value))
-    except (TypeError, ValueError, OverflowError):
-        return repr(value)
+def text_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray[Any]:
+    """Give a column of text as numbers, each as `deadheat.numbers.number` reads it."""
+    floats = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
+    _refuse_missing(source, column, floats, query)
+    return _object_numbers(source, column, query) if _may_be_rounded(floats) else floats.to_numpy()
+
+
+def _may_be_rounded(floats: pl.Series) -> bool:
+    """Whether there are numbers among which float64 does not hold every whole one."""
+    return bool((floats.abs() >= LARGEST_WHOLE).any())
+
+
+def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray[Any]:
+    numbers: list[Any] = []
+    for value in column.to_list():
+        try:
+            numbers.append(number(value))
+        except (TypeError, ValueError, OverflowError):
+            raise _no_number(source, column, len(numbers), query) from None
+    return as_array(numbers)
+
+
+def _refuse_missing(source: str, column: pl.Series, numbers: pl.Series, query: pl.Series) -> None:
+    """Refuse the first value of a column that has no number."""
+    if numbers.null_count():
+        raise _no_number(source, column, int(numbers.is_null().arg_max() or 0), query)
+
+
+def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> InputError:
+    return InputError(
+        f"{source}: the {column.name} of row {row + 1} (query {query[row]!r}) is not a number: "
+        f"{column[row]!r:.60}; mend it or leave the row out"
+    )
 
 
 def _ranks(column: pl.Series) -> NDArray[np.int64] | None:

@@ -12,17 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.formats.ids import id_column, text_id, with_text_ids
 from deadheat.formats.keys import places_of
+from deadheat.numbers import rounded
 
 Ints = NDArray[np.int64]
-
-
-def id_column(ids: Sequence[str]) -> pl.Series:
-    """Ids as a column of text."""
-    try:
-        return pl.Series(ids, dtype=pl.String)
-    except UnicodeEncodeError as error:
-        raise InputError(f"the id {error.object!r} cannot be written as UTF-8 text") from None
 
 
 @dataclass(frozen=True)
@@ -58,11 +52,19 @@ class Run:
     offsets: Ints
     """The documents of query ``q`` are the rows ``offsets[q]:offsets[q + 1]``."""
     scores: NDArray[Any]
+    """Per row: float32 or float64 of the order and the ties of the scores given."""
     documents: Documents = field(repr=False)
     ranks: Ints | None = None
     """The rank column, where the source has one and it was asked for."""
     complete: bool = False
     """Whether each list is known to hold every candidate there is."""
+    exact: NDArray[Any] | None = field(default=None, repr=False)
+    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+
+    @property
+    def rounded(self) -> NDArray[Any]:
+        """Per row: the score given, rounded to float64 where it cannot be held."""
+        return self.scores if self.exact is None else rounded(self.exact)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -131,7 +133,10 @@ class DictDocuments:
         query = np.searchsorted(self.offsets, rows, "right") - 1
         keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
         place = rows - self.offsets[query]
-        ids = [text_id(keys[q][i]) for q, i in zip(query.tolist(), place.tolist(), strict=True)]
+        ids = [
+            text_id(keys[q][i], self.source)
+            for q, i in zip(query.tolist(), place.tolist(), strict=True)
+        ]
         return id_column(ids)
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
@@ -148,14 +153,7 @@ class DictDocuments:
 
     def _as_text(self, q: int) -> dict[str, Any]:
         """List of query `q` with ids that are not text written as text."""
-        docs = self.lists[q]
-        named = {text_id(key): value for key, value in docs.items()}
-        if len(named) < len(docs):
-            raise InputError(
-                f"{self.source}: two documents of query {self.query_ids[q]!r} have the same id "
-                "once their ids are written as text"
-            )
-        return named
+        return with_text_ids(self.lists[q], f"{self.source}, query {self.query_ids[q]!r}")
 
 
 @dataclass(frozen=True)
@@ -176,14 +174,3 @@ class SharedDocuments:
         """Row of each document in the list of its query, −1 where the corpus lacks it."""
         position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
         return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
-
-
-def text_id(value: Any) -> str:
-    """Give an id as text: numbers as they print, bytes as UTF-8."""
-    try:
-        text = value.decode() if isinstance(value, bytes) else str(value)
-        if not text.isascii():
-            text.encode()
-    except UnicodeError:
-        raise InputError(f"the id {value!r} cannot be written as UTF-8 text") from None
-    return text

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
@@ -20,17 +21,26 @@ _CHUNK = 1 << 16
 
 
 def read_lines(
-    source: str, data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+    source: str, data: bytes, fields: tuple[str, ...], numeric: str, keep: tuple[str, ...]
 ) -> pl.DataFrame:
-    """Read the columns `keep` of a TREC file; the column `number` as float64."""
-    frame = _read_regular(data, fields, number, keep)
-    return _read_any(source, data, fields, number, keep) if frame is None else frame
+    """Read the columns `keep` of a TREC file.
+
+    The column `numeric` comes as float64, or as the text of numbers where there are whole ones
+    that float64 may not hold.
+    """
+    frame = _read_regular(data, fields, numeric, keep)
+    if frame is not None and (frame[numeric].abs() >= LARGEST_WHOLE).any():
+        frame = _read_regular(data, fields, None, keep)
+    return _read_any(source, data, fields, numeric, keep) if frame is None else frame
 
 
 def _read_regular(
-    data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+    data: bytes, fields: tuple[str, ...], numeric: str | None, keep: tuple[str, ...]
 ) -> pl.DataFrame | None:
-    """Read a file whose lines all have the same shape; None if it is not such a file."""
+    """Read a file whose lines all have the same shape; None if it is not such a file.
+
+    The column `numeric` is one of numbers; without it, all are texts.
+    """
     separator = "\t" if b"\t" in data[:4096] else " "
     other = b" \x0b\x0c" if separator == "\t" else b"\t\x0b\x0c"
     if any(bytes([space]) in data for space in other):
@@ -39,7 +49,7 @@ def _read_regular(
         return None
     if data.startswith(b"\xef\xbb\xbf"):  # polars would drop it
         return None
-    schema = {name: pl.Float64 if name == number else pl.String for name in fields}
+    schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
         data,
         has_header=False,
@@ -56,13 +66,13 @@ def _read_regular(
 
 
 def _read_any(
-    source: str, data: bytes, fields: tuple[str, ...], number: str, keep: tuple[str, ...]
+    source: str, data: bytes, fields: tuple[str, ...], numeric: str, keep: tuple[str, ...]
 ) -> pl.DataFrame:
-    schema = {name: pl.Float64 if name == number else pl.String for name in keep}
+    schema = dict.fromkeys(keep, pl.String)
     index = [fields.index(name) for name in keep]
     frames = [pl.DataFrame(schema=schema)]
-    rows: list[tuple[str | float, ...]] = []
-    for values in _parse(source, data, fields, number):
+    rows: list[tuple[str, ...]] = []
+    for values in _parse(source, data, fields, numeric):
         rows.append(tuple(values[i] for i in index))
         if len(rows) == _CHUNK:
             frames.append(pl.DataFrame(rows, schema, orient="row"))
@@ -71,11 +81,9 @@ def _read_any(
     return pl.concat(frames)
 
 
-def _parse(
-    source: str, data: bytes, fields: tuple[str, ...], number: str
-) -> Iterator[list[str | float]]:
+def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
     """Fields of each line; the definition of the format. White space is that of ASCII."""
-    place = fields.index(number)
+    place = fields.index(numeric)
     start = 0
     line_number = 0
     while start < len(data):
@@ -94,18 +102,16 @@ def _parse(
                 f"{len(parts)}: {shown(line)}{_hint(len(parts), fields)}"
             )
         try:
-            values: list[str | float] = [part.decode() for part in parts]
+            values = [part.decode() for part in parts]
         except UnicodeDecodeError:
             raise InputError(
                 f"{location}: not UTF-8 text: {shown(line)}; convert the file to UTF-8"
             ) from None
         try:
-            if b"_" in parts[place]:  # Python would read 1_0 as 10
-                raise ValueError
-            values[place] = float(parts[place])
+            number(values[place])
         except ValueError:
             raise InputError(
-                f"{location}: the {number} is not a number: {shown(parts[place])} in {shown(line)}"
+                f"{location}: the {numeric} is not a number: {shown(parts[place])} in {shown(line)}"
             ) from None
         yield values
 

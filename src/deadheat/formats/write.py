@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
+from deadheat.numbers import exact_floats
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
 """What ends an id, or makes a file that begins with it something else, to some reader.
@@ -42,8 +45,7 @@ def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
             "query_id": _trec_ids(query),
             "iteration": "Q0",
             "doc_id": _trec_ids(doc),
-            # Digits that tell two float32 apart are too few for the same number in float64.
-            "score": score.astype(np.float64) if score.dtype.kind == "f" else score,
+            "score": _digits(score),
             "tag": trec_id(tag),
         }
     )
@@ -51,7 +53,7 @@ def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
         rows.with_row_index("row")
         .with_columns(
             query=pl.col("row").first().over("query_id"),
-            value=pl.col("score").cast(pl.Float64).fill_nan(None),
+            value=pl.Series(exact_floats(score)).cast(pl.Float64).fill_nan(None),
         )
         .sort("query", "value", descending=[False, True], nulls_last=True, maintain_order=True)
         .with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
@@ -94,6 +96,14 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
+
+
+def _digits(score: NDArray[Any]) -> pl.Series:
+    """Scores with every digit they have."""
+    if score.dtype.kind == "O":  # numbers that float64 may not hold: the whole ones stay whole
+        return pl.Series([str(x if isinstance(x, int) else float(x)) for x in score.tolist()])
+    # Digits that tell two float32 apart are too few for the same number in float64.
+    return pl.Series(score.astype(np.float64) if score.dtype.kind == "f" else score)
 
 
 def _trec_ids(ids: pl.Series) -> pl.Series:

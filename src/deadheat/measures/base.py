@@ -105,6 +105,13 @@ class Measure(ABC):
         within: Ints = np.maximum(np.minimum(room, groups.size), 0)
         return within
 
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Per query: at most how much of the value the places below the first `above` decide.
+
+        Infinite, that is not known, unless a measure says otherwise; 0 past the cutoff.
+        """
+        return np.where(above < self.depth(groups), np.inf, 0.0)
+
     @abstractmethod
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
@@ -152,6 +159,15 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     first = np.ones(len(query), bool)
     first[1:] = query[1:] != query[:-1]
     return relevant[first]
+
+
+def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np.bool_]:
+    """Per query: does a tie group among the first `above` places hold a relevant document."""
+    first = first_groups(groups, rel)
+    found = np.zeros(groups.n_queries, bool)
+    query = groups.query[first]
+    found[query] = groups.above[first] < above[query]
+    return found
 
 
 def rank_order(query: Ints, rank: Ints) -> Ints:

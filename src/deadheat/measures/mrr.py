@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _BLOCK = 1 << 20
@@ -60,6 +60,11 @@ class MRRMeasure(BinaryMeasure):
     formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if it is past k"
     example = Example("MRR@10", ranked=(0, 0, 0, 1, 1), working="1/4", value=0.25)
     aliases = ("rr", "recip_rank", "reciprocal_rank")
+
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Per query: 1 / the next rank, or 0 where a relevant document stands above."""
+        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
+        return np.where(reached, 1 / (above + 1), 0.0)
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""

@@ -33,6 +33,11 @@ class RankBiased(LinearMeasure):
         decay = np.power(p, rank.astype(np.float64))
         return 1 - decay, (1 - p) / (1 + p) * (1 - decay * decay)
 
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Per query: the weight of all ranks past `above`, for gains of up to 1."""
+        reached = super().at_stake(groups, above) > 0
+        return np.where(reached, np.power(self.p, above.astype(np.float64)), 0)
+
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: 1."""
         return np.ones(groups.n_queries)
@@ -73,6 +78,11 @@ class RBPMeasure(CountingMeasure, RankBiased):
             return relevant
         unit = groups.max_grade if self.gain == "scaled" else 1.0
         return np.asarray(relevant * groups.grade / (unit or 1.0))
+
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Per query: the weight of all ranks past `above`, times the largest gain there is."""
+        largest = groups.max_grade if self.gain == "linear" else 1.0
+        return largest * super().at_stake(groups, above)
 
 
 RBP = RBPMeasure()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, first_groups, spread
+from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
 from deadheat.measures.mrr import passing_chances
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -23,6 +23,11 @@ class SuccessMeasure(BinaryMeasure):
     formula = "Success@k = min(1, Hits@k)"
     example = Example("Success@3", ranked=(0, 1, 1, 0), working="min(1, 2)", value=1)
     aliases = ("hit_rate", "accuracy", "acc")
+
+    def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
+        """Per query: 1, or 0 where a relevant document stands above."""
+        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
+        return reached.astype(np.float64)
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the probability of a hit."""

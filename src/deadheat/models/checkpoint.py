@@ -96,7 +96,7 @@ class Checkpoint:
             return {}
         try:
             return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not JSON ({error}): download the model again") from error
 
 

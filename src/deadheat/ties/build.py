@@ -32,7 +32,7 @@ def tie_groups(
     counter = _counted(lists, scores)
     rank = ranks(order or RuleOrder(scores, None), counter, scores, lists.bounds)
     if tolerance > 0:
-        scores = merge_near(scores, lists.bounds, tolerance)
+        scores = merge_near(scores, lists.bounds, tolerance, lists.exact)
         merged = _counted(lists, scores)
         rank = reorder(rank, counter.rows(lists.bounds), merged.rows(lists.bounds))
         counter = merged

@@ -39,6 +39,8 @@ class JudgedLists:
     """Query and grade of the documents of interest that are not in their query's list."""
     complete: bool = False
     """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
+    exact: NDArray[Any] | None = None
+    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
 
 
 def judged_lists(
@@ -97,6 +99,7 @@ def judged_lists(
         grade[retrieved],
         (query[~retrieved], grade[~retrieved]),
         run.complete,
+        run.exact,
     )
     return lists, remarks
 
@@ -110,6 +113,7 @@ def labelled_lists(
     *,
     queries: str,
     with_judged: bool,
+    exact: NDArray[Any] | None = None,
 ) -> tuple[JudgedLists, list[Remark]]:
     """Take lists whose every candidate carries its grade; the twin of `judged_lists` for arrays.
 
@@ -120,6 +124,8 @@ def labelled_lists(
     n_relevant
         Relevant documents of each query; those that are not among its candidates count with
         grade 1. Unless given, the candidates hold them all.
+    exact
+        The scores themselves, where `scores` are only places.
     """
     relevant = grades if grades.dtype == bool else grades > 0
     rows = np.arange(len(scores)) if with_judged else np.flatnonzero(relevant)
@@ -142,6 +148,7 @@ def labelled_lists(
         grades[rows].astype(np.float64),
         (absent, np.ones(len(absent))),
         complete=not len(absent),
+        exact=exact,
     )
     return lists, remarks
 
@@ -212,7 +219,7 @@ def _select(
                 unjudged=unjudged,
             )
         )
-    if not _like_grades(judgements.grades) and len(run.scores) and _like_grades(run.scores):
+    if not _like_grades(judgements.grades) and len(run.scores) and _like_grades(run.rounded):
         remarks.append(
             warning(
                 "the judgements hold fractions, and the run only small whole numbers: are "

@@ -37,7 +37,7 @@ class RankedLists:
     """Per query: relevant documents that were not retrieved."""
     doc_ids: list[str]
     scores: NDArray[Any]
-    """Per document: its score, as it was given."""
+    """Per document: its score, as it was given, rounded where float64 cannot hold it."""
     above: Ints
     """Per document: candidates scored above its tie group."""
     size: Ints
@@ -72,8 +72,8 @@ def ranked_lists(
     """
     bounds = run.offsets[:-1], run.offsets[1:]
     ranked = without_nan(run, nan).scores
-    merged = merge_near(ranked, bounds, tolerance) if tolerance > 0 else ranked
-    order = rule_order(rule, ranked, run.documents.ids, run.ranks)
+    merged = merge_near(ranked, bounds, tolerance, run.exact) if tolerance > 0 else ranked
+    order = rule_order(rule, ranked, run.documents.ids, run.ranks, run.exact)
     grade, missing = _grades(run, judgements)
     counts = np.zeros((len(query_ids), 4), np.int64)
     rows, above, size = [], [], []
@@ -104,7 +104,7 @@ def ranked_lists(
         rest_relevant=rest_relevant,
         missing=np.array([missing.get(query, 0) for query in query_ids], np.int64),
         doc_ids=run.documents.ids(taken).to_list(),
-        scores=run.scores[taken],
+        scores=run.rounded[taken],
         above=np.concatenate([none, *above]),
         size=np.concatenate([none, *size]),
         grades=grade[taken],

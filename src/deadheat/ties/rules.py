@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
 from deadheat.ties.scores import Bounds
@@ -65,7 +66,11 @@ def rule_note(rule: str, score_dtype: str | None = None) -> str:
 
 
 def rule_order(
-    rule: str, scores: NDArray[Any], ids: Keys | None = None, rank_column: Ints | None = None
+    rule: str,
+    scores: NDArray[Any],
+    ids: Keys | None = None,
+    rank_column: Ints | None = None,
+    exact: NDArray[Any] | None = None,
 ) -> RuleOrder:
     """Say by what a rule orders documents; all that depends on the rule's name is decided here.
 
@@ -77,6 +82,8 @@ def rule_order(
         Gives the document ids of rows of `scores`; the rules that sort by id need it.
     rank_column
         Per row of `scores`: its rank in the source; the rule ``rank`` needs it.
+    exact
+        The scores themselves, where `scores` are only places.
     """
     if rule == "input":
         return RuleOrder(scores, None)
@@ -88,6 +95,9 @@ def rule_order(
     if ids is None:
         raise InputError(f"the tie rule {rule!r} needs document ids")
     if rule == "pytrec_eval":
+        if exact is not None:
+            nearest = rounded(exact)
+            scores = np.where(np.isnan(nearest), -np.inf, nearest)  # NaN, where it ranks last
         with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
             scores = scores.astype(np.float32, copy=False)
     return RuleOrder(scores, ids, descending=rule != "id_asc")

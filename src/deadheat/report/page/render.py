@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -214,9 +213,9 @@ def _lists(
     if system.run is None or collection.qrels is None or top < 1:
         return None
     origin = system.result.provenance
-    scores, _ = as_seen_in(system.run.scores, score_format(origin.score_dtype))
+    run, _ = as_seen_in(system.run, score_format(origin.score_dtype))
     lists: RankedLists = ranked_lists(
-        replace(system.run, scores=scores),
+        run,
         collection.qrels,
         queries,
         top,

@@ -1,0 +1,46 @@
+"""`deadheat verify`: whether a stored experiment is what was written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from deadheat.cli.common import STYLE, show
+from deadheat.remarks import counted
+from deadheat.tables import Column, Table
+
+
+@click.command("verify")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@STYLE
+def command(folder: Path, style: str) -> None:
+    """Hold every file of DIR, the folder of `deadheat run`, against the hash it was written with.
+
+    Names files that are damaged, missing, foreign or, where a run was ended, not complete. What
+    `deadheat run` builds on it checks in the same way. Exit status: 0 all files are as they were
+    written, 1 some are not, 2 bad usage or no such folder.
+    """
+    import polars as pl
+
+    from deadheat.experiment.files import ADVICE
+    from deadheat.experiment.folder import ExperimentFolder
+
+    sound, faults = ExperimentFolder(folder).verify()
+    said = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"
+    rows = [
+        {
+            "file": str(fault.path.relative_to(folder)),
+            "fault": fault.what,
+            "advice": ADVICE[fault.what],
+        }
+        for fault in faults
+    ]
+    schema = {"file": pl.String, "fault": pl.String, "advice": pl.String}
+    columns = (Column("fault", "name"), Column("file", "name"))
+    advice = [f"{what}: {ADVICE[what]}" for what in dict.fromkeys(fault.what for fault in faults)]
+    table = Table(pl.DataFrame(rows, schema), columns, title=said, notes=advice)
+    show([table] if faults or style in ("csv", "json") else [said], style)
+    if faults:
+        sys.exit(1)

@@ -1,0 +1,146 @@
+"""The error budget of a number: what ties, computing and the choice of queries can do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from deadheat.errors import InputError
+from deadheat.evaluation import headline
+from deadheat.experiment.results import StoredResult
+from deadheat.experiment.study import Compute
+from deadheat.experiment.table1 import every_measure
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.tables import Column, Table
+
+COMPUTE = tuple(field.name for field in fields(Compute))
+"""Settings that say how a forward pass was computed, and not what."""
+
+_COLUMNS = (
+    Column("dataset", "name"),
+    Column("model", "name"),
+    Column("model_dtype", "name", over="model", title="dtype"),
+    Column("regime", "name"),
+    Column("measure", "name"),
+    Column("expected"),
+    Column("tie_std", over="ties", title="± std"),
+    Column("tie_range", over="ties", title="range"),
+    Column("compute_range", over="compute", title="moved"),
+    Column("query_error", over="queries", title="± error"),
+    Column("changed", "share", over="scores", title="changed"),
+    Column("farthest", "ratio", over="scores", title="farthest"),
+)
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Results of one model, dtype, dataset and regime that were computed in different ways."""
+
+    variants: Sequence[StoredResult]
+
+    @property
+    def first(self) -> StoredResult:
+        return self.variants[0]
+
+    @property
+    def ways(self) -> list[str]:
+        """How each was computed, as far as they differ."""
+        settings = [stored.manifest.settings for stored in self.variants]
+        differing = [name for name in COMPUTE if len({s.get(name) for s in settings}) > 1]
+        return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
+
+    @cached_property
+    def changes(self) -> tuple[float | None, float | None]:
+        """Share of the scores that are not the same in all variants, and the farthest move."""
+        if len(self.variants) < 2:
+            return None, None
+        try:
+            scores = np.stack([stored.scores()["score"].to_numpy() for stored in self.variants])
+        except InputError:  # those of a full corpus are too many to be stored
+            return None, None
+        moved = np.ptp(scores.astype(np.float64), axis=0)
+        return float((moved > 0).mean()), float(moved.max(initial=0))
+
+    def row(self, measure: Measure) -> dict[str, Any]:
+        """The budget of one measure."""
+        summary = self.first.result[measure]
+        expected = [stored.result[measure].expected for stored in self.variants]
+        changed, farthest = self.changes
+        return {
+            "dataset": self.first.dataset,
+            "model": self.first.short_name,
+            "model_dtype": self.first.model_dtype,
+            "regime": self.first.regime,
+            "measure": repr(measure),
+            "expected": summary.expected,
+            "tie_std": summary.std,
+            "tie_range": summary.range,
+            "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
+            "query_error": summary.sampling_error,
+            "variants": len(self.variants),
+            "changed": changed,
+            "farthest": farthest,
+        }
+
+
+def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None = None) -> Table:
+    """Set side by side what moves a number: ties, the way it was computed, the queries.
+
+    Parameters
+    ----------
+    results
+        What `deadheat.experiment.load_results` gives. Cells that differ in batch size, attention
+        or threads alone, and were evaluated on the same texts, are variants of one number.
+    measures
+        Those to show; all unless given, and of very many each at one cutoff.
+
+    Returns
+    -------
+    Table
+        Per model, dtype, dataset, regime and measure the expected value of the first variant;
+        *ties*: its tie std and range; *compute*: how far the expected value moves between the
+        variants, nothing where there is one; *queries*: the standard error of having sampled
+        these queries; *scores*: the share that differs between variants, and by how much at most.
+    """
+    every = every_measure(results)
+    chosen = headline(every) if measures is None else parse_measures(measures)
+    groups = _groups(results)
+    rows = [
+        group.row(measure)
+        for group in groups
+        for measure in chosen
+        if all(measure in stored.result.views for stored in group.variants)
+    ]
+    if not rows:
+        evaluated = ", ".join(map(repr, every))
+        raise InputError(f"none of the measures asked for was evaluated; there are {evaluated}")
+    ways = dict.fromkeys(
+        f"compute: {' / '.join(group.ways)}" for group in groups if len(group.variants) > 1
+    )
+    notes = [
+        *(ways or ["compute: not measured; give --batch-size, --attention or --threads twice"]),
+        "ties, compute and queries are different kinds of error, and are not added up.",
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return Table(frame, _COLUMNS, "The error budget of each number", notes, grouped=4)
+
+
+def is_computed_twice(results: Sequence[StoredResult]) -> bool:
+    """Whether some number was computed in more than one way."""
+    return any(len(group.variants) > 1 for group in _groups(results))
+
+
+def _groups(results: Sequence[StoredResult]) -> list[_Alike]:
+    alike: dict[Any, list[StoredResult]] = {}
+    for stored in results:
+        settings = stored.manifest.settings.items()
+        other = frozenset((name, value) for name, value in settings if name not in COMPUTE)
+        key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
+        alike.setdefault(key, []).append(stored)
+    return [_Alike(variants) for variants in alike.values()]

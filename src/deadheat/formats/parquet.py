@@ -1,0 +1,87 @@
+"""Parquet files, damaged ones among them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+import polars as pl
+
+from deadheat.formats import frames
+from deadheat.formats.content import PARQUET
+
+_stderr = threading.Lock()
+
+
+class DamagedParquetError(Exception):
+    """A Parquet file that cannot be read; the message says why."""
+
+
+def read_parquet(file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:
+    """Read the columns that `frames.is_known` knows, the others by name alone; or all of them."""
+    _check_footer(file)
+    try:
+        with _without_panic_reports(file):
+            lazy = pl.scan_parquet(file)
+            names = lazy.collect_schema().names()
+            read = [name for name in names if all_columns or frames.is_known(name)]
+            frame = lazy.select(read).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise DamagedParquetError(" ".join(str(error).split())[:200]) from None
+    return frames.with_names(frame, names)
+
+
+def _check_footer(file: IO[bytes]) -> None:
+    """Refuse a file whose end is missing, or points to a footer that cannot be there."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    end = file.read(8)
+    file.seek(0)
+    if size < 12 or not end.endswith(PARQUET):
+        raise DamagedParquetError("its end is missing; was it written, or copied, to the end?")
+    if int.from_bytes(end[:4], "little") > size - 12:
+        raise DamagedParquetError("its footer is longer than the file")
+
+
+@contextmanager
+def _without_panic_reports(file: IO[bytes]) -> Iterator[None]:
+    """Keep what polars' threads say on standard error when a damaged file surprises them.
+
+    They say it to the file descriptor, past Python. What else is said meanwhile comes after.
+    """
+    with _stderr, tempfile.TemporaryFile() as report:
+        if _is_closed(2) or 2 in (report.fileno(), _descriptor(file)):  # no standard error
+            yield
+            return
+        saved = os.dup(2)
+        os.dup2(report.fileno(), 2)
+        try:
+            yield
+        except pl.exceptions.PanicException:
+            report.truncate(0)
+            raise
+        finally:
+            os.dup2(saved, 2)
+            report.seek(0)
+            with suppress(OSError):
+                os.write(saved, report.read())
+            os.close(saved)
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
+
+
+def _descriptor(file: IO[bytes]) -> int | None:
+    try:
+        return file.fileno()
+    except OSError:  # in memory
+        return None

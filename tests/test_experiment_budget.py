@@ -1,0 +1,99 @@
+"""The error budget: ties, computing and queries, told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from experiment_folders import made
+
+from deadheat.errors import InputError
+from deadheat.experiment import Study, error_budget, load_results, run_study
+from deadheat.experiment.budget import is_computed_twice
+
+__all__ = ["made"]
+
+
+@pytest.fixture(scope="module")
+def computed(made, tmp_path_factory):
+    """One reranker in BF16, in two batch sizes, with two kinds of attention, on 1 and 2 threads."""
+    folder = tmp_path_factory.mktemp("computed")
+    study = Study.of(
+        models=[made["sigmoid"]],
+        datasets=[made["data"]],
+        model_dtypes=["bf16"],
+        measures=["nDCG@3", "MRR"],
+        batch_size=[2, 8],
+        attention=["eager", "sdpa"],
+        threads=[1, 2],
+    )
+    assert len(study.cells) == 8
+    assert run_study(study, folder) == []
+    return load_results(folder)
+
+
+def test_every_way_to_compute_is_a_cell_of_its_own(computed):
+    ways = {
+        (
+            stored.manifest.model.batch_size,
+            stored.manifest.model.attn_implementation,
+            stored.manifest.threads,
+        )
+        for stored in computed
+    }
+    assert ways == {(b, a, t) for b in (2, 8) for a in ("eager", "sdpa") for t in (1, 2)}
+
+
+def test_the_budget_says_how_far_computing_moves_scores_and_measures(computed):
+    table = error_budget(computed)
+    frame = table.frame
+    assert frame.select("regime", "measure").rows() == [
+        (regime, measure) for regime in ("native", "hps", "head") for measure in ("nDCG@3", "MRR")
+    ]
+    assert frame["variants"].to_list() == [8] * 6
+    for regime in ("native", "hps", "head"):
+        variants = [stored for stored in computed if stored.regime == regime]
+        scores = np.array([stored.scores()["score"].to_list() for stored in variants])
+        expected = [stored.result["MRR"].expected for stored in variants]
+        [row] = frame.filter(regime=regime, measure="MRR").to_dicts()
+        assert row["changed"] == (scores != scores[0]).any(axis=0).mean()
+        assert row["farthest"] == (scores.max(axis=0) - scores.min(axis=0)).max()
+        assert row["compute_range"] == max(expected) - min(expected)
+        first = variants[0].result["MRR"]
+        assert (row["tie_range"], row["query_error"]) == (first.range, first.sampling_error)
+    assert frame["changed"].max() > 0, "BF16 depends on the batch"
+    assert "batch_size 2, attention eager, threads 1 / " in table.notes[0]
+
+
+def test_without_a_second_way_nothing_is_said_of_computing(computed):
+    alone = [computed[0]]
+    assert is_computed_twice(computed) and not is_computed_twice(alone)
+    table = error_budget(alone, ["MRR"])
+    assert table.frame["compute_range"].to_list() == [None]
+    assert "not measured" in table.notes[0]
+    with pytest.raises(InputError, match=r"there are nDCG@3, MRR"):
+        error_budget(alone, ["MAP"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"batch_size": []}, "at least one batch size"),
+        ({"batch_size": [0]}, "at least 1, not 0"),
+        ({"threads": "2"}, "must be a whole number"),
+        ({"attention": 3}, "must be text"),
+    ],
+)
+def test_ways_to_compute_that_cannot_be(words, message):
+    with pytest.raises(InputError, match=message):
+        Study.of(models=["a"], datasets=["b"], **words)
+
+
+def test_unknown_attention_is_a_failure_of_its_cell(made, tmp_path):
+    options = {"models": [made["sigmoid"]], "datasets": [made["data"]], "model_dtypes": ["bf16"]}
+    study = Study.of(**options, attention=["eager", "telepathy"])
+    [failure] = run_study(study, tmp_path)
+    assert failure.cell.compute.attention == "telepathy"
+    assert "telepathy" in str(failure.error)
