@@ -3,8 +3,8 @@
     python benchmarks/audit.py TREC-COVID > docs/audit.md
 
 TREC-COVID is a clone of https://github.com/castorini/TREC-COVID, which mirrors the official
-submissions and leaderboards of NIST: ``round4/leaderboard.csv`` and the runs in ``round4/runs``, and
-so on. Beside the folder of a round lie its judgements, ``round4.qrels`` (compressed or not), from
+submissions and leaderboards of NIST: ``round4/leaderboard.csv``, the runs in ``round4/runs``, and
+so on. Beside the folder of a round lie its judgements, ``round4.qrels``, compressed or not, from
 https://ir.nist.gov/trec-covid/data.html. Every round that has all three is audited; ``--round 4``
 chooses. The figures go to the folder that ``--images`` names.
 """
@@ -46,7 +46,7 @@ ROUND = """## {name}
 *range > …*: runs that tie-breaking alone can move so far. *reversed*: pairs of runs, of {pairs:,},
 whose published order is not that of their expected values; *errors*: those of them that ties do not
 leave undecided. *undecided*: pairs that random tie-breaking leaves in the order of their expected
-values with a probability below {level:g}. τ: Kendall's τ-b of the published order with the orders by
+values with a probability below {level:g}. τ: Kendall's τ-b of the published order with those by
 expected, best and worst values.
 
 ### Runs that ties can move farthest

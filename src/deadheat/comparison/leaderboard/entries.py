@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from deadheat.comparison.leaderboard.rules import Setting
@@ -14,6 +14,7 @@ from deadheat.diagnosis.cuts import cut_lists
 from deadheat.diagnosis.number_grid import find_grid
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated
+from deadheat.evaluation.evaluate import SHOWN, need_judged
 from deadheat.formats import Judgements, Run, read_run
 from deadheat.measures import Measure
 from deadheat.ties import tie_groups
@@ -33,7 +34,7 @@ class Entry:
     results: Mapping[Measure, Result]
     """Per measure the result under the setting that belongs to it."""
     cut: Mapping[Measure, int]
-    """Per measure: lists that were cut inside a tie group which its cutoff reaches."""
+    """Per measure: lists that were cut inside a tie group which can move its digits."""
     grid: str
     """The number grid of the scores."""
 
@@ -118,12 +119,12 @@ def available_cores() -> int:
 def _cut_lists(
     run: Run, judgements: Judgements, setting: Setting, measures: Sequence[Measure], nan: str
 ) -> dict[Measure, int]:
-    seen, _ = as_seen_in(run.scores, score_format(setting.score_dtype))
-    ranked = without_nan(replace(run, scores=seen), nan)
-    lists, _ = judged_lists(judgements, ranked, queries=setting.queries, with_judged=False)
+    seen, _ = as_seen_in(run, score_format(setting.score_dtype))
+    ranked, judged = without_nan(seen, nan), need_judged(measures)
+    lists, _ = judged_lists(judgements, ranked, queries=setting.queries, with_judged=judged)
     groups = tie_groups(lists)
     cut = cut_lists(groups)
     if groups.end_above is None:
         return dict.fromkeys(measures, 0)
     end_above = groups.end_above
-    return {m: int((cut & (end_above < m.depth(groups))).sum()) for m in measures}
+    return {m: int((cut & (m.at_stake(groups, end_above) >= SHOWN)).sum()) for m in measures}

@@ -29,7 +29,7 @@ ROWS = {
     "rank": "rank in expectation; equal values share the better rank",
     "best_rank": "rank with its ties broken for it and those of all others against them",
     "worst_rank": "rank with its ties broken against it and those of all others for them",
-    "cut_lists": "lists that end inside a tie group which the measure reaches",
+    "cut_lists": "lists cut inside a tie group that can move the digits of the measure",
     "grid": "the number grid of its scores",
     "queries": "how many queries were averaged",
 }

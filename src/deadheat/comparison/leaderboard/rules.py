@@ -165,11 +165,11 @@ def _rankings(
         lists_of[tuple(lists.query_ids)] = lists
     orders = [rule for rule in ORDERS if rule != "rank" or run.ranks is not None]
     for precision in precisions:
-        seen, _ = as_seen_in(run.scores, score_format(precision))
-        scores = without_nan(replace(run, scores=seen), "last").scores
+        seen = without_nan(as_seen_in(run, score_format(precision))[0], "last")
         for (queries, policies), rule in product(alike.items(), orders):
-            order = rule_order(rule, scores, run.documents.ids, run.ranks)
-            groups = tie_groups(replace(lists_of[queries], scores=scores), order)
+            lists = replace(lists_of[queries], scores=seen.scores, exact=seen.exact)
+            order = rule_order(rule, lists.scores, run.documents.ids, run.ranks, lists.exact)
+            groups = tie_groups(lists, order)
             yield [Setting(rule, precision, policy) for policy in policies], groups
 
 

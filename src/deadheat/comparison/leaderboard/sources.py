@@ -12,7 +12,7 @@ from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.formats.files import COMPRESSED
-from deadheat.formats.shapes import text_id
+from deadheat.formats.ids import text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
