@@ -51,6 +51,8 @@ expected, best and worst values.
 
 ### Runs that ties can move farthest
 
+In {most}, the measure in which ties leave most pairs open:
+
 {widest}
 
 {winners}
@@ -125,7 +127,8 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
         summary=summary(board),
         pairs=board.summary["pairs"][0],
         level=1 - board.alpha,
-        widest=render([widest(board)], "markdown"),
+        most=most,
+        widest=render([widest(ranking)], "markdown"),
         winners=winners(board),
         caption=plot.caption,
         image=image.name,
@@ -158,20 +161,14 @@ def summary(board: dh.Leaderboard) -> str:
     return render([Table(board.summary, SUMMARY)], "markdown")
 
 
-def widest(board: dh.Leaderboard) -> Table:
-    """Runs with the widest intervals of ranks, each in the measure where it is widest."""
+def widest(ranking: pl.DataFrame) -> Table:
+    """Runs with the widest intervals of ranks."""
     width = pl.col("worst_rank") - pl.col("best_rank")
-    rows = (
-        board.rows.filter(width > 0)
-        .sort(width, "range", descending=True, maintain_order=True)
-        .unique("run", keep="first", maintain_order=True)
-        .head(SHOWN)
-    )
+    rows = ranking.sort(width, "range", descending=True, maintain_order=True).head(SHOWN)
     return Table(
         rows,
         [
             Column("run", "name"),
-            Column("measure", "name"),
             Column("published"),
             Column("expected"),
             Column(("worst", "best"), "span", title="worst–best"),
