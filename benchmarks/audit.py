@@ -122,7 +122,7 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
         numbers=f"{len(numbers):,}",
         met=f"{int(numbers['reproduced'].sum()):,}",
         rules="\n".join(f"- {rule}" for rule in board.rules)
-        + "".join(f"\n- {text}" for text in board.notes if "two different rankings" in text),
+        + "".join(f"\n- {text}" for text in board.notes if "different rankings" in text),
         outside=outside(board, qrels, runs, published),
         summary=summary(board),
         pairs=board.summary["pairs"][0],

@@ -65,8 +65,17 @@ class Leaderboard:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the board should know."""
-        noted = dict.fromkeys(rule_note(s.tie_break, s.score_dtype) for s in self.settings.values())
-        return [*noted, *texts(self.remarks, "note"), *self._of_runs("note")]
+        return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
+
+    def _rule_notes(self) -> list[str]:
+        """Say what is oblivious; of which measures, where they differ in that."""
+        of: dict[str, list[str]] = {}
+        for measure, setting in self.settings.items():
+            said = rule_note(setting.tie_break, setting.score_dtype)
+            of.setdefault(said, []).append(repr(measure))
+        if len(of) == 1:
+            return list(of)
+        return [f"{', '.join(measures)}: {said}" for said, measures in of.items()]
 
     def _of_runs(self, level: Level) -> list[str]:
         remarks = {

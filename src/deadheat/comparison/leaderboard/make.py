@@ -139,7 +139,7 @@ def leaderboard(
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
     remarks += [warning(text) for text in search.unmet(found)]
-    remarks += [note(text) for text in search.disagreements(found)]
+    remarks += [note(text) for text in search.disagreement(found)]
     standings = [
         standing_of(measure, entries, rows, column_of.get(measure)) for measure in settings
     ]

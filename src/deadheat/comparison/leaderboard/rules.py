@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 from deadheat.comparison.leaderboard.published import Cell, PublishedColumn
@@ -222,13 +222,18 @@ def all_met(rules: Sequence[FoundRule]) -> bool:
     return all(rule.met == rule.of for rule in rules)
 
 
-def disagreements(rules: Sequence[FoundRule]) -> list[str]:
-    """Say which columns no one setting serves: the board then shows different rankings."""
+def disagreement(rules: Sequence[FoundRule]) -> list[str]:
+    """Say which columns need which setting, where none serves all of them."""
+    met = [rule for rule in rules if rule.met]
+    if not met or set.intersection(*(set(rule.equally_good) for rule in met)):
+        return []
+    columns: dict[Setting, list[str]] = {}
+    for rule in met:
+        columns.setdefault(rule.setting, []).append(rule.column)
+    needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
     return [
-        f"{one.column} needs {one.setting}, {other.column} {other.setting}: no rule serves both, "
-        "so these columns describe two different rankings"
-        for one, other in combinations(rules, 2)
-        if one.met and other.met and not set(one.equally_good) & set(other.equally_good)
+        f"no rule serves all columns, so the board describes {len(columns)} different rankings; "
+        + "; ".join(needs)
     ]
 
 

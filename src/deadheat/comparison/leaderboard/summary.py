@@ -152,13 +152,18 @@ def _agreement(standing: Standing) -> dict[str, float | None]:
 
 
 def _tau(one: Floats, other: Floats) -> float | None:
+    if len(one) < 2 or not np.ptp(one) or not np.ptp(other) or not has_scipy():
+        return None  # there is no order
+    return float(require("scipy.stats", "Kendall's τ").kendalltau(one, other).statistic)
+
+
+def has_scipy() -> bool:
+    """Whether Kendall's τ can be computed."""
     try:
-        stats = require("scipy.stats", "Kendall's τ")
+        require("scipy.stats", "Kendall's τ")
     except MissingPackageError:
-        return None
-    if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
-        return None  # one run, or all of them equal
-    return float(stats.kendalltau(one, other).statistic)
+        return False
+    return True
 
 
 @dataclass(frozen=True)
