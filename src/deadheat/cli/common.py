@@ -19,7 +19,7 @@ from deadheat.evaluation import (
     QUERY_POLICIES,
     Result,
     evaluated,
-    short_names,
+    short_labels,
 )
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measures
@@ -113,6 +113,29 @@ evaluation_options = options(
         help="Refuse NaN scores, or rank them last.",
     ),
 )
+comparison_options = options(
+    click.option(
+        "--baseline",
+        metavar="SYSTEM",
+        help="Compare all others with this one, not all pairs; by its name or file.",
+    ),
+    click.option(
+        "--alpha",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.05,
+        show_default=True,
+        help="Level of the tests over queries, and how likely random tie-breaking may at most be "
+        "to reverse two systems.",
+    ),
+    click.option(
+        "--resamples",
+        type=click.IntRange(min=1),
+        default=9999,
+        show_default=True,
+        help="Sign flips and permutations of the tests, and samples of the bootstrap.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+)
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
     PERCENT,
@@ -175,7 +198,7 @@ def tell(text: str, *, err: bool = False) -> None:
 
 def labels_of(runs: Sequence[str]) -> list[str]:
     """Short names for runs; refuse two that cannot be told apart."""
-    names = short_names(runs)
+    names = short_labels(runs)
     if len(set(names)) < len(names):
         raise InputError("two of the runs have the same name: give each a --label of its own")
     return names

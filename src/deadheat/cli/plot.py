@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -21,11 +24,15 @@ from deadheat.cli.common import (
     say,
     tell,
 )
+from deadheat.comparison import ranking
+from deadheat.comparison.align import aligned
 from deadheat.errors import InputError
 from deadheat.evaluation import rank_query
 from deadheat.formats import read_run
 from deadheat.measures.parse import parse_measure, parse_measures
+from deadheat.remarks import counted
 from deadheat.report import figures
+from deadheat.ties.rules import rule_note
 from deadheat.ties.sizes import run_sizes
 
 
@@ -134,6 +141,59 @@ def _compare(
     parsed = parse_measure(measure)
     results = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
     _save(figures.comparison(results, parsed, percent=percent, width=width), output)
+
+
+@command.command("ranks")
+@QRELS
+@RUNS
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
+@_LABEL
+@click.option(
+    "--group-by",
+    metavar="PATTERN",
+    help="Colour runs by what this regular expression finds in their labels: its first group, or "
+    "all of it. [^_.-]+ is the first word, often the team.",
+)
+@evaluation_options
+@_OUTPUT
+def _ranks(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: str,
+    labels: tuple[str, ...],
+    group_by: str | None,
+    output: str,
+    force: bool,
+    width: str,
+    **options: Any,
+) -> None:
+    """Draw the ranks of two or more RUNs, and those that tie-breaking can give them."""
+    _check(output, force, qrels, *runs)
+    names = _labels(runs, labels)
+    parsed = parse_measure(measure)
+    groups = None if group_by is None else _groups(names, group_by)
+    systems = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
+    systems, _ = aligned(systems, [parsed], options["queries"])
+    queries = counted(len(systems[names[0]].query_ids), "query")
+    rule = rule_note(options["tie_break"])
+    plot = figures.rank_intervals(
+        ranking(systems), groups=groups, what=f"{parsed!r} of {queries}", width=width
+    )
+    _save(replace(plot, caption=f"{plot.caption} {rule[0].upper()}{rule[1:]}."), output)
+
+
+def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
+    """Group names by what a regular expression finds in them; without a find, in no group.
+
+    >>> _groups(["bm25-a", "bm25-b", "x"], "(bm25)")
+    {'bm25-a': 'bm25', 'bm25-b': 'bm25'}
+    """
+    try:
+        finds = {name: re.search(pattern, name) for name in names}
+    except re.error as error:
+        raise InputError(f"--group-by {pattern!r} is no regular expression ({error})") from None
+    found = {name: find[find.re.groups and 1] for name, find in finds.items() if find}
+    return {name: group for name, group in found.items() if group}
 
 
 @command.command("list")

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from deadheat.comparison.statistics import (
     METHODS,
     TOLERANCE,
-    Chances,
-    chances,
-    normal_chances,
+    Outcomes,
+    duel,
     rank_intervals,
     ranks,
     sign,
 )
 from deadheat.errors import MissingPackageError
 from deadheat.evaluation import Result
-from deadheat.evaluation.result import Floats, Views
+from deadheat.evaluation.result import Floats
 from deadheat.measures import Measure
 from deadheat.packages import require
 
@@ -72,6 +71,11 @@ class Standing:
         return self.of("best")
 
     @cached_property
+    def outcomes(self) -> list[Outcomes]:
+        """What random tie-breaking can make of the value of each run."""
+        return [Outcomes.of(result.views[self.measure]) for result in self.results]
+
+    @cached_property
     def rank(self) -> NDArray[np.int64]:
         """Ranks in expectation."""
         return ranks(self.expected)
@@ -106,7 +110,7 @@ def summarised(standing: Standing, alpha: float) -> dict[str, Any]:
     for i, j in pairs:
         order = sign(standing.expected[i] - standing.expected[j])
         reversed_ = order * _official_sign(standing.official[i], standing.official[j]) < 0
-        odds = pair_chances(standing, i, j)
+        odds = duel(standing.outcomes[i], standing.outcomes[j])
         kept = {1: odds.a_wins, -1: odds.b_wins, 0: 1 - odds.a_wins - odds.b_wins}[order]
         against += reversed_
         overlapping += odds.method != "certain"
@@ -119,26 +123,6 @@ def summarised(standing: Standing, alpha: float) -> dict[str, Any]:
 
 def _official_sign(a: float, b: float) -> int:
     return 0 if math.isnan(a) or math.isnan(b) else sign(a - b)
-
-
-def pair_chances(standing: Standing, i: int, j: int) -> Chances:
-    """Who of two runs wins under random tie-breaking."""
-    a, b = standing.results[i], standing.results[j]
-    low, high = standing.worst[i] - standing.best[j], standing.best[i] - standing.worst[j]
-    if sign(low) > 0 or sign(high) < 0 or sign(low) == sign(high) == 0:
-        return Chances(float(sign(low) > 0), float(sign(high) < 0), "certain")
-    if a.query_ids == b.query_ids:
-        return chances(a.views[standing.measure], b.views[standing.measure])
-    stds = tie_std(a.views[standing.measure]), tie_std(b.views[standing.measure])
-    return normal_chances(standing.expected[i] - standing.expected[j], math.hypot(*stds))
-
-
-def tie_std(views: Views) -> float:
-    """Tie std of a mean; the largest it can be where the variance is not known."""
-    e, variance = views.expected, views.variance
-    largest = (views.best - e) * (e - views.worst)
-    known = largest if variance is None else variance
-    return math.sqrt(float(np.abs(known).sum())) / len(e)
 
 
 def _agreement(standing: Standing) -> dict[str, float | None]:
@@ -217,12 +201,10 @@ def _first_place(standing: Standing, first: list[int]) -> tuple[list[float], str
     if len(first) == 1 or width.max() <= TOLERANCE:  # runs of equal value share the place
         return [1.0 / len(first)] * len(first), "certain"
     if len(first) == 2:
-        odds = pair_chances(standing, *first)
+        odds = duel(*(standing.outcomes[i] for i in first))
         return [odds.a_wins, odds.b_wins], odds.method
-    views = [standing.results[i].views[standing.measure] for i in first]
-    return first_of_normals(
-        standing.expected[first], np.array(list(map(tie_std, views)))
-    ), "several"
+    stds = np.sqrt([standing.outcomes[i].variance for i in first])
+    return first_of_normals(standing.expected[first], stds), "several"
 
 
 def first_of_normals(means: Floats, stds: Floats) -> list[float]:
