@@ -22,6 +22,7 @@ from pathlib import Path
 import polars as pl
 
 import deadheat as dh
+from deadheat.remarks import texts
 from deadheat.report.figures import rank_intervals
 from deadheat.tables import Column, Table, render
 
@@ -31,7 +32,7 @@ SHOWN = 8
 """Runs with the widest intervals of ranks that are shown per round."""
 ROUND = """## {name}
 
-{runs} runs, {queries} topics, {numbers} published numbers, of which {met} are met.
+{runs} runs, {queries} topics, {numbers} published numbers, of which {met} are met.{only}
 
 ### Which rule made these numbers?
 
@@ -57,7 +58,7 @@ In {most}, the measure in which ties leave most pairs open:
 
 {winners}
 
-![{caption}](images/{image})
+![Every run of the round as the interval of ranks that ties allow](images/{image})
 
 {caption}
 """
@@ -99,16 +100,15 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
     """Audit one round, and draw the ranks in the measure that ties move most."""
     qrels, runs, published = parts
     board = dh.leaderboard.quiet(qrels, runs, published=published, progress=show, name=f"Round {n}")
-    if board.failures:
-        sys.exit("\n".join(f"{name}: {why}" for name, why in board.failures.items()))
     most = board.summary.sort("overlapping", descending=True)["measure"][0]
     ranking = board.ranking(most)
-    groups = dict(zip(ranking["run"], ranking["runtype"], strict=True))
+    kind = next((name for name in ("runtype", "type") if name in board.words), None)
+    groups = {} if kind is None else dict(zip(ranking["run"], ranking[kind], strict=True))
     plot = rank_intervals(
         ranking.rename({"run": "system", "published_rank": "official_rank"}).with_columns(
             oblivious_rank=pl.col("oblivious").rank("min", descending=True)
         ),
-        groups=groups,
+        groups={run: group for run, group in groups.items() if group},
         what=f"{most} of round {n}",
         width="full",
     )
@@ -121,6 +121,7 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
         queries=board.rows["queries"].max(),
         numbers=f"{len(numbers):,}",
         met=f"{int(numbers['reproduced'].sum()):,}",
+        only=only(board),
         rules="\n".join(f"- {rule}" for rule in board.rules)
         + "".join(f"\n- {text}" for text in board.notes if "different rankings" in text),
         outside=outside(board, qrels, runs, published),
@@ -135,13 +136,20 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
     )
 
 
+def only(board: dh.Leaderboard) -> str:
+    """Tell of runs that are not on the board or could not be read, and the reverse."""
+    told = [f"{name} was not evaluated ({why})" for name, why in board.failures.items()]
+    told += texts(board.remarks, "warning")
+    return " " + "; ".join(told) + "." if told else ""
+
+
 def outside(board: dh.Leaderboard, qrels: Path, runs: Path, published: Path) -> str:
     """Count the published numbers that no order of the ties of the scores as given explains."""
     given = dh.leaderboard.quiet(
         qrels, runs, board.measures, published=published, tie_break="id_desc", progress=show
     )
     rows = given.rows.filter(pl.col("published").is_not_null())
-    slack = 0.00005 + 1e-9  # half of the last printed digit
+    slack = 0.5001 * pl.col("unit")
     gone = rows.filter(
         (pl.col("published") < pl.col("worst") - slack)
         | (pl.col("published") > pl.col("best") + slack)

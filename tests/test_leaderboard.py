@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import itertools
 import json
@@ -66,7 +67,7 @@ def published_by(judgements, runs, measures, **options) -> str:
 
 
 def write_runs(folder: Path, runs) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     for name, run in runs.items():
         rows = [
             f"{query} Q0 {doc} {rank} {score!r} {name}\n"
@@ -378,6 +379,12 @@ def test_a_run_is_found_in_the_board_by_its_tag(folder):
     assert row["team"] == "red"
 
 
+def test_a_dot_in_a_name_does_not_make_it_another_run(folder, runs):
+    write_runs(folder / "runs", {"alpha.v2": runs["beta"]})
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert "1 run not in the board: alpha.v2" in board.warnings
+
+
 def test_two_files_of_one_tag_are_refused(folder):
     Path("runs/copy.run").write_text(Path("runs/alpha.run").read_text())
     with pytest.raises(dh.InputError, match="copy and alpha are both 'alpha', which is one row"):
@@ -642,3 +649,26 @@ def test_the_page_sorts_searches_and_filters_in_a_browser(folder):
     assert said["red"] == ["alpha", "beta"]
     assert said["count"] == "2 of 4 runs"
     assert said["caption"].startswith("MAP")
+
+
+def test_the_audit_is_written_from_a_folder_of_rounds(
+    folder, judgements, runs, monkeypatch, capsys
+):
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).parents[1] / "benchmarks" / "audit.py"
+    spec = importlib.util.spec_from_file_location("audit", script)
+    audit = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(audit)
+    write_runs(folder / "round2" / "runs", runs)
+    columns = {"NDCG@10": "nDCG@10", "RBP(p=.5)": "RBP(p=0.5, gain='scaled')"}
+    text = published_by(judgements, runs, columns, tie_break="pytrec_eval")
+    (folder / "round2" / "leaderboard.csv").write_text(text.replace("team", "type"))
+    (folder / "qrels").rename(folder / "round2.qrels")
+    (folder / "images").mkdir()
+    monkeypatch.setattr("sys.argv", ["audit.py", str(folder), "--images", str(folder / "images")])
+    audit.main()
+    page = capsys.readouterr().out
+    assert "4 runs, 6 topics, 8 published numbers, of which 8 are met." in page
+    assert "RBP(p=.5): 4 of 4 met with RBP(p=0.5, gain='scaled'), float32 scores" in page
+    assert "<!--" not in page and "(images/audit-round2.svg)" in page
+    assert (folder / "images" / "audit-round2.svg").stat().st_size > 1000

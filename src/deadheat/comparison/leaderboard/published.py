@@ -157,7 +157,6 @@ def _names_of(source: Source) -> Iterable[str]:
     yield source.name
     if source.path is not None:
         yield source.path.name
-        yield source.path.stem
         with contextlib.suppress(InputError):  # evaluating it will say what is wrong
             if tag := run_tag(source.path):
                 yield tag

@@ -17,6 +17,7 @@ ROWS = {
     "measure": "what the row is about",
     "run": "name of the run",
     "published": "the published value",
+    "unit": "one in the last digit of the published value, as it was printed",
     "reproduced": "whether the oblivious value rounds to it, in the digits it was printed with",
     "published_rank": "rank by the published value, among all runs of the board",
     "expected": "mean over all orders of tied documents",
@@ -72,6 +73,7 @@ def rows_of(
             "run": standing.names,
             **_word_columns(board, places),
             "published": pl.Series([c and c.value for c in cells], dtype=pl.Float64),
+            "unit": pl.Series([c and c.unit for c in cells], dtype=pl.Float64),
             "reproduced": pl.Series(
                 [c and c.met_by(value) for c, value in zip(cells, oblivious, strict=True)],
                 dtype=pl.Boolean,
