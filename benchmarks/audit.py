@@ -146,7 +146,12 @@ def only(board: dh.Leaderboard) -> str:
 def outside(board: dh.Leaderboard, qrels: Path, runs: Path, published: Path) -> str:
     """Count the published numbers that no order of the ties of the scores as given explains."""
     given = dh.leaderboard.quiet(
-        qrels, runs, board.measures, published=published, tie_break="id_desc", progress=show
+        qrels,
+        runs,
+        published=published,
+        columns={rule.column: rule.measure for rule in board.rules},
+        tie_break="id_desc",
+        progress=show,
     )
     rows = given.rows.filter(pl.col("published").is_not_null())
     slack = 0.5001 * pl.col("unit")

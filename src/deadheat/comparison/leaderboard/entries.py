@@ -22,6 +22,10 @@ from deadheat.ties.lists import judged_lists, without_nan
 from deadheat.ties.scores import as_seen_in, score_format
 
 T = TypeVar("T")
+Outcome = tuple[dict[str, T], dict[str, str]]
+"""What a function gave of each run, by its name; and what was wrong with the runs it failed on."""
+Work = Callable[[Callable[[Source], T], Sequence[Source], str], Outcome[T]]
+"""Applies a function to every run; the words say what that is doing."""
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many runs are done, and of how many."""
 
@@ -75,13 +79,13 @@ def read(source: Source, *, with_ranks: bool) -> Run:
         return read_run(source.run)
 
 
-def evaluated_one_by_one(
+def one_by_one(
     function: Callable[[Source], T],
     sources: Sequence[Source],
     what: str,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> tuple[dict[str, T], dict[str, str]]:
+) -> Outcome[T]:
     """Apply a function to every run, several at a time.
 
     The workers are threads: decompressing, reading and counting leave the interpreter free, the

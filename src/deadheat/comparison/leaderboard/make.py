@@ -8,35 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from deadheat.comparison.leaderboard import rules as search
 from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.entries import (
-    Progress,
-    evaluate_entry,
-    evaluated_one_by_one,
-    read,
-)
-from deadheat.comparison.leaderboard.published import (
-    Cell,
-    PublishedBoard,
-    PublishedColumn,
-    matched,
-    read_published,
-)
+from deadheat.comparison.leaderboard.entries import Progress, evaluate_entry, one_by_one
+from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
+from deadheat.comparison.leaderboard.published import PublishedBoard, matched, read_published
 from deadheat.comparison.leaderboard.rows import rows_of, standing_of, winners_of, words_of
-from deadheat.comparison.leaderboard.rules import FoundRule, Setting
+from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
 from deadheat.comparison.leaderboard.summary import summarised
 from deadheat.comparison.leaderboard.tables import some
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
-from deadheat.formats import Judgements, read_qrels
+from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announcing, note, warning
+from deadheat.remarks import Remark, announcing, warning
 
 
 @announcing
@@ -115,53 +103,47 @@ def leaderboard(
     board = None if published is None else read_published(published, columns, name_column)
     _check_group(board, group)
     sources = run_sources(runs, without=(qrels, published))
+    rows, remarks = _rows_of(board, sources)
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
-    rows, remarks = _rows_of(board, sources)
-    told = Setting(tie_break or "input", score_dtype, queries or "judged")
-    searching = board is not None and told == Setting() and tie_break is None and queries is None
-    failures: dict[str, str] = {}
-    found: list[FoundRule] = []
-    readings = (
-        {} if board is None else _readings(board, asked, judgements, search_variants=searching)
-    )
-    if board is not None and searching:
-        found, failures = _found_rules(
-            board, readings, rows, sources, judgements, workers, progress
-        )
-        told = _usual(found, told)
-    settings, column_of = _settings(board, readings, found, asked, told, remarks)
-    left = [source for source in sources if source.name not in failures]
-    evaluate = partial(evaluate_entry, judgements=judgements, settings=settings, nan=nan)
-    entries, failed = evaluated_one_by_one(evaluate, left, "evaluating", workers, progress)
-    failures |= failed
+    told = None
+    if (tie_break, score_dtype, queries) != (None, None, None):
+        told = Setting(tie_break or "input", score_dtype, queries or "judged")
+    work = partial(one_by_one, workers=workers, progress=progress)
+    if board is None:
+        plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), told or Setting()))
+    elif told is None:
+        plan = plan_found(board, rows, asked, sources, judgements, work)
+    else:
+        plan = plan_told(board, asked, told)
+    left = [source for source in sources if source.name not in plan.failures]
+    evaluate = partial(evaluate_entry, judgements=judgements, settings=plan.settings, nan=nan)
+    entries, failed = work(evaluate, left, "evaluating")
+    failures = plan.failures | failed
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    remarks += [warning(text) for text in search.unmet(found)]
-    remarks += [note(text) for text in search.disagreement(found)]
     standings = [
-        standing_of(measure, entries, rows, column_of.get(measure)) for measure in settings
+        standing_of(measure, entries, rows, plan.columns.get(measure)) for measure in plan.settings
     ]
     frames = [
-        rows_of(standing, entries, board, rows, column_of.get(standing.measure))
+        rows_of(standing, entries, board, rows, plan.columns.get(standing.measure))
         for standing in standings
     ]
+    facts = [summarised(standing, alpha) for standing in standings]
     return Leaderboard(
-        name or Path(board.source if board is not None else judgements.source).name,
+        name or Path(judgements.source if board is None else board.source).name,
         pl.concat(frames),
-        pl.DataFrame(
-            [summarised(standing, alpha) for standing in standings], infer_schema_length=None
-        ),
+        pl.DataFrame(facts, infer_schema_length=None),
         [winner for s in standings for winner in winners_of(s, board, rows, group)],
-        found,
-        settings,
+        plan.rules,
+        plan.settings,
         tuple(words_of(board)),
         group,
         alpha,
         failures,
         entries,
-        tuple(remarks),
+        (*remarks, *plan.remarks),
     )
 
 
@@ -196,117 +178,6 @@ def _rows_of(
         for pattern, names in only.items()
         if names
     ]
-
-
-def _readings(
-    board: PublishedBoard,
-    asked: list[Measure] | None,
-    judgements: Judgements,
-    *,
-    search_variants: bool,
-) -> dict[str, list[Measure]]:
-    """Measures that each column of the board may be of; columns not asked for are left out."""
-    grades = np.unique(judgements.grades[judgements.grades > 0]).tolist()
-    readings = {}
-    for column in board.columns:
-        every = search.variants(column.measure, grades)
-        meant = [m for m in every if asked is None or m in asked or column.measure in asked]
-        if asked is not None and column.measure not in asked:
-            meant = [measure for measure in meant if measure in asked]
-        if meant:
-            readings[column.name] = meant if search_variants else meant[:1]
-    return readings
-
-
-def _found_rules(
-    board: PublishedBoard,
-    readings: Mapping[str, list[Measure]],
-    rows: Mapping[str, str],
-    sources: Sequence[Source],
-    judgements: Judgements,
-    workers: int | None,
-    progress: Progress | None,
-) -> tuple[list[FoundRule], dict[str, str]]:
-    """Search for the rules that made the columns, and tell which runs could not be read."""
-    columns = [column for column in board.columns if column.name in readings]
-    listed = [source for source in sources if source.name in rows]
-
-    def gaps(source: Source, precisions: Sequence[str | None]) -> search.Gaps:
-        numbers = _numbers(columns, rows[source.name])
-        run = read(source, with_ranks=True)
-        return search.gaps_of(run, judgements, numbers, readings, precisions)
-
-    found: list[FoundRule] = []
-    failures: dict[str, str] = {}
-    held: dict[str, list[search.Gaps]] = {}
-    for precisions in search.PRECISIONS:
-        of_runs, failed = evaluated_one_by_one(
-            partial(gaps, precisions=precisions), listed, "finding the rule", workers, progress
-        )
-        failures |= failed
-        for name, own in of_runs.items():
-            held.setdefault(name, []).append(own)
-        merged = [_joined(parts) for parts in held.values()]
-        found = search.chosen_rules(columns, merged)
-        if search.all_met(found):
-            break
-        listed = [source for source in listed if source.name not in failures]
-    return found, failures
-
-
-def _joined(parts: Sequence[search.Gaps]) -> search.Gaps:
-    joined: search.Gaps = {column: {} for column in parts[0]}
-    for part in parts:
-        for column, gaps in part.items():
-            joined[column] |= gaps
-    return joined
-
-
-def _numbers(columns: Sequence[PublishedColumn], row: str) -> dict[str, Cell]:
-    return {column.name: column.cells[row] for column in columns if row in column.cells}
-
-
-def _usual(found: Sequence[FoundRule], otherwise: Setting) -> Setting:
-    """The setting that serves most columns, for measures that the board does not have."""
-    settings = [rule.setting for rule in found if rule.met]
-    return max(settings, key=settings.count) if settings else otherwise
-
-
-def _settings(
-    board: PublishedBoard | None,
-    readings: Mapping[str, list[Measure]],
-    found: Sequence[FoundRule],
-    asked: list[Measure] | None,
-    usual: Setting,
-    remarks: list[Remark],
-) -> tuple[dict[Measure, Setting], dict[Measure, PublishedColumn]]:
-    """How to evaluate which measures, and which column each is published in."""
-    rules = {rule.column: rule for rule in found}
-    published: dict[Measure, tuple[Setting, PublishedColumn]] = {}
-    for column in board.columns if board is not None else ():
-        if column.name not in readings:
-            continue
-        rule = rules.get(column.name)
-        measure = readings[column.name][0] if rule is None else rule.measure
-        if measure in published:
-            remarks.append(
-                warning(
-                    "the columns {one} and {other} are both {measure}: the second is left out",
-                    one=published[measure][1].name,
-                    other=column.name,
-                    measure=repr(measure),
-                )
-            )
-            continue
-        published[measure] = (usual if rule is None else rule.setting), column
-    settings = {measure: setting for measure, (setting, _) in published.items()}
-    if asked is not None:
-        named = {column.measure: measure for measure, (_, column) in published.items()}
-        order = [named.get(measure, measure) for measure in asked]
-        settings = {measure: settings.get(measure, usual) for measure in order}
-    elif board is None:
-        settings = dict.fromkeys(parse_measures(DEFAULT_MEASURES), usual)
-    return settings, {m: column for m, (_, column) in published.items() if m in settings}
 
 
 def leaderboards(manifest: str | os.PathLike[str], **options: Any) -> list[Leaderboard]:

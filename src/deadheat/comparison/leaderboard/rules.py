@@ -176,6 +176,8 @@ def _rankings(
 def chosen_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> list[FoundRule]:
     """Choose for each column the rule that meets most of its numbers.
 
+    `runs` are the gaps of each run; those of one run may come in several parts.
+
     Among rules that meet as many, the one that also serves most other columns, and then the
     likeliest; a variant of the measure only where it meets more than what its name says.
     """
@@ -192,34 +194,29 @@ def chosen_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> li
             (measure for own, measure in total if own == setting),
             key=lambda measure: total[setting, measure][0],
         )
-        met, gap = total[setting, measure]
-        of = sum(column.name in gaps for gaps in runs)
+        met, _, gap = total[setting, measure]
+        of = max(held for _, held, _ in total.values())
         stated, equal = column.measure, tuple(settings)
         rules.append(FoundRule(column.name, stated, measure, setting, met, of, gap, equal))
     return rules
 
 
-_Totals = dict[tuple[Setting, Measure], tuple[int, float]]
+_Totals = dict[tuple[Setting, Measure], tuple[int, int, float]]
 
 
 def _totals(column: str, runs: Sequence[Gaps]) -> _Totals:
-    """Numbers met and the largest gap, per setting and variant."""
+    """Numbers met, numbers held against, and the largest gap, per setting and variant."""
     totals: _Totals = {}
     for gaps in runs:
         for key, (met, gap) in gaps.get(column, {}).items():
-            before, largest = totals.get(key, (0, 0.0))
-            totals[key] = before + met, max(largest, gap)
+            before, held, largest = totals.get(key, (0, 0, 0.0))
+            totals[key] = before + met, held + 1, max(largest, gap)
     return totals
 
 
 def _best_settings(total: _Totals) -> list[Setting]:
-    most = max((met for met, _ in total.values()), default=0)
-    return list(dict.fromkeys(s for (s, _), (met, _) in total.items() if met == most))
-
-
-def all_met(rules: Sequence[FoundRule]) -> bool:
-    """Whether every published number has found its rule."""
-    return all(rule.met == rule.of for rule in rules)
+    most = max((met for met, _, _ in total.values()), default=0)
+    return list(dict.fromkeys(s for (s, _), (met, _, _) in total.items() if met == most))
 
 
 def disagreement(rules: Sequence[FoundRule]) -> list[str]:

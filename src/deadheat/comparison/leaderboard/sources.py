@@ -51,13 +51,14 @@ def run_sources(runs: Any, *, without: Iterable[Any] = ()) -> list[Source]:
     if isinstance(runs, Mapping):
         sources = [Source(text_id(name), run) for name, run in runs.items()]
     else:
-        sources = _found(runs, without)
+        sources = found_runs(runs, without)
     if not sources:
         raise InputError("there is no run: give files, folders or patterns such as 'runs/*.xz'")
     return sources
 
 
-def _found(runs: Any, without: Iterable[Any]) -> list[Source]:
+def found_runs(runs: Any, without: Iterable[Any]) -> list[Source]:
+    """List the files that paths, folders and patterns name, each once, under distinct names."""
     given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
     for run in given:
         if not isinstance(run, (str, os.PathLike)):
