@@ -319,6 +319,10 @@ def test_numbers_of_different_digits_are_each_held_to_their_own(folder, judgemen
     Path("board.csv").write_text("\n".join(lines))
     board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
     assert board.rules[0].met == 4
+    said = (
+        "ndcg@5: printed with 2 to 4 decimals (of a fraction), and each number is held to its own"
+    )
+    assert said in board.notes
 
 
 @pytest.mark.parametrize(
@@ -445,6 +449,19 @@ def test_one_unreadable_run_does_not_stop_the_others(folder):
     board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
     assert list(board.failures) == ["beta"]
     assert [(rule.met, rule.of) for rule in board.rules] == [(3, 3), (3, 3)]
+
+
+def test_a_run_that_is_not_there_is_a_failure_like_any_other(folder):
+    found = run("qrels", "runs/alpha.run", "runs/nobody.run", "-m", "MAP", status=1)
+    assert "nobody was not evaluated: runs/nobody.run: there is no such file" in found.stderr
+    assert "1 run" in found.stdout
+
+
+def test_a_board_of_one_run_has_no_pairs(folder):
+    board = dh.leaderboard.quiet("qrels", "runs/alpha.run", ["MAP"])
+    assert board.summary["pairs"].to_list() == [0]
+    assert board.rows.select("rank", "best_rank", "worst_rank").row(0) == (1, 1, 1)
+    assert "Kendall's τ needs two orders" in str(board)
 
 
 def test_where_no_run_can_be_read_that_is_an_error(folder):

@@ -13,7 +13,12 @@ import polars as pl
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import Progress, evaluate_entry, one_by_one
 from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
-from deadheat.comparison.leaderboard.published import PublishedBoard, matched, read_published
+from deadheat.comparison.leaderboard.published import (
+    PublishedBoard,
+    matched,
+    mixed_digits,
+    read_published,
+)
 from deadheat.comparison.leaderboard.rows import rows_of, standing_of, winners_of, words_of
 from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
@@ -173,11 +178,12 @@ def _rows_of(
         "{n:run} not in the board: {names}": unlisted,
         "{n:run} of the board without a run file: {names}": absent,
     }
-    return rows, [
+    remarks = [
         warning(pattern, n=len(names), names=some(names))
         for pattern, names in only.items()
         if names
     ]
+    return rows, remarks + mixed_digits(board)
 
 
 def leaderboards(manifest: str | os.PathLike[str], **options: Any) -> list[Leaderboard]:

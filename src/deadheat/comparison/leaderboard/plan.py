@@ -34,8 +34,9 @@ class Plan:
 
 def plan_told(board: PublishedBoard, asked: Sequence[Measure] | None, setting: Setting) -> Plan:
     """Evaluate all measures of a board, or those asked for, as told."""
-    columns = {column.measure: column for column in board.columns}
-    measures = list(columns) if asked is None else list(asked)
+    columns = {column.measure: column for column in reversed(board.columns)}
+    stated = dict.fromkeys(column.measure for column in board.columns)
+    measures = list(stated) if asked is None else list(asked)
     published = {measure: columns[measure] for measure in measures if measure in columns}
     return Plan(dict.fromkeys(measures, setting), published)
 

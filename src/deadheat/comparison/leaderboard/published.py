@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from deadheat.formats.files import TABLES, run_tag, table_from_file
 from deadheat.formats.frames import as_frame, is_table
 from deadheat.measures import MEASURES, Measure
 from deadheat.measures.parse import parse_measure
+from deadheat.remarks import Remark, note
 
 NAME_COLUMNS = ("tag", "run", "runid", "run_id", "runtag", "name", "system", "model", "method")
 """Headings over the names of runs; the first column holds them where there is none of these."""
@@ -121,6 +123,22 @@ def read_published(
             f"{_known()}, with a cutoff such as nDCG@10"
         )
     return PublishedBoard(source, names, measured, words)
+
+
+def mixed_digits(board: PublishedBoard) -> list[Remark]:
+    """Note columns whose numbers were printed with different numbers of digits."""
+    remarks = []
+    for column in board.columns:
+        units = {cell.unit for cell in column.cells.values()}
+        if len(units) > 1:
+            decimals = [round(-math.log10(unit)) for unit in units]
+            pattern = (
+                "{column}: printed with {fewest} to {most} decimals (of a fraction), and each "
+                "number is held to its own"
+            )
+            numbers = {"fewest": min(decimals), "most": max(decimals)}
+            remarks.append(note(pattern, column=column.name, **numbers))
+    return remarks
 
 
 def matched(
