@@ -16,7 +16,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-hosts lint docs figures bench table fuzz sanitize pythons clean
+.PHONY: demo test test-hosts lint docs figures bench table audit fuzz sanitize pythons clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -74,6 +74,12 @@ sanitize: $(VENV)/dev
 # The fast tests on every Python from 3.10 on that is at hand.
 pythons:
 	.ci/pythons
+
+# What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
+AUDIT ?= ../shared/data/trec-covid
+audit: $(VENV)/dev
+	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
+	mv docs/audit.new docs/audit.md
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)

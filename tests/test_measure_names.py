@@ -75,6 +75,8 @@ ALIASES = [
     ("r-precision", dh.RPrecision),
     ("r_precision", dh.RPrecision),
     ("rbp.95", dh.RBP(p=0.95, gain="linear")),
+    ("rbp_p5", dh.RBP(p=0.5, gain="scaled")),
+    ("j@10", dh.Judged @ 10),
     ("f1", dh.F1),
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),

@@ -66,6 +66,17 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     return run_from_columns(source, query, frame["doc_id"], scores, ranks)
 
 
+def run_tag(path: str | os.PathLike[str]) -> str | None:
+    """Read the tag in the first line of a TREC run; None where there is none."""
+    source, file = _open(path)
+    with file:
+        if _kind(source, file) != "trec":
+            return None
+        first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    fields = first.split()
+    return fields[-1].decode(errors="replace") if len(fields) == len(trec.RUN_FIELDS) else None
+
+
 def table_from_file(
     path: str | os.PathLike[str], kind: str | None = None, *, all_columns: bool = False
 ) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from deadheat.measures.base import Measure
 # What one part may hold cannot begin the next, so that matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
+_TREC_COVID_RBP = re.compile(r"rbp_p(\d*[1-9]\d*)")  # rbp_p5 on its leaderboards
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
     "dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})
@@ -73,6 +74,8 @@ def _expand(text: str) -> list[Measure]:
         raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
+    if measure is None and (persistence := _TREC_COVID_RBP.fullmatch(_plain(name))):
+        measure = RBP(p=float("0." + persistence[1]), gain="scaled")
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
         if trec[1] == "rbp":  # ranx: rbp.95, whose gain is the grade itself
             measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]), gain="linear")
