@@ -25,6 +25,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import polars as pl
+from corpus_speed import bench_corpus
 from rich.console import Console
 from rich.table import Table
 
@@ -278,6 +279,7 @@ def main() -> None:
         bench_files(report, *paths)
         memory = peak_memory(evaluate_files, *paths)
     bench_one_tie(report)
+    bench_corpus(report, together)
     console.print(report.table)
     rows = options.queries * options.documents
     console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")

@@ -13,6 +13,7 @@ from deadheat.evaluation.evaluate import (
     views_of,
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
+from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
 from deadheat.evaluation.result import (
     SPAN,
     VIEW_COLUMNS,
@@ -36,6 +37,7 @@ __all__ = [
     "SPAN",
     "VIEW_COLUMNS",
     "RankedQuery",
+    "Rescoring",
     "Result",
     "Summary",
     "Views",
@@ -43,6 +45,7 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_corpus",
     "evaluate_groups",
+    "evaluate_rescoring",
     "evaluate_top",
     "evaluated",
     "headline",
