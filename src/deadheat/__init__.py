@@ -11,6 +11,7 @@ from deadheat.evaluation import (
     evaluate_arrays,
     evaluate_corpus,
     evaluate_groups,
+    evaluate_rescoring,
     evaluate_top,
 )
 from deadheat.formats import read_qrels, read_run
@@ -112,6 +113,7 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_corpus",
     "evaluate_groups",
+    "evaluate_rescoring",
     "evaluate_top",
     "high_precision",
     "leaderboard",
