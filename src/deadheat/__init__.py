@@ -13,7 +13,7 @@ from deadheat.evaluation import (
     evaluate_groups,
     evaluate_top,
 )
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import (
     DCG,
     ERR,
@@ -91,10 +91,12 @@ __all__ = [
     "Measure",
     "MissingPackageError",
     "Precision",
+    "QrelsLike",
     "RBPResidual",
     "RPrecision",
     "Recall",
     "Result",
+    "RunLike",
     "Success",
     "Summary",
     "TieCounter",
