@@ -50,10 +50,12 @@ table: $(VENV)/dev
 	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
 	mv docs/precision-table.new docs/precision-table.md
 
-# Inputs for every reader, for so many seconds; failing ones are kept in fuzz/found.
+# Inputs for every reader, or for some TARGETS, for so many seconds; fuzz/found keeps failing ones.
 SECONDS := 120
+TARGETS :=
 fuzz: $(VENV)/fuzz
-	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS)
+	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS) \
+	  $(addprefix --target ,$(TARGETS))
 
 # The compiled parts under AddressSanitizer and UndefinedBehaviorSanitizer; needs gcc.
 SANITIZE := -g -fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import comparing
 import ml_dtypes
 import numpy as np
 import polars as pl
@@ -128,9 +129,9 @@ class Report:
         self.table = Table("input", "what", "seconds", "ratio", "bar", title_justify="left")
         self.missed: list[str] = []
 
-    def own(self, input_: str, value: float) -> None:
+    def own(self, input_: str, value: float, what: str = "deadheat, every view") -> None:
         self.table.add_section()
-        self.table.add_row(input_, "[bold]deadheat, every view[/]", f"{value:.4f}", "", "")
+        self.table.add_row(input_, f"[bold]{what}[/]", f"{value:.4f}", "", "")
 
     def at_most(self, what: str, ours: float, yardstick: float, bar: float) -> None:
         self._row(what, yardstick, f"deadheat takes {ours / yardstick:.1f} ×", f"≤ {bar:g} ×")
@@ -241,6 +242,27 @@ def bench_one_tie(report: Report) -> None:
     report.at_most("np.sort of the list", ours, times["sort"], 5)
 
 
+def bench_comparison(report: Report, console: Console) -> None:
+    """Compare 126 systems: seconds, and memory in a process of its own."""
+    systems = comparing.results()
+    busy = time.process_time()
+    ours = seconds(lambda: dh.compare.quiet(systems), 1)
+    busy = time.process_time() - busy
+    size = f"{len(systems)} systems × {comparing.QUERIES} queries × {len(comparing.MEASURES)}"
+    report.own(f"{size} measures", ours, "deadheat, all pairs, every column")
+    report.faster(
+        "scipy, p-values alone, pair by pair (from one)", ours, comparing.pair_by_pair(systems), 10
+    )
+    memory = peak_memory(comparing.compare_all)
+    for what, value, bar, unit in (
+        (f"time ({busy:.1f} s of one core)", ours, comparing.SECONDS, "s"),
+        ("peak memory", memory, comparing.GIGABYTES, "GB"),
+    ):
+        console.print(f"{what} to compare {size} measures: {value:.2f} {unit} (bar: {bar} {unit})")
+        if value > bar:
+            report.missed.append(f"{what} to compare: {value:.2f} {unit} instead of {bar} {unit}")
+
+
 def bench_growth(console: Console) -> None:
     """Three decades of documents per query, and three of queries."""
     table = Table("queries", "documents each", "seconds", "per query", "per document")
@@ -278,6 +300,7 @@ def main() -> None:
         bench_files(report, *paths)
         memory = peak_memory(evaluate_files, *paths)
     bench_one_tie(report)
+    bench_comparison(report, console)
     console.print(report.table)
     rows = options.queries * options.documents
     console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")

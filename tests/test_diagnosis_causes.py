@@ -89,10 +89,21 @@ def test_a_share_is_told_and_half_is_not_enough():
         FORMATS["bf16"].round(1 / (1 + np.exp(-np.arange(-99, 99) / 32))),
         np.arange(1, 200) / 201,
         np.arange(200) - 100.0,
+        0.5 + np.arange(-2, 3) / 1e4,
+        np.round(np.add.outer([0.5, 0.7311], np.arange(-2, 3) / 1e4).ravel(), 4),
         [0.5],
         [0.0, 1.0],
     ],
-    ids=["3 decimals", "bf16", "fractions", "negative", "one", "saturated"],
+    ids=[
+        "3 decimals",
+        "bf16",
+        "fractions",
+        "negative",
+        "beside one",
+        "beside two",
+        "one",
+        "saturated",
+    ],
 )
 def test_nothing_is_claimed_of_scores_that_cannot_tell(scores):
     assert logit_grid(scores) is None

@@ -6,11 +6,12 @@ import io
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -274,10 +275,11 @@ def test_a_width_that_is_none_is_refused(width):
 
 
 @pytest.mark.parametrize("width", ["column", "full"])
-@pytest.mark.parametrize("n", [2, 5, 50])
+@pytest.mark.parametrize("n", [2, 5, 12, 13, 126])
 def test_a_comparison_draws_sorted_intervals_and_readable_names(n, width):
     results = {f"system-{i:02d}-of-{n}-with-a-long-name": result(i, "nDCG@10") for i in range(n)}
     plot = figures.comparison(results, width=width)
+    assert plot.figure.get_figheight() < 11  # a page holds it
     axes = plot.figure.axes[0]
     ranked = sorted((r["nDCG@10"] for r in results.values()), key=lambda s: -s.expected)
     expected, oblivious = axes.lines
@@ -288,11 +290,15 @@ def test_a_comparison_draws_sorted_intervals_and_readable_names(n, width):
     ):
         np.testing.assert_array_equal(segment, [[summary.worst, row], [summary.best, row]])
     assert_readable(plot)
-    joined = plot.figure.axes[1].lines
-    for line in joined:
-        members = [ranked[int(row)] for row in line.get_ydata()]
-        for a, b in combinations(members, 2):
-            assert a.worst <= b.best and b.worst <= a.best
+    joined = set()  # places of systems that are shown to overlap
+    if n > 12:
+        for (x0, y), (x1, _) in plot.figure.axes[1].collections[0].get_segments():
+            joined.add((int(y), round((x0 + x1) / 2) - 1))
+    else:
+        for line in plot.figure.axes[1].lines:
+            joined |= set(permutations(map(int, line.get_ydata()), 2))
+    for (i, a), (j, b) in permutations(enumerate(ranked), 2):
+        assert ((i, j) in joined) == (a.worst <= b.best and b.worst <= a.best)
 
 
 def test_overlapping_pairs_are_joined_and_no_others():
@@ -339,6 +345,107 @@ def test_names_are_shown_as_they_are():
     assert {*names[:3], "line\ufffdbreak\ufffd"} <= set(shown)
     assert len([text for text in shown if text.startswith("xxx")]) == 2
     ElementTree.fromstring(plot.render("svg"))
+
+
+def test_many_systems_are_not_named_in_the_caption():
+    few, many = ({f"s{i}x": result(i, "nDCG@5") for i in range(n)} for n in (12, 13))
+    assert "s11x" in figures.comparison(few).caption
+    assert "s11x" not in figures.comparison(many).caption
+
+
+# Ranks
+
+
+def ranks(n: int, seed: int = 0, **columns) -> pl.DataFrame:
+    """A ranking of systems, every third of which ties can move."""
+    rng = np.random.default_rng(seed)
+    rank = np.arange(1, n + 1)
+    step = np.where(rank % 3 == 0, rng.integers(1, 1 + n // 2, n), 0)
+    frame = {
+        "system": [f"run_system-{i:03d}x.run" for i in rank],
+        "rank": rank,
+        "best_rank": np.maximum(rank - step, 1),
+        "worst_rank": np.minimum(rank + step, n),
+        "oblivious_rank": np.clip(rank + step // 2, 1, n),
+    }
+    return pl.DataFrame({**frame, **columns}).sample(fraction=1, shuffle=True, seed=seed)
+
+
+def drawn(plot: figures.Plot) -> dict[str, dict[int, list[float]]]:
+    """What stands at which row: bars, crosses and dots."""
+    found: dict[str, dict[int, list[float]]] = {"bars": {}, "crosses": {}, "dots": {}}
+    for line in plot.figure.axes[0].lines:
+        kind = {"None": "bars", "x": "crosses"}.get(line.get_marker(), "dots")
+        found[kind][int(line.get_ydata()[0])] = [float(x) for x in line.get_xdata()]
+    return found
+
+
+@pytest.mark.parametrize("width", ["column", "full"])
+@pytest.mark.parametrize("n", [2, 5, 50, 126])
+def test_rank_intervals_draw_the_numbers_of_the_frame(n, width):
+    frame = ranks(n)
+    groups = {system: f"team {i % 5}" for i, system in enumerate(frame["system"])}
+    plot = figures.rank_intervals(frame, groups=groups, what="nDCG@10", width=width)
+    found = drawn(plot)
+    for y, row in enumerate(frame.sort("rank").to_dicts()):
+        assert found["bars"][y] == [row["best_rank"], row["worst_rank"]]
+        assert found["crosses"][y] == [row["oblivious_rank"]]
+        assert found["dots"][y] == [row["rank"]]
+    assert_readable(plot)
+    assert plot.figure.get_figheight() < 11
+    shown = [text for text, _ in texts(plot)]
+    assert {"001x", "002x", "oblivious", "rank by nDCG@10"} <= set(shown)
+    moved = (frame["best_rank"] < frame["worst_rank"]).sum()
+    assert f"Ties leave {moved} of {n} systems without a certain rank" in plot.caption
+
+
+def test_official_ranks_take_the_place_of_oblivious_ones():
+    frame = ranks(4, official_rank=[2, None, 1, 4])
+    found = drawn(figures.rank_intervals(frame))
+    assert found["crosses"] == {0: [2], 2: [1], 3: [4]}
+    official = {"run_system-002x.run": 3}
+    plot = figures.rank_intervals(frame, official=official)
+    assert drawn(plot)["crosses"] == {1: [3]}
+    assert "×: official rank" in plot.caption
+    assert "official" in [text for text, _ in texts(plot)]
+
+
+@pytest.mark.parametrize(
+    ("groups", "legend"),
+    [
+        ([None] * 12, set()),
+        (["a", "a", "b", *[None] * 9], {"a (2)", "b (1)", "no group (9)"}),
+        ([*"abcdefgh", *"abcd"], {"a (2)", "h (1)"}),
+        ([*"abcdefghij", "a", "b"], {"a (2)", "g (1)", "3 other groups"}),
+        ([*"abcdefghij", "a", None], {"a (2)", "g (1)", "3 other groups", "no group"}),
+    ],
+)
+def test_groups_have_a_colour_and_a_marker_of_their_own_as_far_as_there_are_any(groups, legend):
+    frame = ranks(12).sort("rank").with_columns(group=pl.Series(groups, dtype=pl.String))
+    plot = figures.rank_intervals(frame, width="full")
+    shown = {text for text, _ in texts(plot)}
+    assert legend <= shown
+    assert ("a (2)" in shown) == bool(legend)
+    dots = [line for line in plot.figure.axes[0].lines if line.get_marker() not in ("None", "x")]
+    looks = {group: set() for group in groups}
+    for group, line in zip(groups, dots, strict=True):
+        looks[group].add((line.get_color(), line.get_marker()))
+    assert all(len(look) == 1 for look in looks.values())
+    assert len(set.union(*looks.values())) == min(len(looks), 8)
+
+
+def test_a_ranking_that_cannot_be_drawn_is_refused():
+    frame = ranks(4)
+    cases = {
+        "no worst_rank here": (frame.drop("worst_rank"), {}),
+        "2 to 500 systems, not 1": (frame.head(1), {}),
+        "one measure at a time": (pl.concat([frame, frame]), {}),
+        "'x' is not among the systems": (frame, {"groups": {"x": "y"}}),
+        "'z' is not among the systems": (frame, {"official": {"z": 1}}),
+    }
+    for message, (ranking, options) in cases.items():
+        with pytest.raises(InputError, match=message):
+            figures.rank_intervals(ranking, **options)
 
 
 # Ranked lists
@@ -473,6 +580,7 @@ def files(tmp_path):
         ("curves", 2, ["-m", "nDCG", "-m", "MRR", "-k", "1..5,8"], "mean of 3 queries: good"),
         ("curves", 1, ["-m", "nDCG@1,5", "--label", "mine"], "3 queries: mine."),
         ("compare", 2, ["-m", "MAP", "--percent", "--tie-break", "id_desc"], "descending doc"),
+        ("ranks", 2, ["-m", "MAP", "--group-by", "^."], "Ranks of 2 systems by MAP of 3 queries"),
         ("list", 1, ["--query", "q1", "-m", "MRR@3"], "10 documents, 3 of them relevant"),
         ("sizes", 2, ["--width", "full"], "largest group 5"),
     ],
@@ -500,6 +608,8 @@ def test_the_command_writes_a_figure_and_its_caption(files, kind, runs, options,
         (["curves", "Q", "R", "R"], "is given twice"),
         (["curves", "Q", "R", "--label", "a", "--label", "b"], "a --label of its own"),
         (["compare", "Q", "R"], "2 to 200 systems"),
+        (["ranks", "Q", "R"], "2 to 500 systems"),
+        (["ranks", "Q", "R", "--group-by", "("], "no regular expression"),
         (["list", "Q", "R", "--query", "none"], "query 'none' is not judged"),
         (["list", "-", "-", "--query", "q1"], "only once"),
         (["sizes", "none.run"], "none.run"),
@@ -521,7 +631,8 @@ def test_the_figures_of_the_documentation_can_be_made(shared, tmp_path):
     script = Path(__file__).parents[1] / "docs" / "make_figures.py"
     command = [sys.executable, str(script), str(shared / "recorded"), "--output", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert {p.stem for p in tmp_path.iterdir()} == {"ranked-list", "curves", "comparison"}
+    drawn = {path.stem for path in tmp_path.iterdir()}
+    assert drawn == {"ranked-list", "curves", "comparison", "ranks"}
     assert "BF16 and BF16 + HPS coincide." in done.stdout
     committed = {path.name for path in (script.parent / "images").iterdir()}
     assert {path.name for path in tmp_path.iterdir()} <= committed

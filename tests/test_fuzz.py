@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,21 @@ def test_the_whole_command_line(tmp_path_factory, monkeypatch, case):
         for result in json.loads(text):
             for values in result["measures"].values():
                 assert -1e-12 <= values["worst"] <= values["best"] + 1e-12
+
+
+@pytest.mark.parametrize("start", ["x\x01", "x^", "xڀ", "xڜ", "x"])
+def test_ids_that_begin_like_compressed_data_are_ids(tmp_path, start):
+    """And what is compressed in a way that deadheat does not know is not read, without a limit."""
+    texts = {
+        "run": f"{start}q Q0 d 1 0.5 t\n",
+        "csv": f"{start},query_id,doc_id,score\n1,{start}q,d,0.5\n",
+        "tsv": f"{start}\tquery_id\tdoc_id\tscore\n1\t{start}q\td\t0.5\n",
+    }
+    for ending, text in texts.items():
+        path = tmp_path / f"input.{ending}"
+        path.write_text(text, encoding="utf-8")
+        assert dh.read_run(path).query_ids == [f"{start}q"]
+    for level in range(10):
+        path.write_bytes(zlib.compress(b"q Q0 d 1 0.5 t\n" * 1000, level))
+        with pytest.raises(dh.InputError, match=r"input\.tsv"):
+            dh.read_run(path)

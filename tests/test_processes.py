@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+import deadheat as dh
+from deadheat.errors import DeadheatError, MissingPackageError
 
 linux_forks = pytest.mark.skipif(
     not hasattr(os, "fork") or not Path("/proc/self/task").is_dir(),
@@ -105,3 +110,34 @@ OPTIMISED = """
 def test_an_optimising_python_refuses_the_same():
     assert run_python(OPTIMISED, "-O") == "9 RBP(p=0.95)@10\n"
     assert run_python(OPTIMISED, "-OO") == "9 RBP(p=0.95)@10\n"
+
+
+QRELS = {"q": {"a": 1, "c": 2}, "r": {"b": 1}}
+RUN = {"q": {"a": 0.5, "b": 0.5, "c": 0.25}, "r": {"b": 1.0, "c": 1.0}}
+MEASURES = ["nDCG@2", "nDCG", "MRR", "MAP", "Recall@1", "ERR", "RBP", "bpref"]
+
+
+def evaluated(qrels: dict, run: dict) -> str:
+    """What a process of its own computes."""
+    return dh.evaluate.quiet(qrels, run, MEASURES).to_json()
+
+
+def test_a_spawned_child_gives_the_same_bytes():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(evaluated, (QRELS, RUN)) == evaluated(QRELS, RUN)
+        with pytest.raises(dh.InputError, match="d1"):
+            pool.apply(evaluated, (QRELS, {"q": {"d1": "x"}}))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [dh.InputError("what \x1b, where"), MissingPackageError("ray", "ray", "Working elsewhere")],
+)
+def test_errors_come_back_from_other_processes(error: DeadheatError):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error)
+
+
+def test_results_come_back_from_other_processes():
+    result = dh.evaluate(QRELS, RUN, MEASURES)
+    assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()

@@ -157,6 +157,29 @@ evaluation_options = options(
         help="Refuse NaN scores, or rank them last.",
     ),
 )
+comparison_options = options(
+    click.option(
+        "--baseline",
+        metavar="SYSTEM",
+        help="Compare all others with this one, not all pairs; by its name or file.",
+    ),
+    click.option(
+        "--alpha",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.05,
+        show_default=True,
+        help="Level of the tests over queries, and how likely random tie-breaking may at most be "
+        "to reverse two systems.",
+    ),
+    click.option(
+        "--resamples",
+        type=click.IntRange(min=1),
+        default=9999,
+        show_default=True,
+        help="Sign flips and permutations of the tests, and samples of the bootstrap.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+)
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
     PERCENT,

@@ -9,6 +9,7 @@ import click
 
 from deadheat.cli.common import (
     check_output,
+    comparison_options,
     evaluate_runs,
     output_options,
     run_options,
@@ -30,23 +31,17 @@ from deadheat.remarks import texts
     example="deadheat compare qrels.txt bm25.run bf16.run fp32.run -m nDCG@10",
 )
 @run_options
-@click.option("--baseline", metavar="RUN", help="Compare all others with this one, not all pairs.")
+@comparison_options
 @click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Level of the tests over queries, and how likely random tie-breaking may at most be to "
-    "reverse two systems.",
+    "--all-pairs",
+    is_flag=True,
+    help="Show every pair, not only what is contested among many systems. [csv and json do]",
 )
 @click.option(
-    "--resamples",
-    type=click.IntRange(min=1),
-    default=9999,
-    show_default=True,
-    help="Sign flips of the randomisation test, and samples of the bootstrap.",
+    "--table",
+    type=click.Choice(["ranking", "pairs"]),
+    help="Give one table alone. [default: both, as csv the pairs]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @output_options
 def command(
     qrels: str,
@@ -56,6 +51,8 @@ def command(
     alpha: float,
     resamples: int,
     seed: int,
+    all_pairs: bool,
+    table: str | None,
     percent: bool,
     style: str,
     wide: bool,
@@ -64,13 +61,16 @@ def command(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Compare RUNs in pairs: differences, what ties and queries leave open, a verdict.
+    """Rank RUNs and compare them in pairs: what ties and queries leave open, a verdict.
 
-    The verdict is the first that applies of: undecided: ties (random tie-breaking reverses the
-    order too often), decision error (the oblivious numbers say the opposite of the
-    expectations), undecided: queries (not significant over queries, after Holm's correction),
-    A is better. Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or
-    input.
+    The verdict is the first that applies of: identical, undecided: ties (random tie-breaking
+    reverses the order too often), decision error (the oblivious numbers say the opposite of the
+    expectations), not testable (too few queries or resamples), undecided: queries (not
+    significant over queries), A is better. P-values are corrected for the pairs of a measure: by
+    Holm with a baseline or up to 4 runs, else by the randomised Tukey HSD test. Of more than 4
+    runs the ranking, the number of verdicts and the contested pairs are shown.
+
+    Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
     check_output(output, force=force)
     results = evaluate_runs(qrels, runs, measures, **options)
@@ -86,9 +86,11 @@ def command(
     if style == "json":
         write(comparison.to_json(), output)
     elif style == "csv":
-        write(comparison.to_csv(), output)
+        write(comparison.to_csv(ranking=table == "ranking"), output)
     else:
+        ranking, *pairs = comparison.parts(all_pairs=all_pairs)
+        shown = {"ranking": [ranking], "pairs": pairs, None: [ranking, *pairs]}[table]
         finding = of_comparison(comparison, percent=percent)
-        show(comparison.tables(), style, output, percent=percent, wide=wide, finding=finding)
+        show(shown, style, output, percent=percent, wide=wide, finding=finding)
     if strict and comparison.warnings:
         sys.exit(1)

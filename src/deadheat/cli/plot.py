@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,6 +15,7 @@ from deadheat.cli.common import (
     PERCENT,
     QRELS,
     RUNS,
+    SCORE_PRECISION,
     TIE_BREAK,
     check_output,
     check_standard_input,
@@ -25,12 +29,16 @@ from deadheat.cli.common import (
 )
 from deadheat.cli.help import Command, complete_measures
 from deadheat.cli.names import labelled
+from deadheat.comparison import ranking
+from deadheat.comparison.align import aligned
 from deadheat.errors import InputError
 from deadheat.evaluation import evaluated, rank_query
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measure, parse_measures
+from deadheat.remarks import counted
 from deadheat.report import figures
 from deadheat.tables import number
+from deadheat.ties.rules import rule_note
 from deadheat.ties.sizes import run_sizes
 
 
@@ -153,6 +161,64 @@ def _compare(
 
 
 @command.command(
+    "ranks",
+    cls=Command,
+    short_help="Draw the ranks that tie-breaking can give to runs.",
+    example="deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
+)
+@QRELS
+@RUNS
+@click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
+@_LABEL
+@click.option(
+    "--group-by",
+    metavar="PATTERN",
+    help="Colour runs by what this regular expression finds in their labels: its first group, or "
+    "all of it. [^_.-]+ is the first word, often the team.",
+)
+@evaluation_options
+@_OUTPUT
+def _ranks(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: str,
+    labels: tuple[str, ...],
+    group_by: str | None,
+    output: str,
+    force: bool,
+    width: str,
+    **options: Any,
+) -> None:
+    """Draw the ranks of two or more RUNs, and those that tie-breaking can give them."""
+    _check(output, force, qrels, *runs)
+    names = _labels(runs, labels)
+    parsed = parse_measure(measure)
+    groups = None if group_by is None else _groups(names, group_by)
+    systems = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
+    systems, _ = aligned(systems, [parsed], options["queries"])
+    queries = counted(len(systems[names[0]].query_ids), "query")
+    rule = rule_note(options["tie_break"], options["score_dtype"])
+    plot = figures.rank_intervals(
+        ranking(systems), groups=groups, what=f"{parsed!r} of {queries}", width=width
+    )
+    _save(replace(plot, caption=f"{plot.caption} {rule[0].upper()}{rule[1:]}."), output)
+
+
+def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
+    """Group names by what a regular expression finds in them; without a find, in no group.
+
+    >>> _groups(["bm25-a", "bm25-b", "x"], "(bm25)")
+    {'bm25-a': 'bm25', 'bm25-b': 'bm25'}
+    """
+    try:
+        finds = {name: re.search(pattern, name) for name in names}
+    except re.error as error:
+        raise InputError(f"--group-by {pattern!r} is no regular expression ({error})") from None
+    found = {name: find[find.re.groups and 1] for name, find in finds.items() if find}
+    return {name: group for name, group in found.items() if group}
+
+
+@command.command(
     "list",
     cls=Command,
     short_help="Draw the ranked list of one query with its tie groups.",
@@ -170,6 +236,7 @@ def _compare(
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
+@SCORE_PRECISION
 @_OUTPUT
 def _list(
     qrels: str,
@@ -177,16 +244,16 @@ def _list(
     query: str | None,
     measure: str,
     rows: int,
-    tie_break: str,
     output: str,
     force: bool,
     width: str,
+    **options: Any,
 ) -> None:
     """Draw the ranked list of one query of RUN with its tie groups."""
     _check(output, force, qrels, run)
     if query is None:
-        query = _most_moved(qrels, run, measure, tie_break)
-    ranked = rank_query(qrels, labelled(run).path, query, measure, tie_break=tie_break)
+        query = _most_moved(qrels, run, measure, options)
+    ranked = rank_query(qrels, labelled(run).path, query, measure, **options)
     say({run: ranked.result.remarks})
     _save(figures.ranked_list(ranked, rows=rows, width=width), output)
 
@@ -248,13 +315,13 @@ def _cutoffs(text: str) -> list[int]:
     return sorted(cutoffs)
 
 
-def _most_moved(qrels: str, run: str, measure: str, tie_break: str) -> str:
+def _most_moved(qrels: str, run: str, measure: str, options: dict[str, Any]) -> str:
     """Find the query that ties move most, and say which it is."""
     if "-" in (qrels, labelled(run).path):
         raise InputError("standard input is read once: name the query with --query")
     parsed = parse_measure(measure)
-    source = read_run(labelled(run).path, with_ranks=tie_break == "rank")
-    result = evaluated(read_qrels(qrels), source, [parsed], tie_break=tie_break)
+    source = read_run(labelled(run).path, with_ranks=options["tie_break"] == "rank")
+    result = evaluated(read_qrels(qrels), source, [parsed], **options)
     views = result.views[parsed]
     most = int(np.argmax(views.best - views.worst))
     query, moved = result.query_ids[most], number(float(views.best[most] - views.worst[most]))

@@ -14,6 +14,7 @@ from deadheat.cli.common import (
     MEASURES,
     check_output,
     check_standard_input,
+    comparison_options,
     evaluation_options,
     say,
     tell,
@@ -51,6 +52,7 @@ from deadheat.report.page import Collection, render_page, shown_measures, with_c
 )
 @MEASURES
 @evaluation_options
+@comparison_options
 @click.option(
     "--dataset",
     help="A folder, hub id or ir_datasets: id whose texts of queries and documents are shown.",
@@ -80,6 +82,10 @@ def command(
     qrels: str | None,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
+    baseline: str | None,
+    alpha: float,
+    resamples: int,
+    seed: int,
     dataset: str | None,
     top: int,
     title: str | None,
@@ -118,8 +124,18 @@ def command(
     results = [system.result for collection in collections for system in collection.systems]
     say({result.name: result.remarks for result in results}, of="system")
     collections = [
-        with_comparison(collection, shown_measures(collection, asked)) for collection in collections
+        with_comparison(
+            collection,
+            shown_measures(collection, asked),
+            baseline=baseline,
+            alpha=alpha,
+            resamples=resamples,
+            seed=seed,
+        )
+        for collection in collections
     ]
+    if baseline is not None and not any(collection.comparison for collection in collections):
+        raise InputError(collections[0].not_compared)
     page = render_page(collections, title=title or _title(collections), top=top, shown=asked)
     write(page, output)
     tell(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")

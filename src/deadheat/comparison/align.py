@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.result import Result, Views, same_judgements, short_names
+from deadheat.evaluation.result import Result, Views, same_judgements, short_labels, short_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, warning
@@ -59,8 +59,16 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     """Names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    by_path = [name for name, result in systems.items() if result.name == baseline]
-    meant = [baseline] if baseline in systems else by_path
+    labels = short_labels(list(systems))
+    meant = (
+        [baseline]
+        if baseline in systems
+        else [
+            name
+            for (name, result), label in zip(systems.items(), labels, strict=True)
+            if baseline in (result.name, label)
+        ]
+    )
     if len(meant) != 1:
         raise InputError(
             f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
@@ -79,20 +87,25 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
                 f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
                 "can be compared on the same judgements only"
             )
-        for option in ("tie_break", "tie_tolerance", "score_dtype"):
-            mine, theirs = getattr(first.provenance, option), getattr(result.provenance, option)
-            if mine != theirs:
-                remarks.append(
-                    warning(
-                        "{name} and {other} differ in {option}, {mine} and {theirs}: evaluate "
-                        "them alike, or their ties do not compare",
-                        name=name,
-                        other=other,
-                        option=option,
-                        mine=repr(mine),
-                        theirs=repr(theirs),
-                    )
+    for option in ("tie_break", "tie_tolerance", "score_dtype"):
+        mine = getattr(first.provenance, option)
+        others = [
+            other for other, result in systems.items() if getattr(result.provenance, option) != mine
+        ]
+        if others:
+            more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+            remarks.append(
+                warning(
+                    "{name} and {other}{more} differ in {option}, {mine} and {theirs}: evaluate "
+                    "them alike, or their ties do not compare",
+                    name=name,
+                    other=others[0],
+                    more=more,
+                    option=option,
+                    mine=repr(mine),
+                    theirs=repr(getattr(systems[others[0]].provenance, option)),
                 )
+            )
     return remarks
 
 

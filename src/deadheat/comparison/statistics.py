@@ -1,15 +1,16 @@
-"""The statistics of a comparison: chances under ties, tests over queries, ranks, the verdict.
+"""What ties leave of an order: chances under random tie-breaking, ranks, the verdict.
 
-Two kinds of chance meet here and are never added up. Under *random tie-breaking* the queries
-are fixed and the orders of tied documents vary. Under *sampling of queries* the expectations
-are fixed and the queries vary.
+Two kinds of chance meet in a verdict and are never added up. Under *random tie-breaking* the
+queries are fixed and the orders of tied documents vary: that is computed here. Under *sampling
+of queries* the expectations are fixed and the queries vary: `comparison.significance`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,9 @@ VERDICTS = {
     "undecided: ties": "the order of the systems depends on how ties are broken",
     "decision error": "the oblivious numbers order the systems against the expectations",
     "undecided: queries": "other queries could have ordered the systems differently",
+    "not testable": "too few queries or resamples for any difference to be significant",
+    "identical": "the same expected, best and worst value in every query",
 }
-_BLOCK = 1 << 20
 
 
 def verdict(
@@ -47,10 +49,13 @@ def verdict(
     b_wins: float,
     p_value: float | None,
     alpha: float = 0.05,
+    *,
+    identical: bool = False,
 ) -> str:
     """Give one of `VERDICTS` on A against B.
 
-    Four questions are asked in this order, and the first that says no gives the verdict.
+    Systems that have the same values in every query are *identical*. Of others, four questions
+    are asked in this order, and the first that says no gives the verdict.
 
     1. Do the ties leave the systems in the order of their expectations? If random
        tie-breaking gives that order with a probability below ``1 − alpha``, no order can be
@@ -59,7 +64,8 @@ def verdict(
        tie-oblivious tool prints for these very queries misleads, however many more queries
        might be needed to generalise: *decision error*.
     3. Do the queries suffice? If the systems are not told apart over queries at the level
-       ``alpha``, or cannot be because there is but one query: *undecided: queries*.
+       ``alpha``: *undecided: queries*. If no test could have told any systems apart, as with
+       one query or with fewer resamples than the number of pairs asks for: *not testable*.
     4. Otherwise the system with the higher expectation *is better*.
 
     Parameters
@@ -69,7 +75,10 @@ def verdict(
     a_wins, b_wins
         Probability that A beats B, and B beats A, under random tie-breaking.
     p_value
-        Of a test over queries, corrected for the comparisons made; None if there is none.
+        Of a test over queries, corrected for the pairs compared; None if there is no test that
+        could reach `alpha`.
+    identical
+        Whether A and B have the same expected, best and worst value in every query.
 
     Examples
     --------
@@ -78,12 +87,16 @@ def verdict(
     >>> verdict(-0.0099, -0.0080, a_wins=0.0, b_wins=1.0, p_value=0.001)
     'B is better'
     """
+    if identical:
+        return "identical"
     order = sign(difference)
     if {1: a_wins, -1: b_wins, 0: 1 - a_wins - b_wins}[order] < 1 - alpha:
         return "undecided: ties"
     if order * sign(oblivious_difference) < 0:
         return "decision error"
-    if order == 0 or p_value is None or p_value > alpha:
+    if p_value is None:
+        return "not testable"
+    if order == 0 or p_value > alpha:
         return "undecided: queries"
     return "A is better" if order > 0 else "B is better"
 
@@ -102,107 +115,98 @@ class Chances(NamedTuple):
     """One of `METHODS`."""
 
 
-def chances(a: Views, b: Views) -> Chances:
-    """Probabilities that the mean of A is above that of B, and below it.
+@dataclass(frozen=True)
+class Outcomes:
+    """What random tie-breaking can make of the mean of one system."""
 
-    Only two moments of each value are known. They are enough to be exact where every value
-    that ties can move takes just two values, as it does when two documents tie: then and only
-    then the variance is ``(best − E)(E − worst)``, the largest it can be (Bhatia–Davis), and
-    the best comes with probability ``(E − worst) / (best − worst)``.
-    """
-    low, high = sign(a.worst.mean() - b.best.mean()), sign(a.best.mean() - b.worst.mean())
+    expected: float
+    worst: float
+    best: float
+    variance: float
+    """Of the mean; the largest possible where the measure has none."""
+    exact_variance: bool
+    """Whether the variance is known."""
+    still: float
+    """The part of the mean that ties cannot move."""
+    moving: Floats
+    """Probability of the best, best and worst of the queries that ties can move, a row each,
+    the values divided by the number of queries."""
+    two_valued: bool
+    """Whether each of these queries takes no other values than its best and its worst."""
+
+    @classmethod
+    def of(cls, views: Views) -> Outcomes:
+        """Take the outcomes from the views of one measure.
+
+        Only two moments of each value are known. They are enough to be exact where every value
+        that ties can move takes just two values, as it does when two documents tie: then and
+        only then the variance is ``(best − E)(E − worst)``, the largest it can be
+        (Bhatia–Davis), and the best comes with probability ``(E − worst) / (best − worst)``.
+        """
+        n = len(views.expected)
+        moved = views.best - views.worst > TOLERANCE
+        expected, best, worst = (x[moved] for x in (views.expected, views.best, views.worst))
+        largest = (best - expected) * (expected - worst)
+        variance = largest if views.variance is None else views.variance[moved]
+        width = best - worst
+        two_valued = views.variance is not None and largest - variance <= 1e-6 * width**2
+        return cls(
+            expected=float(views.expected.mean()),
+            worst=float(views.worst.mean()),
+            best=float(views.best.mean()),
+            variance=float(variance.sum()) / n**2,
+            exact_variance=views.variance is not None,
+            still=float(views.expected[~moved].sum()) / n,
+            moving=np.column_stack([(expected - worst) / width, best / n, worst / n]),
+            two_valued=bool(np.all(two_valued)),
+        )
+
+    @cached_property
+    def distribution(self) -> tuple[Floats, Floats]:
+        """Values the mean takes, ascending, and the probability to lie below each and beyond."""
+        values, weights = np.array([self.still]), np.ones(1)
+        for p, best, worst in self.moving:
+            values = np.concatenate([values + best, values + worst])
+            weights = np.concatenate([weights * p, weights * (1 - p)])
+        order = np.argsort(values, kind="stable")
+        return values[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+
+
+def chances(a: Views, b: Views) -> Chances:
+    """Probabilities that the mean of A is above that of B, and below it."""
+    return duel(Outcomes.of(a), Outcomes.of(b))
+
+
+def duel(a: Outcomes, b: Outcomes) -> Chances:
+    """Who wins of two systems: certain or exact where it can be, else by a normal approximation."""
+    low, high = sign(a.worst - b.best), sign(a.best - b.worst)
     if low > 0 or high < 0 or low == high == 0:
         return Chances(float(low > 0), float(high < 0), "certain")
-    values = np.vstack([_moving(a), -_moving(b)])
-    expected, variance, best, worst = values.T
-    variance = np.abs(variance)
-    width = np.abs(best - worst)
-    largest = (best - expected) * (expected - worst)
-    known = a.variance is not None and b.variance is not None
-    if known and len(values) <= FEW and (largest - variance <= 1e-6 * width**2).all():
-        n = len(a.expected)
-        still = (a.expected - b.expected).sum() - expected.sum()
-        sums, weights = np.array([still / n]), np.ones(1)
-        for x, y, p in zip(best / n, worst / n, (expected - worst) / (best - worst), strict=True):
-            sums = np.concatenate([sums + x, sums + y])
-            weights = np.concatenate([weights * p, weights * (1 - p)])
-        a_wins, b_wins = (float(weights[side * sums > TOLERANCE].sum()) for side in (1, -1))
+    moving = len(a.moving) + len(b.moving)
+    if a.two_valued and b.two_valued and moving <= FEW:
+        if len(a.moving) <= len(b.moving):
+            return Chances(*_above_and_below(a, b), "exact")
+        b_wins, a_wins = _above_and_below(b, a)
         return Chances(a_wins, b_wins, "exact")
-    difference = float((a.expected - b.expected).mean())
-    std = math.sqrt(float(variance.sum())) / len(a.expected)
-    method = "bound" if not known else "rough" if len(values) < ROUGH else "normal"
-    return normal_chances(difference, std, method)
+    known = a.exact_variance and b.exact_variance
+    method = "bound" if not known else "rough" if moving < ROUGH else "normal"
+    return normal_chances(a.expected - b.expected, math.sqrt(a.variance + b.variance), method)
+
+
+def _above_and_below(one: Outcomes, other: Outcomes) -> tuple[float, float]:
+    """Probability that one ends above the other, and below; quickest where one takes few values."""
+    values, below = one.distribution
+    others, others_below = other.distribution
+    weights = np.diff(below)
+    above = others_below[np.searchsorted(others, values - TOLERANCE, "left")]
+    not_above = others_below[np.searchsorted(others, values + TOLERANCE, "right")]
+    return float(weights @ above), float(weights @ (others_below[-1] - not_above))
 
 
 def normal_chances(difference: float, std: float, method: str = "normal") -> Chances:
     """Chances from the mean of the difference and its tie std."""
     z = difference / max(std, TOLERANCE)
     return Chances(math.erfc(-z / math.sqrt(2)) / 2, math.erfc(z / math.sqrt(2)) / 2, method)
-
-
-def _moving(views: Views) -> Floats:
-    """Expectation, variance, best and worst of the queries whose value ties can move.
-
-    Where no variance is known it is the largest possible.
-    """
-    e, best, worst = views.expected, views.best, views.worst
-    variance = (best - e) * (e - worst) if views.variance is None else views.variance
-    return np.column_stack([e, variance, best, worst])[best - worst > TOLERANCE]
-
-
-def sign_flip_p_values(differences: Floats, resamples: int, seed: int) -> Floats:
-    """Two-sided p-values of the paired randomisation test, for every column.
-
-    If the systems are exchangeable, every difference of a query is as likely as its negative.
-    The p-value is the share of sign flips with a mean at least as far from 0 as the one
-    observed: of all ``2^n`` flips where they are no more than `resamples`, otherwise of random
-    ones and the observed one.
-    """
-    n = len(differences)
-    slack = TOLERANCE * np.abs(differences).sum(axis=0)
-    observed = np.abs(differences.sum(axis=0)) - slack
-    every = 2**n <= resamples
-    rng = np.random.default_rng(seed)
-    extreme = np.zeros(differences.shape[1])
-    for start, stop in _blocks(2**n if every else resamples, n):
-        if every:
-            flips = np.arange(start, stop)[:, None] >> np.arange(n) & 1
-        else:
-            flips = rng.integers(0, 2, (stop - start, n), dtype=np.int8)
-        extreme += (np.abs((1.0 - 2.0 * flips) @ differences) >= observed).sum(axis=0)
-    return extreme / 2**n if every else (extreme + 1) / (resamples + 1)
-
-
-def bootstrap_intervals(
-    differences: Floats, alpha: float, resamples: int, seed: int
-) -> NDArray[Any]:
-    """Percentile bootstrap intervals of the mean over queries: ``[low, high]`` per column."""
-    n = len(differences)
-    rng = np.random.default_rng(seed)
-    means = []
-    for start, stop in _blocks(resamples, n):
-        drawn = rng.integers(0, n, (stop - start, n)) + n * np.arange(stop - start)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-        means.append(times @ differences / n)
-    return np.quantile(np.concatenate(means), [alpha / 2, 1 - alpha / 2], axis=0)
-
-
-def _blocks(total: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(1, _BLOCK // width)
-    return ((start, min(start + step, total)) for start in range(0, total, step))
-
-
-def holm(p_values: Floats) -> Floats:
-    """Correct p-values for their number (Holm 1979).
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(p_values), 0, -1)
-    corrected = np.empty(len(p_values))
-    corrected[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1)
-    return corrected
 
 
 def ranks(values: Floats) -> NDArray[np.int64]:

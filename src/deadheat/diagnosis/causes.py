@@ -150,5 +150,6 @@ def _distance(ascending: Values, numbers: Values) -> Values:
     """Per number: how far the nearest of the sorted numbers is."""
     above = np.clip(np.searchsorted(ascending, numbers), 0, len(ascending) - 1)
     below = np.maximum(above - 1, 0)
-    nearest = (np.abs(ascending[place] - numbers) for place in (above, below))
-    return np.minimum(*nearest)
+    return np.asarray(
+        np.minimum(np.abs(ascending[above] - numbers), np.abs(ascending[below] - numbers))
+    )

@@ -191,7 +191,7 @@ def diagnose(
         tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
         origins,
         tie_break=tie_break,
-        score_dtype=precision and precision.name,
+        score_dtype=None if precision is None else precision.name,
         remarks=tuple(rounding),
     )
     if qrels is None:

@@ -26,6 +26,8 @@ _SHARE = 0.9
 """So large a share of the telling scores must lie on a grid that is named."""
 _EVIDENCE = 20
 """Bits of evidence that a statement needs; some are lost to the number of grids that are tried."""
+_FEWEST = 8
+"""Fewer scores than this tell nothing, whatever their evidence: they may be chosen numbers."""
 _FINEST = 10
 """The finest even grid that is looked for: multiples of 2 to minus this."""
 
@@ -102,10 +104,11 @@ def _tested(
     chance = np.minimum(2 * slack / np.maximum(apart, 1e-300), 1)
     telling = chance <= _TELLING
     n = int(telling.sum())
-    if not n:
+    if n < _FEWEST:
         return None
-    back = 1 / (1 + np.exp(-grid[telling]))
-    share = float((np.abs(back - scores[telling]) <= slack[telling]).mean())
+    met = np.abs(1 / (1 + np.exp(-grid)) - scores) <= slack
+    # Distinct scores have distinct logits: several that share one are near it by coincidence.
+    share = len(np.unique(grid[telling & met])) / n
     expected = float(chance[telling].mean())
     bits = n * _divergence(share, expected) - np.log2(len(_GRIDS))
     if share < _SHARE or bits < _EVIDENCE:

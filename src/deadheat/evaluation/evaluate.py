@@ -132,7 +132,7 @@ def evaluated(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
@@ -200,7 +200,7 @@ def evaluate_arrays(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)

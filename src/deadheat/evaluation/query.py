@@ -16,6 +16,7 @@ from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.ties.ranked import RankedLists, ranked_lists
+from deadheat.ties.scores import as_seen_in, score_format
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def rank_query(
     measure: str | Measure = "Recall@10",
     *,
     tie_break: str = "input",
+    score_dtype: object = None,
 ) -> RankedQuery:
     """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.
 
@@ -44,7 +46,7 @@ def rank_query(
 
     Parameters
     ----------
-    qrels, run, tie_break
+    qrels, run, tie_break, score_dtype
         As for `deadheat.evaluate`.
     query
         The id of the query.
@@ -56,8 +58,16 @@ def rank_query(
     if str(query) not in judgements.query_ids:
         raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
     listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), str(query))
-    result = evaluated(judgements, listed, [parsed], tie_break=tie_break, queries="intersection")
-    documents = ranked_lists(listed, judgements, [str(query)], rule=tie_break)
+    result = evaluated(
+        judgements,
+        listed,
+        [parsed],
+        tie_break=tie_break,
+        queries="intersection",
+        score_dtype=score_dtype,
+    )
+    seen, _ = as_seen_in(listed, score_format(score_dtype))
+    documents = ranked_lists(seen, judgements, [str(query)], rule=tie_break)
     return RankedQuery(str(query), parsed, result, documents)
 
 

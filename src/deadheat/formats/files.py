@@ -15,7 +15,7 @@ import polars as pl
 from deadheat.errors import InputError
 from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.content import PARQUET, content
+from deadheat.formats.content import PARQUET, as_it_is, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import is_unicode
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
@@ -182,7 +182,9 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
             return _json_lines(source, data, all_columns)
         # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
-        return pl.read_csv(data, separator=separator, quote_char=quote, infer_schema=False)
+        return pl.read_csv(
+            as_it_is(data), separator=separator, quote_char=quote, infer_schema=False
+        )
     except (pl.exceptions.PolarsError, DamagedParquetError) as error:
         line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
         raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None

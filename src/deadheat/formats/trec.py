@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.formats.content import as_it_is
 from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
@@ -68,7 +69,7 @@ def _read_regular(
         return None
     schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
-        data,
+        as_it_is(data),
         has_header=False,
         separator=separator,
         quote_char=None,

@@ -3,6 +3,7 @@
 from deadheat.report.figures.comparison import comparison
 from deadheat.report.figures.curves import curves
 from deadheat.report.figures.ranked_list import ranked_list
+from deadheat.report.figures.ranks import rank_intervals
 from deadheat.report.figures.style import ENDINGS, WIDTHS, Plot, check_ending
 from deadheat.report.figures.tie_sizes import tie_sizes
 
@@ -13,6 +14,7 @@ __all__ = [
     "check_ending",
     "comparison",
     "curves",
+    "rank_intervals",
     "ranked_list",
     "tie_sizes",
 ]

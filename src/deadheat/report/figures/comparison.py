@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST = 200
-_ROW, _LANE = 0.155, 0.075  # inches
+_FEW = 12
+"""Up to so many systems lines join those that overlap; a matrix shows them among more."""
+_LANE = 0.075  # inches
 
 
 def comparison(
@@ -30,7 +32,8 @@ def comparison(
     """Draw every system as its interval [worst, best], sorted by expected value.
 
     A line at the right joins systems whose intervals share a value: no order of them holds
-    whatever the tie-break.
+    whatever the tie-break. Of more than a dozen systems a matrix shows which these are: a row
+    has a mark at the rank of every system that it shares a value with.
 
     Parameters
     ----------
@@ -47,38 +50,77 @@ def comparison(
     chosen = _choose(labelled, measure)
     order = sorted(labelled, key=lambda label: -labelled[label][chosen].expected)
     ranked = [labelled[label][chosen] for label in order]
-    lanes = lanes_of(overlapping(ranked))
+    joined = overlapping(ranked)
+    lanes = lanes_of(joined)
     inches = style.inches(width)
+    height, size = style.row_of(len(order))
+    many = len(order) > _FEW
     with style.styled():
         from matplotlib.lines import Line2D
 
-        figure = style.new_figure(width, 0.85 + _ROW * len(order))
-        ratio = min(_LANE * max(len(lanes), 0.2), 0.24 * inches) / (0.6 * inches)
-        axes, side = figure.subplots(1, 2, sharey=True, width_ratios=[1, ratio])
-        draw_intervals(axes, ranked, 100 if percent else 1)
-        axes.set_yticks(range(len(order)), style.shorten(order, int(inches * 7)), parse_math=False)
+        figure = style.new_figure(width, 0.85 + height * len(order))
+        wide = 0.2 * inches if many else min(_LANE * max(len(lanes), 0.2), 0.24 * inches)
+        axes, side = figure.subplots(1, 2, sharey=True, width_ratios=[1, wide / (0.6 * inches)])
+        draw_intervals(axes, ranked, 100 if percent else 1, height)
+        labels = style.shorten(order, int(inches * 45 / size))
+        axes.set_yticks(range(len(order)), labels, parse_math=False, fontsize=size)
         axes.set_xlabel(repr(chosen) + (" (%)" if percent else ""))
         axes.grid(axis="both")
-        side.set_axis_off()
-        side.set_xlim(-0.6, max(len(lanes), 1) - 0.4)
         handles, words = axes.get_legend_handles_labels()
-        for x, lane in enumerate(lanes):
-            for rows in lane:
-                side.plot([x] * len(rows), rows, color=INK, linewidth=0.9, marker=0, markersize=2)
-        if lanes:
-            handles += [Line2D([], [], color=INK, linestyle="none", marker="|", markersize=7)]
+        if many and joined:
+            draw_overlaps(side, joined, len(order), height)
+        else:
+            side.set_axis_off()
+            draw_lanes(side, lanes)
+        if joined:
+            marker = "s" if many else "|"
+            look: dict[str, Any] = {"marker": marker, "markersize": 4 if many else 7}
+            handles += [Line2D([], [], color=INK, linestyle="none", **look)]
             words += ["intervals overlap"]
         style.legend(figure, handles, words)
     what = f"{chosen!r} of {len(order)} systems, by expected value"
     caption = inputs.caption(what, {label: labelled[label] for label in order}, "Dots", "bars")
-    joined = (
-        "A line joins systems whose bars overlap: no order of them holds whatever the tie-break."
-    )
-    apart = "No two bars overlap: the order of the systems holds whatever the tie-break."
-    return Plot(figure, f"{caption} {joined if lanes else apart}")
+    return Plot(figure, f"{caption} {_SHOWN[many] if joined else _APART}")
 
 
-def draw_intervals(axes: Axes, systems: list[Summary], scale: int = 1) -> None:
+_SHOWN = {
+    False: "A line joins systems whose bars overlap: no order of them holds whatever the "
+    "tie-break.",
+    True: "A mark at the right says that the bar of the row and that of the system of this rank "
+    "overlap: no order of the two holds whatever the tie-break.",
+}
+"""By whether there are many systems: how those that overlap are shown."""
+_APART = "No two bars overlap: the order of the systems holds whatever the tie-break."
+
+
+def draw_lanes(axes: Axes, lanes: list[list[list[int]]]) -> None:
+    """Join the systems of each set by a line."""
+    axes.set_xlim(-0.6, max(len(lanes), 1) - 0.4)
+    for x, lane in enumerate(lanes):
+        for rows in lane:
+            axes.plot([x] * len(rows), rows, color=INK, linewidth=0.9, marker=0, markersize=2)
+
+
+def draw_overlaps(axes: Axes, joined: list[list[int]], systems: int, height: float) -> None:
+    """Mark in the row of each system the ranks of those that it overlaps."""
+    share = np.zeros((systems, systems), bool)
+    for members in joined:
+        share[np.ix_(members, members)] = True
+    np.fill_diagonal(share, False)
+    rows, columns = np.nonzero(share)
+    axes.plot([1, systems], [0, systems - 1], color="#BBBBBB", linewidth=0.5, zorder=1)
+    axes.hlines(rows, columns + 0.5, columns + 1.5, INK, linewidth=50 * height, zorder=2)
+    axes.set_xlim(0.4, systems + 0.6)
+    axes.set_xticks([1, systems])
+    axes.set_xlabel("rank")
+    axes.tick_params(axis="y", left=False)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y")
+
+
+def draw_intervals(
+    axes: Axes, systems: list[Summary], scale: int = 1, height: float = 0.155
+) -> None:
     """Draw [worst, best], expected and oblivious value of each system in a row of its own."""
     worst, best, expected, oblivious = (
         scale * np.array([getattr(system, view) for system in systems])
@@ -86,9 +128,10 @@ def draw_intervals(axes: Axes, systems: list[Summary], scale: int = 1) -> None:
     )
     rows = np.arange(len(systems))
     front: dict[str, Any] = {"zorder": 3, "clip_on": False}
-    axes.plot(expected, rows, "o", color=COLOURS[0], markersize=3.4, label="expected", **front)
-    axes.hlines(rows, worst, best, COLOURS[5], linewidth=3.2, label="[worst, best]", zorder=2)
-    axes.plot(oblivious, rows, "x", color=COLOURS[1], markersize=4.2, label="oblivious", **front)
+    dot, bar, cross = 22 * height, 20.6 * height, 27 * height
+    axes.plot(expected, rows, "o", color=COLOURS[0], markersize=dot, label="expected", **front)
+    axes.hlines(rows, worst, best, COLOURS[5], linewidth=bar, label="[worst, best]", zorder=2)
+    axes.plot(oblivious, rows, "x", color=COLOURS[1], markersize=cross, label="oblivious", **front)
     axes.set_ylim(len(systems) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)

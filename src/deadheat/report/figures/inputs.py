@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, same_judgements, short_names
+from deadheat.evaluation import Result, labels_of, same_judgements
 from deadheat.measures import Measure
 from deadheat.remarks import counted
 from deadheat.ties.rules import RULE_WORDS
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
+_NAMED = 12
+"""Up to so many systems are named in a caption, too."""
 
 
 def comparable(results: Results) -> dict[str, Result]:
@@ -20,7 +22,7 @@ def comparable(results: Results) -> dict[str, Result]:
         results = [results]
     if not isinstance(results, Mapping):
         listed = list(results)
-        labels = short_names([result.name for result in listed])
+        labels = labels_of(listed)
         if len(set(labels)) < len(labels):
             raise InputError("two of the runs have the same name: give each a label of its own")
         results = dict(zip(labels, listed, strict=True))
@@ -59,8 +61,9 @@ def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> s
     for label, result in results.items():
         scoring = result.provenance.scoring
         systems.append(label if scoring is None else f"{label} ({scoring})")
+    names = f": {'; '.join(systems)}" if len(systems) <= _NAMED else ""
     return (
-        f"{what}, mean of {queries}: {'; '.join(systems)}. "
+        f"{what}, mean of {queries}{names}. "
         f"{line}: expected value over all orders of tied documents; ×: oblivious value "
         f"({tie_rule(results)}); {band}: from worst to best order of tied documents."
     )

@@ -113,6 +113,16 @@ def inches(width: str | float) -> float:
     return known
 
 
+def row_of(rows: int) -> tuple[float, float]:
+    """Height of a row in inches and size of its text in points, so that a page holds them all.
+
+    >>> row_of(5), row_of(126)
+    ((0.155, 6.5), (0.0714, 4.1))
+    """
+    height = min(0.155, max(0.07, round(9 / rows, 4)))
+    return height, min(6.5, round(58 * height, 1))
+
+
 def legend(
     figure: Figure, handles: Sequence[Any], words: Sequence[str], side: str = "upper"
 ) -> None:

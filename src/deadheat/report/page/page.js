@@ -227,6 +227,8 @@ const WORDS = { // verdict: class, text of the cell, full text, meaning
   "B is better": ["v-column", "▽ worse", "column is better", "the column has it"],
   "undecided: ties": ["v-ties", "≈ ties", "undecided: ties", DATA.verdicts["undecided: ties"]],
   "undecided: queries": ["v-queries", "≈ queries", "undecided: queries", DATA.verdicts["undecided: queries"]],
+  "not testable": ["v-queries", "? no test", "not testable", DATA.verdicts["not testable"]],
+  "identical": ["v-queries", "= same", "identical", DATA.verdicts["identical"]],
   "decision error": ["v-error", "! error", "decision error", DATA.verdicts["decision error"]],
 };
 const pairs = new Map(); // "row,column,measure" to the pair as seen from the row
@@ -273,7 +275,7 @@ function showPair(row, column, measure, pair) {
   const facts = [
     `Expected difference ${number(pair.difference, true)}` + (pair.std == null ? "" : ` ± ${number(pair.std)} (tie std)`) + `, oblivious difference ${number(pair.oblivious_difference, true)}.`,
     `Ties can move the difference from ${number(pair.lowest, true)} to ${number(pair.highest, true)}; under random tie-breaking the row wins with probability ${percent(pair.a_wins)}, the column with ${percent(pair.b_wins)}.`,
-    pair.p_holm == null ? "No test over queries." : `Over queries: corrected p ${pair.p_holm < 0.0001 ? "< 0.0001" : "= " + pair.p_holm.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
+    pair.p_corrected == null ? "No test over queries." : `Over queries: corrected p ${pair.p_corrected < 0.0001 ? "< 0.0001" : "= " + pair.p_corrected.toFixed(4)}, bootstrap interval [${number(pair.interval_low, true)}, ${number(pair.interval_high, true)}].`,
   ];
   $("verdict").replaceChildren(
     element("p", {}, element("strong", {}, `${row} against ${column}, ${measure}: ${WORDS[pair.verdict][2]}`)),

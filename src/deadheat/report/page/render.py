@@ -28,7 +28,7 @@ VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
 """Characters of a text that are shown."""
 _PAIR = ["a", "b", "measure", "verdict", "difference", "std", "lowest", "highest", "a_wins"]
-_PAIR += ["b_wins", "oblivious_difference", "p_holm", "interval_low", "interval_high"]
+_PAIR += ["b_wins", "oblivious_difference", "p_corrected", "interval_low", "interval_high"]
 
 
 def render_page(

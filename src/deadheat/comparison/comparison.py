@@ -1,0 +1,274 @@
+"""What a comparison gives: the ranking of the systems, and every pair of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from deadheat.comparison.statistics import VERDICTS
+from deadheat.evaluation import SPAN, VIEW_COLUMNS, short_labels, short_names
+from deadheat.packages import pandas_frame
+from deadheat.provenance import Provenance
+from deadheat.remarks import Remark, counted, lines, texts
+from deadheat.tables import Column, Table, Tint, render, rich_parts
+from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "a": "system A",
+    "b": "system B",
+    "measure": "what they are compared in",
+    "verdict": "one of `VERDICTS`",
+    "difference": "expected value of A − expected value of B",
+    "std": "tie std of the difference; None if the measure has no variance (ERR)",
+    "lowest": "the difference with ties broken against A and for B, worst_A − best_B",
+    "highest": "the difference with ties broken for A and against B, best_A − worst_B",
+    "overlap": "whether the [worst, best] intervals meet, so that some tie-breaking reverses them",
+    "a_wins": "probability that A beats B under random tie-breaking",
+    "b_wins": "probability that B beats A under random tie-breaking",
+    "probability_method": "how these probabilities were obtained, one of `METHODS`",
+    "oblivious_difference": "oblivious value of A − oblivious value of B",
+    "reversed": "whether the oblivious values order the systems against the expectations",
+    "p_value": "two-sided paired randomisation test over queries; None for one query",
+    "p_corrected": "the p-value, corrected for the pairs compared in the measure (see `TESTS`)",
+    "interval_low": "start of the bootstrap interval of the difference over queries",
+    "interval_high": "end of that interval; its level is 1 − alpha",
+}
+"""The columns of `Comparison.pairs`."""
+TESTS = {
+    "Holm": "paired randomisation test of each pair, corrected by Holm",
+    "Tukey": "randomised Tukey HSD test of all systems, and the pair's own randomisation test",
+}
+"""How p-values are corrected for the number of pairs compared in a measure."""
+FEW_SYSTEMS = 4
+"""Up to so many systems each pair is tested by itself, and every pair is shown."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How systems were compared."""
+
+    queries: int
+    """How many queries all systems share."""
+    alpha: float
+    resamples: int
+    seed: int
+    baseline: str | None
+    test: str | None
+    """How p-values were corrected, one of `TESTS`; None for one query."""
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What can be said of systems against each other; printed, the ranking comes first."""
+
+    pairs: pl.DataFrame
+    """A row per pair and measure; `COLUMNS` describes the columns."""
+    ranking: pl.DataFrame
+    """A row per measure and system, the highest expectation first. `rank` is by expectation,
+    `best_rank` and `worst_rank` are what tie-breaking can make of it, `oblivious_rank` is by
+    the oblivious value; equal values share the better rank."""
+    settings: Settings
+    provenance: dict[str, Provenance]
+    """Where the result of each system comes from."""
+    remarks: tuple[Remark, ...]
+    """What a reader of the comparison should know."""
+    system_remarks: dict[str, tuple[Remark, ...]]
+    """What a reader of each system's result should know."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the comparison means."""
+        inherited = lines(self.system_remarks, "warning", of="system")
+        return [*inherited, *texts(self.remarks, "warning")]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader of the comparison should know."""
+        rules = dict.fromkeys(
+            rule_note(origin.tie_break, origin.score_dtype) for origin in self.provenance.values()
+        )
+        inherited = lines(self.system_remarks, "note", of="system")
+        return [*rules, *inherited, *texts(self.remarks, "note")]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each system is called in tables: its name, shortened if nobody chose it."""
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)
+        return dict(zip(names, short_labels(runs) if unnamed else names, strict=True))
+
+    @cached_property
+    def verdicts(self) -> pl.DataFrame:
+        """How many pairs got each verdict: a row per measure and verdict that was given."""
+        better = pl.col("verdict").is_in(["A is better", "B is better"])
+        verdict = pl.when(better).then(pl.lit("one is better")).otherwise("verdict")
+        counts = self.pairs.group_by("measure", verdict.alias("verdict")).agg(
+            pairs=pl.len(), reversed=pl.col("reversed").sum()
+        )
+        share = pl.col("pairs") / pl.col("pairs").sum().over("measure")
+        measures = self.pairs["measure"].unique(maintain_order=True)
+        order = [_place_in(measures, "measure"), _place_in(["one is better", *VERDICTS], "verdict")]
+        return counts.with_columns(share=share).sort(order)
+
+    @cached_property
+    def contested(self) -> pl.DataFrame:
+        """Pairs whose order a reader should not take from the ranking or from a usual table.
+
+        Neighbours in the ranking that ties leave undecided or that the oblivious values put the
+        other way round, and every decision error; by measure and rank, the columns of `pairs`.
+        """
+        row = pl.int_range(pl.len())
+        place = self.ranking.select("measure", "system", place=row)
+        found = self.pairs
+        for side in ("a", "b"):
+            names = {"system": side, "place": f"place_{side}"}
+            found = found.join(place.rename(names), on=["measure", side], how="left")
+        neighbours = (pl.col("place_a") - pl.col("place_b")).abs() == 1
+        open_ = (pl.col("verdict") == "undecided: ties") | pl.col("reversed")
+        wrong = pl.col("verdict") == "decision error"
+        places = [pl.min_horizontal("place_a", "place_b"), pl.max_horizontal("place_a", "place_b")]
+        return found.filter(wrong | (neighbours & open_)).sort(places).select(list(COLUMNS))
+
+    def parts(self, *, all_pairs: bool = False) -> list[str | Table]:
+        """Give the ranking, and the pairs: all of few systems, else those that are contested.
+
+        Parameters
+        ----------
+        all_pairs
+            Show every pair, however many there are.
+        """
+        queries = counted(self.settings.queries, "query")
+        ranking = self._table(self.ranking, RANKING, f"Ranking · {queries}", 1)
+        several = len(self.provenance) > FEW_SYSTEMS and self.settings.baseline is None
+        if all_pairs or not several:
+            return [ranking, self._table(self.pairs, PAIRS, "A against B", 2, self.notes)]
+        verdicts = Table(self.verdicts, VERDICT_COUNTS, "Verdicts on all pairs", grouped=1)
+        if self.contested.is_empty():
+            nothing = "No two neighbours are contested by ties, and there is no decision error."
+            return [ranking, replace(verdicts, notes=[nothing, *self.notes])]
+        which = (
+            f"{len(self.contested):,} of {len(self.pairs):,} comparisons: neighbours that ties "
+            "leave undecided or the oblivious values reverse, and all decision errors"
+        )
+        notes = [which, *self.notes]
+        title = "Contested: A against B"
+        return [ranking, verdicts, self._table(self.contested, CONTESTED, title, 1, notes)]
+
+    def _table(
+        self,
+        frame: pl.DataFrame,
+        columns: tuple[Column, ...],
+        title: str,
+        grouped: int,
+        notes: Sequence[str] = (),
+    ) -> Table:
+        """Make a table with the labels of systems."""
+        labels = self.labels
+        test = f"p ({self.settings.test})" if self.settings.test else "p"
+
+        def shown(column: Column) -> Column:
+            if column.of in ("a", "b", "system"):
+                return replace(column, words=labels)
+            return replace(column, title=test) if column.of == "p_corrected" else column
+
+        return Table(frame, [shown(column) for column in columns], title, notes, grouped)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, lists and strings."""
+        return {
+            "pairs": self.pairs.to_dicts(),
+            "ranking": self.ranking.to_dicts(),
+            "settings": asdict(self.settings),
+            "systems": {name: origin.to_dict() for name, origin in self.provenance.items()},
+            "warnings": self.warnings,
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        """Everything as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
+    def to_csv(self, *, ranking: bool = False) -> str:
+        """Comma-separated values in full precision: all pairs, or the ranking."""
+        return (self.ranking if ranking else self.pairs).write_csv().rstrip("\n")
+
+    def to_markdown(self, *, percent: bool = False, all_pairs: bool = False) -> str:
+        """Give Markdown tables: the ranking, and what `parts` shows of the pairs."""
+        return render(self.parts(all_pairs=all_pairs), "markdown", percent=percent)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the pairs as a pandas frame."""
+        return pandas_frame(self.pairs)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the tables."""
+        verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
+        said = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
+        systems = counted(len(self.provenance), "system")
+        queries = counted(self.settings.queries, "query")
+        return f"<Comparison of {systems}, {queries}: {said}>"
+
+    def __str__(self) -> str:
+        return render(self.parts(), "table")
+
+    def __rich__(self) -> Any:
+        """Let rich print the tables in colour."""
+        return rich_parts(self.parts())
+
+    def _repr_html_(self) -> str:
+        return render(self.parts(), "html")
+
+
+def _place_in(order: Iterable[str], column: str) -> pl.Expr:
+    """Put texts into a given order."""
+    return pl.col(column).replace_strict({text: i for i, text in enumerate(order)})
+
+
+RANKING = (
+    Column("measure", "name"),
+    Column("system", "name"),
+    Column("rank", "count"),
+    Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
+    Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
+    VIEW_COLUMNS["expected"],
+    VIEW_COLUMNS["std"],
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    VIEW_COLUMNS["best"],
+    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
+)
+TINTS: dict[str, Tint] = {
+    "A is better": "good",
+    "B is better": "good",
+    "decision error": "bad",
+    "undecided": "open",
+}
+"""Colours of verdicts."""
+PAIRS = (
+    Column("a", "name", title="A"),
+    Column("b", "name", title="B"),
+    Column("measure", "name"),
+    Column("verdict", "word", tints=TINTS),
+    Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
+    VIEW_COLUMNS["std"],
+    Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
+    Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
+    Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),
+    Column(("interval_low", "interval_high"), "interval", title="query interval", gives_way=3),
+    Column("p_corrected", "probability", gives_way=4),
+)
+CONTESTED = (PAIRS[2], *PAIRS[:2], *PAIRS[3:])
+VERDICT_COUNTS = (
+    Column("measure", "name"),
+    Column("verdict", "word"),
+    Column("pairs", "count"),
+    Column("share", "share"),
+    Column("reversed", "count", title="oblivious reversed"),
+)

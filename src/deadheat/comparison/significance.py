@@ -1,0 +1,139 @@
+"""Tests over queries: whether other queries could have ordered the systems differently.
+
+Values come as a matrix with a row per query and a column per system, pairs as two columns of
+that matrix. All resampling goes in blocks: memory grows with the number of systems, not with
+the number of their pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.comparison.statistics import TOLERANCE
+from deadheat.evaluation.result import Floats
+
+Pairs = NDArray[np.int64]
+"""Columns of A and B, a row per pair."""
+MANY_QUERIES = 500
+"""From so many queries on, permuted means are drawn from their normal limit."""
+_BLOCK = 1 << 18
+"""Numbers held at a time."""
+
+
+def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+    """Two-sided p-values of the paired randomisation test, for every pair.
+
+    If two systems are exchangeable, the difference of a query is as likely as its negative.
+    The p-value is the share of sign flips with a mean at least as far from 0 as the one
+    observed: of all ``2^n`` flips where they are no more than `resamples`, otherwise of random
+    ones and the observed one.
+    """
+    n = len(values)
+    every = 2**n <= resamples
+    observed = _distances(values, pairs)
+    extreme = np.zeros(len(pairs))
+    rng = np.random.default_rng(seed)
+    for start, stop in _blocks(2**n if every else resamples, n):
+        if every:
+            flips = np.arange(start, stop)[:, None] >> np.arange(n) & 1
+        else:
+            flips = rng.integers(0, 2, (stop - start, n), dtype=np.int8)
+        sums = values.T @ (1.0 - 2.0 * flips).T
+        for some, differences in _differences(sums, pairs):
+            extreme[some] += (np.abs(differences) >= observed[some, None]).sum(axis=1)
+    return extreme / 2**n if every else (extreme + 1) / (resamples + 1)
+
+
+def tukey_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+    """Family-wise p-values of the randomised Tukey HSD test, for every pair.
+
+    If all systems are exchangeable, a query could have given its values to them in any order.
+    The p-value is the share of random orders, one per query, the observed ones among them,
+    that set the highest and the lowest mean at least as far apart as the pair is. The largest
+    of all differences takes the place of each one, so the p-values need no correction however
+    many pairs there are.
+    """
+    permuted = permuted_ranges if len(values) < MANY_QUERIES else limit_ranges
+    ranges = np.sort(permuted(values, resamples, seed))
+    observed = _distances(values, pairs)
+    extreme = resamples - np.searchsorted(ranges, observed, "left")
+    return np.asarray((extreme + 1) / (resamples + 1))
+
+
+def permuted_ranges(values: Floats, resamples: int, seed: int) -> Floats:
+    """Highest minus lowest sum over queries when every query deals its values out anew."""
+    rng = np.random.default_rng(seed)
+    ranges = []
+    for start, stop in _blocks(resamples, values.size):
+        dealt = rng.permuted(np.broadcast_to(values, (stop - start, *values.shape)), axis=2)
+        ranges.append(np.ptp(dealt.sum(axis=1), axis=1))
+    return np.concatenate(ranges)
+
+
+def limit_ranges(values: Floats, resamples: int, seed: int) -> Floats:
+    """Give what `permuted_ranges` gives when there are many queries.
+
+    A sum over many queries is close to normal. The difference of two of them has twice the
+    variance of the systems' values within a query (divided by their number less one), added
+    over queries, and so has the difference of two independent normal numbers of that variance.
+    """
+    std = np.sqrt(values.var(axis=1, ddof=1).sum())
+    rng = np.random.default_rng(seed)
+    ranges = [
+        np.ptp(rng.normal(0, std, (stop - start, values.shape[1])), axis=1)
+        for start, stop in _blocks(resamples, values.shape[1])
+    ]
+    return np.concatenate(ranges)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Correct p-values for their number (Holm 1979).
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1)
+    return corrected
+
+
+def bootstrap_intervals(
+    values: Floats, pairs: Pairs, alpha: float, resamples: int, seed: int
+) -> NDArray[Any]:
+    """Percentile bootstrap intervals of the difference of means: ``[low, high]`` per pair."""
+    n = len(values)
+    rng = np.random.default_rng(seed)
+    means = np.empty((values.shape[1], resamples))
+    for start, stop in _blocks(resamples, n):
+        drawn = rng.integers(0, n, (stop - start, n)) + n * np.arange(stop - start)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
+        means[:, start:stop] = values.T @ times.T / n
+    intervals = np.empty((2, len(pairs)))
+    for some, differences in _differences(means, pairs):
+        levels = [alpha / 2, 1 - alpha / 2]
+        intervals[:, some] = np.quantile(differences, levels, axis=1, overwrite_input=True)
+    return intervals
+
+
+def _distances(values: Floats, pairs: Pairs) -> Floats:
+    """How far apart the sums of each pair are, less what rounding can take from a resample."""
+    sums = values.sum(axis=0)
+    return np.asarray(np.abs(sums[pairs[:, 0]] - sums[pairs[:, 1]]) - TOLERANCE * len(values))
+
+
+def _differences(resampled: Floats, pairs: Pairs) -> Iterator[tuple[slice, Floats]]:
+    """Resampled A − B, a row per pair, in blocks of pairs."""
+    for start, stop in _blocks(len(pairs), resampled.shape[1]):
+        a, b = pairs[start:stop].T
+        yield slice(start, stop), resampled[a] - resampled[b]
+
+
+def _blocks(total: int, width: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _BLOCK // width)
+    return ((start, min(start + step, total)) for start in range(0, total, step))

@@ -1,0 +1,176 @@
+"""Systems as intervals of ranks: what tie-breaking can make of a leaderboard."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deadheat.errors import InputError
+from deadheat.evaluation import short_labels
+from deadheat.remarks import counted
+from deadheat.report.figures import style
+from deadheat.report.figures.style import COLOURS, INK, MARKERS, Plot
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+_NEEDED = ("system", "rank", "best_rank", "worst_rank", "oblivious_rank")
+_MOST = 500
+_SIGNS = {
+    "official_rank": ("official", "official rank"),
+    "oblivious_rank": ("oblivious", "rank by the oblivious value"),
+}
+"""Per column of the frame, what its sign is called in the legend and in the caption."""
+_OTHER = "#888888"
+
+
+def rank_intervals(
+    ranking: pl.DataFrame,
+    *,
+    groups: Mapping[str, str] | None = None,
+    official: Mapping[str, int] | None = None,
+    what: str = "",
+    width: str | float = "column",
+) -> Plot:
+    """Draw every system as the interval of ranks that tie-breaking can give it.
+
+    Parameters
+    ----------
+    ranking
+        A row per system, with the columns `system`, `rank`, `best_rank`, `worst_rank` and
+        `oblivious_rank`, as the ranking of a `Comparison` has for each measure; also
+        `official_rank` (else × is the oblivious one) and `group`, where they are known.
+    groups
+        System to group, in place of the column; groups differ in colour and marker.
+    official
+        System to official rank, in place of the column; not every system needs to have one.
+    what
+        What the ranks are by and of, for axis and caption: ``"nDCG@10 of 50 queries"``.
+    width
+        ``"column"`` or ``"full"`` for a two-column paper, or inches.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> columns = {"system": ["a", "b"], "rank": [1, 2], "best_rank": [1, 1]}
+    >>> ranking = pl.DataFrame({**columns, "worst_rank": [2, 2], "oblivious_rank": [2, 1]})
+    >>> rank_intervals(ranking, what="MRR").save("ranks.pdf")  # doctest: +SKIP
+    """
+    rows = _rows(ranking, groups, official)
+    known = any(row["official_rank"] is not None for row in rows)
+    sign = "official_rank" if known else "oblivious_rank"
+    looks = _looks(row["group"] for row in rows)
+    height, size = style.row_of(len(rows))
+    with style.styled():
+        figure = style.new_figure(width, 0.75 + 0.12 * (1 + len(looks) // 3) + height * len(rows))
+        axes = figure.subplots()
+        for y, row in enumerate(rows):
+            _draw(axes, y, row, sign, looks[row["group"]], height)
+        labels = short_labels([row["system"] for row in rows])
+        labels = style.shorten(labels, int(style.inches(width) * 45 / size))
+        axes.set_yticks(range(len(rows)), labels, parse_math=False, fontsize=size)
+        for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+            label.set_color(looks[row["group"]][0] if len(looks) > 1 else INK)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlim(0.3, len(rows) + 0.7)
+        axes.locator_params(axis="x", nbins=8, integer=True)
+        axes.set_xlabel(f"rank by {what}" if what else "rank")
+        axes.grid(axis="both")
+        handles, words = _legend(looks, Counter(row["group"] for row in rows), _SIGNS[sign][0])
+        style.legend(figure, handles, style.shorten(words, 40))
+    return Plot(figure, _caption(rows, sign, what))
+
+
+def _draw(
+    axes: Axes, y: int, row: dict[str, Any], sign: str, look: tuple[str, str], height: float
+) -> None:
+    """Draw one system: the ranks that ties allow, the official or oblivious one, the expected."""
+    colour, marker = look
+    ends = [row["best_rank"], row["worst_rank"]]
+    bar: dict[str, Any] = {"linewidth": 36 * height, "solid_capstyle": "butt"}
+    axes.plot(ends, [y, y], color=colour, alpha=0.45, zorder=2, **bar)
+    axes.plot(row["rank"], y, marker, color=colour, markersize=34 * height, zorder=4)
+    if row[sign] is not None:
+        cross: dict[str, Any] = {"markersize": 50 * height, "markeredgewidth": 6 * height}
+        axes.plot(row[sign], y, "x", color=INK, zorder=3, **cross)
+
+
+def _legend(
+    looks: dict[str | None, tuple[str, str]], sizes: Counter[str | None], sign: str
+) -> tuple[list[Any], list[str]]:
+    """Signs and words: what is drawn of each system, and the groups where there are several."""
+    from matplotlib.lines import Line2D
+
+    several = len(looks) > 1
+    colour = INK if several else looks[next(iter(looks))][0]
+    dot: dict[str, Any] = {"linestyle": "none", "markersize": 4}
+    handles = [
+        Line2D([], [], color=colour, marker="o", **dot),
+        Line2D([], [], color=INK, marker="x", **dot),
+        Line2D([], [], color=colour, alpha=0.45, linewidth=4),
+    ]
+    words = ["expected", sign, "possible under ties"]
+    if several:
+        rest = [group for group, look in looks.items() if look[0] == _OTHER and group is not None]
+        shown: dict[Any, str] = {g: f"{g} ({sizes[g]})" for g in looks if g and g not in rest}
+        if rest:
+            shown[rest[0]] = f"{len(rest)} other groups"
+        if None in looks:
+            shown[None] = "no group" + (f" ({sizes[None]})" if not rest else "")
+        for group, word in shown.items():
+            shade, shape = looks[group]
+            handles.append(Line2D([], [], color=shade, marker=shape, markersize=4))
+            words.append(word)
+    return handles, words
+
+
+def _rows(
+    ranking: pl.DataFrame, groups: Mapping[str, str] | None, official: Mapping[str, int] | None
+) -> list[dict[str, Any]]:
+    """Rows of the frame with group and official rank, the best rank first."""
+    if missing := [name for name in _NEEDED if name not in ranking.columns]:
+        raise InputError(f"a ranking needs the columns {', '.join(_NEEDED)}; no {missing[0]} here")
+    if not 2 <= len(ranking) <= _MOST:
+        raise InputError(f"a figure of ranks needs 2 to {_MOST} systems, not {len(ranking)}")
+    if ranking["system"].n_unique() < len(ranking):
+        raise InputError("a system has several rows: draw the ranks of one measure at a time")
+    for given in (groups, official):
+        if unknown := set(given or ()) - set(ranking["system"]):
+            raise InputError(f"{min(unknown)!r} is not among the systems of the ranking")
+    rows = []
+    for row in ranking.sort("rank", "best_rank", "worst_rank", maintain_order=True).to_dicts():
+        name = row["system"]
+        group = row.get("group") if groups is None else groups.get(name)
+        place = row.get("official_rank") if official is None else official.get(name)
+        rows.append({**row, "group": group, "official_rank": place})
+    return rows
+
+
+def _looks(groups: Iterable[str | None]) -> dict[str | None, tuple[str, str]]:
+    """Colour and marker of each group; of more groups than colours the smallest share one."""
+    sizes = Counter(groups)
+    largest = [group for group, _ in sizes.most_common() if group is not None]
+    if not largest:
+        return {None: (COLOURS[0], "o")}
+    own = largest if len(sizes) <= len(COLOURS) else largest[: len(COLOURS) - 1]
+    looks: dict[str | None, tuple[str, str]] = {}
+    looks.update(zip(own, zip(COLOURS, MARKERS, strict=True), strict=False))
+    return looks | {group: (_OTHER, "o") for group in sizes if group not in looks}
+
+
+def _caption(rows: list[dict[str, Any]], sign: str, what: str) -> str:
+    moving = [row for row in rows if row["best_rank"] < row["worst_rank"]]
+    moved = f"Ties leave {len(moving)} of {counted(len(rows), 'system')} without a certain rank"
+    if moving:
+        widest = max(moving, key=lambda row: row["worst_rank"] - row["best_rank"])
+        best, worst = widest["best_rank"], widest["worst_rank"]
+        moved += f", {widest['system']} most: {best} to {worst}"
+    by = f" by {what}" if what else ""
+    return (
+        f"Ranks of {counted(len(rows), 'system')}{by}. Dots: rank by expected value over all "
+        f"orders of tied documents; ×: {_SIGNS[sign][1]}; bars: ranks that some order of tied "
+        f"documents gives. {moved}."
+    )

@@ -1,0 +1,136 @@
+"""`deadheat compare`: what it prints, writes, refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from made_up_runs import made_up
+
+import deadheat as dh
+from deadheat.cli import main
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    qrels, runs = made_up()
+    out = {}
+    for name, data in {"qrels": qrels, **runs}.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(data))
+        out[name] = str(path)
+    return out
+
+
+def run(*words: str):
+    return CliRunner().invoke(main, ["compare", *words])
+
+
+def test_cli_table(files):
+    done = run(files["qrels"], files["s0"], files["s1"], "-m", "MRR", "-m", "MAP", "--percent")
+    assert done.exit_code == 0, done.output
+    assert "s0 " in done.stdout and "p (Holm)" in done.stdout
+    assert not done.stderr
+
+
+def test_cli_gives_what_the_library_gives(files, tmp_path):
+    target = tmp_path / "out.json"
+    words = [files[name] for name in ("qrels", "s0", "s1", "s2")]
+    words += ["-m", "MRR", "--baseline", files["s2"], "--alpha", "0.1", "--resamples", "999"]
+    words += ["--seed", "5", "--tie-break", "id_desc", "--format", "json", "-o", str(target)]
+    assert run(*words).exit_code == 0
+    comparison = dh.compare(
+        files["qrels"],
+        [files["s0"], files["s1"], files["s2"]],
+        ["MRR"],
+        baseline="s2.json",
+        alpha=0.1,
+        resamples=999,
+        seed=5,
+        tie_break="id_desc",
+    )
+    written = json.loads(target.read_text())
+    assert written["pairs"] == comparison.pairs.to_dicts()
+    assert run(*words).exit_code == 2  # the file exists
+    assert run(*words, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("style", ["markdown", "latex", "csv", "json"])
+def test_cli_formats(files, style):
+    done = run(files["qrels"], files["s0"], files["s1"], "-m", "MRR", "--format", style)
+    assert done.exit_code == 0 and "s1" in done.stdout
+
+
+def test_cli_refuses_and_warns(files, tmp_path):
+    cases = {
+        (files["s0"],): "two systems or more",
+        (files["s0"], files["s0"]): "s0.json is given twice: leave one out",
+        (files["s0"], files["s1"], "--baseline", "bm25"): "'bm25' is not among the systems",
+        (files["s0"], files["s1"], "--alpha", "2"): "--alpha",
+        (files["s0"], files["s1"], "--resamples", "0"): "--resamples",
+        (files["s0"], str(tmp_path / "none.run")): "there is no such file",
+    }
+    for words, message in cases.items():
+        done = run(files["qrels"], *words, "-m", "MRR")
+        assert done.exit_code == 2 and message in done.stderr, done.stderr
+    copy = tmp_path / "copy.json"
+    copy.write_text(Path(files["s0"]).read_text())
+    done = run(files["qrels"], files["s0"], str(copy), "-m", "MRR", "--strict")
+    assert done.exit_code == 1 and "warning: s0.json and copy.json have the same" in done.stderr
+
+
+@pytest.fixture
+def many_files(tmp_path: Path) -> list[str]:
+    """Judgements and runs of six systems, as TREC files whose names share words."""
+    qrels, runs = made_up(systems=6)
+    paths = [tmp_path / "qrels.json", *(tmp_path / f"team-{name}-v2.json" for name in runs)]
+    for path, data in zip(paths, [qrels, *runs.values()], strict=True):
+        path.write_text(json.dumps(data))
+    return list(map(str, paths))
+
+
+def test_cli_shows_the_ranking_and_what_is_contested(many_files):
+    done = run(*many_files, "-m", "MRR", "--resamples", "999")
+    assert done.exit_code == 0, done.output
+    titles = ["Ranking · 30 queries", "Verdicts on all pairs", "Contested: A against B"]
+    assert [done.stdout.find(title) >= 0 for title in titles] == [True] * 3
+    assert "│ s0 " in done.stdout and "│ team" not in done.stdout
+    assert "p (Tukey)" in done.stdout and "999 permutations" in done.stdout
+    everything = run(*many_files, "-m", "MRR", "--resamples", "999", "--all-pairs")
+    assert "A against B" in everything.stdout and "Verdicts" not in everything.stdout
+    assert len(everything.stdout.splitlines()) > len(done.stdout.splitlines())
+
+
+def test_cli_gives_either_table(many_files):
+    words = [*many_files, "-m", "MRR", "--resamples", "99"]
+    pairs = run(*words, "--format", "csv").stdout
+    assert len(pairs.splitlines()) == 1 + 15
+    assert run(*words, "--format", "csv", "--table", "pairs").stdout == pairs
+    ranking = run(*words, "--format", "csv", "--table", "ranking").stdout
+    assert ranking.startswith("measure,system,rank") and len(ranking.splitlines()) == 1 + 6
+    alone = run(*words, "--table", "ranking").stdout
+    assert "Ranking" in alone and "Verdicts" not in alone
+    rest = run(*words, "--table", "pairs", "--all-pairs").stdout
+    assert "Ranking" not in rest and "A against B" in rest
+
+
+def test_cli_takes_the_short_name_of_a_baseline(many_files):
+    done = run(*many_files, "-m", "MRR", "--baseline", "s3", "--format", "csv")
+    assert {line.split(",")[1] for line in done.stdout.splitlines()[1:]} == {"team-s3-v2.json"}
+
+
+def test_the_report_takes_the_options_of_a_comparison(many_files, tmp_path):
+    qrels, *runs = many_files
+    page = tmp_path / "page.html"
+    words = ["report", "--qrels", qrels, *runs, "-m", "MRR", "--top", "0", "-o", str(page)]
+    options = ["--baseline", "team-s1-v2.json", "--alpha", "0.1", "--resamples", "499"]
+    done = CliRunner().invoke(main, [*words, *options])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "for 5 pairs in each measure" in text and "499 random sign flips" in text
+    assert "90 % bootstrap" in text
+    done = CliRunner().invoke(main, [*words, "--force", "--baseline", "none"])
+    assert done.exit_code == 2 and "'none' is not among the systems" in done.stderr
+    assert page.read_text() == text
