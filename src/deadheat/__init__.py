@@ -14,7 +14,7 @@ from deadheat.evaluation import (
     evaluate_rescoring,
     evaluate_top,
 )
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import (
     DCG,
     ERR,
@@ -97,10 +97,12 @@ __all__ = [
     "Measure",
     "MissingPackageError",
     "Precision",
+    "QrelsLike",
     "RBPResidual",
     "RPrecision",
     "Recall",
     "Result",
+    "RunLike",
     "Success",
     "Summary",
     "TieCounter",
