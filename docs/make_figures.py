@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 import deadheat as dh
+from deadheat.comparison import ranking
 from deadheat.evaluation import rank_query
 from deadheat.provenance import DatasetProvenance
-from deadheat.report.figures import comparison, curves, ranked_list
+from deadheat.report.figures import comparison, curves, rank_intervals, ranked_list
 from deadheat.scoring import score
 from deadheat.scoring.regimes import scoring_provenance
 
@@ -72,6 +73,7 @@ def main() -> None:
         "ranked-list": ranked_list(rank_query(qrels, run, "q", "Recall@3")),
         "curves": curves(qwen, percent=True, width="full"),
         "comparison": comparison(cross, percent=True),
+        "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
     }
     for name, plot in plots.items():
         print(plot.save(folders.output / f"{name}.svg", force=True), plot.caption, sep="\n")

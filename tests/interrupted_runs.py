@@ -57,7 +57,7 @@ class Disk:
         """Open a file of which only half may be written."""
         if self.ends():
             self.end(errno.EMFILE)
-        return HalfWritten(self, open(path, mode, **options))  # noqa: SIM115, PTH123
+        return HalfWritten(self, open(path, mode, **options))  # noqa: PTH123
 
     @contextmanager
     def watched(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat import cli
+from deadheat.cli import common
 from deadheat.measures import MEASURES
 
 QRELS = "q1 0 d1 1\nq1 0 d3 1\nq2 0 d2 2\n"
@@ -79,7 +80,7 @@ def test_default_measures(folder):
 def test_table(folder):
     text = run("eval", "q", "r", "-m", "MRR", "-m", "nDCG@3").stdout
     assert "r · 2 queries" in text
-    assert "oblivious = ties in the order of the input" in text
+    assert "oblivious = as reported (input order)" in text
     for measure in ("MRR", "nDCG@3"):
         summary = dh.evaluate("q", "r", measure)[measure]
         line = next(line for line in text.splitlines() if f" {measure} " in line)
@@ -90,7 +91,7 @@ def test_table(folder):
 def test_percent(folder):
     text = run("eval", "q", "r", "-m", "Recall@2", "--percent", "--format", "markdown").stdout
     cells = [cell.strip() for cell in text.splitlines()[2].strip("|").split("|")]
-    assert cells == ["Recall@2", "87.50", "12.50", "75.00", "100.00", "25.00", "75.00", "-12.50"]
+    assert cells == ["Recall@2", "87.50", "12.50", "75.00", "100.00", "25.00", "75.00", "−12.50"]
     # machines get full precision, whatever was asked for people
     for style in ("csv", "json"):
         args = ("eval", "q", "r", "-m", "Recall@2", "--format", style)
@@ -103,7 +104,7 @@ def test_formats(folder):
     assert run(*args, "markdown").stdout.strip() == result.to_markdown()
     assert run(*args, "latex").stdout.strip() == result.to_latex()
     assert run(*args, "csv").stdout.strip() == result.to_csv()
-    assert run(*args, "table").stdout.strip() == str(result).strip()
+    assert run(*args, "table").stdout.startswith(str(result).strip())
     assert json.loads(run(*args, "json").stdout) == [result.to_dict(per_query=False)]
 
 
@@ -272,8 +273,9 @@ def test_names_are_shown_as_they_are(folder, name):
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(RUN)
-    assert run("eval", "q", name, "-m", "MRR").stdout.startswith(f"{path.name} · 2 queries\n")
-    assert f" {path.name} " in run("eval", "q", "r", name, "-m", "MRR").stdout
+    label = path.name.removesuffix(".run").removesuffix(".txt")
+    assert run("eval", "q", name, "-m", "MRR").stdout.startswith(f"{label} · 2 queries\n")
+    assert f" {label} " in run("eval", "q", "r", name, "-m", "MRR").stdout
 
 
 def test_piped_output_is_plain_text_in_utf_8(folder):
@@ -323,3 +325,173 @@ def test_file_name_that_is_not_utf_8(folder):
         found = command("eval", "q", name, "--format", style)
         assert found.returncode == 0, found.stderr
         assert b"\\xff" in found.stdout
+
+
+EVERY = [
+    *("eval", "compare", "diagnose", "run", "table", "report", "demo"),
+    *("plot curves", "plot compare", "plot list", "plot sizes"),
+]
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_the_help_of_a_command_has_groups_and_an_example_that_fits(words):
+    text = run(*words.split(), "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"\nExample:\n  deadheat {words}" in text
+    assert "\nOutput:\n" in text and "\nOptions:\n" not in text
+    assert "RR@k of ir_measures" not in text  # the tie rules are explained once
+
+
+def test_no_summary_is_cut_and_the_tie_rules_are_explained_once():
+    for words in ((), ("plot",)):
+        summaries = run(*words, "--help").stdout.partition("Commands:\n")[2]
+        assert summaries and "..." not in summaries
+    text = run("eval", "--tie-rules-help").stdout
+    for name, meaning in dh.TIE_RULES.items():
+        assert f"{name}\n    {meaning}\n" in text
+
+
+def completions(*words: str) -> list[str]:
+    """What a shell is offered for the last word."""
+    environment = {
+        "_DEADHEAT_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["deadheat", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    found = CliRunner().invoke(cli.main, env=environment, prog_name="deadheat")
+    return [line.partition(",")[2] for line in found.stdout.splitlines()]
+
+
+def test_measures_and_tie_rules_are_completed():
+    assert "nDCG@10" in completions("eval", "q", "r", "-m", "nd")
+    assert completions("eval", "q", "r", "-m", "MRR@10,ndc")[-1] == "MRR@10,nDCG@10"
+    assert completions("eval", "q", "r", "-m", "MRR@10")[:1] == ["MRR@10"]
+    assert completions("eval", "q", "r", "--tie-break", "id_") == ["id_desc", "id_asc"]
+
+
+def test_the_ending_of_the_output_names_the_format(folder):
+    for ending, style in common.SUFFIXES.items():
+        found = run("eval", "q", "r", "o", "-m", "MRR", "-o", f"out{ending}")
+        assert (found.stdout, found.stderr) == ("", f"wrote out{ending}\n")
+        as_asked = run("eval", "q", "r", "o", "-m", "MRR", "--format", style).stdout
+        assert (folder / f"out{ending}").read_text() == as_asked
+    assert run("eval", "q", "r", "-o", "x.CSV").stderr == "wrote x.CSV\n"
+    run("eval", "q", "r", "-o", "y.csv", "--format", "csv")
+    found = run("eval", "q", "r", "-o", "z.csv", "--format", "latex", status=2)
+    assert "z.csv has the ending of csv, and --format asks for latex" in found.stderr
+    assert not (folder / "z.csv").exists()
+    assert (folder / "x.CSV").read_text().startswith("run,measure,")
+
+
+def test_the_last_line_says_what_ties_do(folder):
+    said = run("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR").stdout.splitlines()[-1]
+    assert said == (
+        "Ties can move Recall@2 of r by 0.2500; the reported 0.7500 is 0.1250 too low. "
+        "Next: deadheat diagnose q r"
+    )
+    said = run("eval", "q", "r", "-m", "Recall@2", "--percent").stdout.splitlines()[-1]
+    assert "by 25.00 points; the reported 75.00 is 12.50 too low. Next:" in said
+    quiet = run("eval", "q", "o", "-m", "Recall@2").stdout.splitlines()[-1]
+    assert quiet == "No tie moves any of these values: they hold whatever the tie-break."
+    # what is read by machines, or printed in a paper, ends as it did
+    for style in ("csv", "json", "markdown", "latex", "html"):
+        assert "Ties can move" not in run("eval", "q", "r", "--format", style).stdout
+    piped = run("eval", "q", "-", "-m", "Recall@2", stdin=RUN).stdout.splitlines()[-1]
+    assert "too low." in piped and "Next" not in piped
+
+
+def test_the_last_line_of_a_diagnosis(folder):
+    said = run("diagnose", "q", "r", "-m", "Recall@2").stdout.splitlines()[-1]
+    assert said == (
+        "40.0% of the documents are tied; they can move Recall@2 by 0.2500. "
+        "Next: deadheat plot list q r -m Recall@2 -o list.pdf"
+    )
+    assert "deadheat diagnose QRELS r" in run("diagnose", "r").stdout.splitlines()[-1]
+    assert run("diagnose", "q", "o").stdout.splitlines()[-1].endswith("there are no ties.")
+
+
+def test_the_last_line_of_a_comparison(folder):
+    said = run("compare", "q", "r", "o", "-m", "Recall@2").stdout.splitlines()[-1]
+    assert said == (
+        "Ties alone decide between r and o in Recall@2: of random tie-breaks r wins 0%, o 50%. "
+        "Left open by ties: 1 of 1."
+    )
+    (folder / "p").write_text(RUN.replace("d3 3 0.5", "d3 3 0.3"))
+    said = run("compare", "q", "p", "o", "-m", "Recall@2").stdout.splitlines()[-1]
+    assert said == "Ties change none of these verdicts."
+    # many queries in which the order of the input hides that one run is worse
+    grades, good, tied = [], [], []
+    for q in range(12):
+        grades.append(f"q{q} 0 d1 1")
+        good += [f"q{q} Q0 d1 1 1 t", f"q{q} Q0 d2 2 0 t"]
+        tied += [f"q{q} Q0 d1 1 1 t", f"q{q} Q0 d2 2 1 t"]
+    good[:2] = ["q0 Q0 d1 1 0 t", "q0 Q0 d2 2 1 t"]
+    for name, lines in {"many": grades, "good": good, "tied": tied}.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    said = run("compare", "many", "good", "tied", "-m", "MRR").stdout.splitlines()[-1]
+    assert said == (
+        "As reported, tied beats good in MRR; over all tie-breaks good is better by 0.2083. "
+        "Wrong as reported: 1 of 1."
+    )
+
+
+def test_a_run_by_another_name(folder):
+    text = run("eval", "q", "old=r", "new=o", "-m", "MRR", "--format", "markdown").stdout
+    assert [line.split("|")[1].strip() for line in text.splitlines()[2:4]] == ["old", "new"]
+    data = json.loads(run("eval", "q", "old=r", "--format", "json").stdout)
+    assert (data[0]["provenance"]["label"], data[0]["provenance"]["run"]) == ("old", "r")
+    assert run("eval", "q", "old=r", "-m", "MRR").stdout.startswith("old · 2 queries")
+    assert "warning: late: 1 query judged" in run("eval", "q", "late=w", "-m", "MRR").stderr
+    # a file that is there means itself, whatever is in its name
+    (folder / "k1=0.9").write_text(RUN)
+    assert run("eval", "q", "k1=0.9", "-m", "MRR").stdout.startswith("k1=0.9 · 2 queries")
+    assert "old and new" in run("compare", "q", "old=r", "new=r", "-m", "MRR").stderr
+    assert "Ties of old" in run("diagnose", "q", "old=r").stdout
+    found = run("eval", "q", "r", "r", status=2)
+    assert "r is given twice: leave one out, or tell them apart by names, such as again=r" in (
+        found.stderr
+    )
+    assert "x is given twice: choose another" in run("eval", "q", "x=r", "x=o", status=2).stderr
+
+
+def test_judgements_come_first_and_may_come_last(folder):
+    first = run("diagnose", "q", "r", "-m", "MRR").stdout
+    assert run("diagnose", "r", "q", "-m", "MRR").stdout == first
+    assert run("diagnose", "--qrels", "q", "r", "-m", "MRR").stdout == first
+    assert run("diagnose", "q", "-", "-m", "MRR", stdin=RUN).exit_code == 0
+    assert run("diagnose", "-", "q", "-m", "MRR", stdin=RUN).exit_code == 0
+    for name, score in {"a.json": 1, "b.json": 2}.items():  # grades or whole scores?
+        (folder / name).write_text(json.dumps({"q1": {"d1": score, "d2": 0}}))
+    found = run("diagnose", "a.json", "b.json", status=2)
+    assert "deadheat diagnose --qrels a.json b.json" in found.stderr
+    assert "MRR" in run("diagnose", "--qrels", "a.json", "b.json", "-m", "MRR").stdout
+
+
+def test_the_tolerance_of_a_diagnosis_cannot_be_taken_for_that_of_ties(folder):
+    new = run("diagnose", "q", "r", "-m", "MRR", "--enough-within", "0.5").stdout
+    assert "± 0.5 here" in new
+    assert run("diagnose", "q", "r", "-m", "MRR", "--tolerance", "0.5").stdout == new
+    assert "--tolerance" not in run("diagnose", "--help").stdout
+
+
+def test_measures_in_one_word_and_one_switch_for_percent(folder):
+    both = run("eval", "q", "r", "-m", "nDCG@10,MRR@10", "--format", "csv").stdout
+    assert run("eval", "q", "r", "-m", "nDCG@10", "-m", "MRR@10", "--format", "csv").stdout == both
+    assert "did you mean nDCG@10?" in run("eval", "q", "r", "-m", "nDCG10", status=2).stderr
+    assert " 75.00 " in run("diagnose", "q", "r", "-m", "MRR", "--percent").stdout
+    assert run("eval", "q", "r", "--fraction").stdout == run("eval", "q", "r").stdout
+
+
+def test_notes_on_several_runs_name_them(folder):
+    (folder / "long").write_text(RUN + "q2 Q0 d8 3 -1 t\nq2 Q0 d9 4 -1 t\n")
+    text = run("eval", "q", "r", "long", "-m", "Recall@10").stdout
+    note = next(line for line in text.splitlines() if "end inside a tie group" in line)
+    assert note.startswith("r, long: ") or note.startswith("long: ") or note.startswith("r: ")
+
+
+def test_the_query_that_ties_move_most_is_drawn(folder):
+    pytest.importorskip("matplotlib")
+    found = run("plot", "list", "q", "r", "-m", "Recall@2", "-o", "list.svg")
+    assert "query q1: of all queries ties move Recall@2 most in it, by 0.5000" in found.stderr
+    assert "wrote list.svg" in found.stderr
+    assert "query q1" in found.stdout

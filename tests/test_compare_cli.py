@@ -66,7 +66,7 @@ def test_cli_formats(files, style):
 def test_cli_refuses_and_warns(files, tmp_path):
     cases = {
         (files["s0"],): "two systems or more",
-        (files["s0"], files["s0"]): "2 systems are called",
+        (files["s0"], files["s0"]): "s0.json is given twice: leave one out",
         (files["s0"], files["s1"], "--baseline", "bm25"): "'bm25' is not among the systems",
         (files["s0"], files["s1"], "--alpha", "2"): "--alpha",
         (files["s0"], files["s1"], "--resamples", "0"): "--resamples",

@@ -151,7 +151,7 @@ def test_written_forms():
     qrels, runs = made_up()
     comparison = dh.compare(qrels, {"a|b": runs["s1"], "[c]": runs["s2"]}, ["nDCG@5", "ERR"])
     text = str(comparison)
-    assert "Ranking · 30 queries" in text and "[-0." in text
+    assert "Ranking · 30 queries" in text and "[−0." in text
     assert "[c]" in text and "randomisation test of each pair" in text
     assert "≈" in text and "–" in text  # an approximate probability; ERR has no tie std
     assert "| a\\|b | [c] | nDCG@5 |" in comparison.to_markdown(percent=True)
@@ -160,7 +160,7 @@ def test_written_forms():
     data = json.loads(comparison.to_json())
     assert data == comparison.to_dict()
     assert data["pairs"][0]["difference"] == comparison.pairs["difference"][0]
-    assert "<td>[c]</td>" in comparison._repr_html_()
+    assert ">[c]</td>" in comparison._repr_html_()
     assert comparison.__rich__().renderables
 
 

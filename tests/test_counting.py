@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
+from functools import partial
 
+import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.formats import keys
 from deadheat.measures import MEASURES
 from deadheat.ties import BACKEND, TieCounter, counting, numpy_counting
+from deadheat.ties import counter as counter_module
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 compiled = pytest.mark.skipif(
     BACKEND != "compiled", reason="the counting pass was not compiled: no C compiler at install"
@@ -120,6 +126,68 @@ def test_any_chunking_gives_the_same_groups(backend, data, dtype):
         for name in ("query", "above", "size", "group", "grade", "rank", "retrieved"):
             expected, found = getattr(whole.groups(), name), getattr(counter.groups(), name)
             np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor", "tensor on a device"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_pieces_of_any_type_and_order_give_the_same_groups(kind, data):
+    """Columns in any order, 16 bits as they are, several threads, torch's own operations."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    queries, length = data.draw(st.sampled_from([(1, 1), (4, 9), (7, 60)]))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64, np.float16, np.int8, BFLOAT16]))
+    scores = rng.integers(-3, 4, (queries, length)).astype(dtype)
+    relevance = rng.integers(0, 2, (queries, length))
+    query, position = np.nonzero(relevance)
+    exact = scores.astype(np.float64)
+    documents = (query, exact[query, position], relevance[query, position], position)
+    whole, pieces = TieCounter(queries, *documents), TieCounter(queries, *documents)
+    whole.update(exact)
+    order = np.array(data.draw(st.permutations(range(length))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counter_module, "BLOCK", data.draw(st.sampled_from([1, 50, 1 << 18])))
+        if kind == "tensor on a device":
+            patch.setattr(TieCounter, "_counts_of_piece", elsewhere)
+        for part in np.array_split(order, data.draw(st.integers(1, 3))):
+            piece = scores[:, part] if kind == "array" else as_tensor(scores[:, part])
+            pieces.update(piece, positions=part, threads=data.draw(st.integers(1, 2)))
+    for name in ("query", "above", "size", "group", "grade", "rank", "retrieved"):
+        expected, found = getattr(whole.groups(), name), getattr(pieces.groups(), name)
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def elsewhere(self, scores, column, inside, pool):
+    """Count a tensor of the CPU as one of another device is counted."""
+    return self._counts_on_device(scores, column, inside)
+
+
+def as_tensor(array):
+    torch = pytest.importorskip("torch")
+    if array.dtype == BFLOAT16:
+        return torch.from_numpy(array.astype(np.float32)).bfloat16()
+    return torch.from_numpy(array)
+
+
+def test_sixteen_bits_are_not_widened_at_once():
+    """Besides the piece itself, memory for some queries at a time is enough."""
+    scores = np.zeros((512, 8_192), np.float16)
+    counter = TieCounter(512, [3], [0.0], [1], [5])
+    tracemalloc.start()
+    counter.update(scores)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < scores.nbytes / 2  # all in float32 would be twice its size
+    assert counter.groups().size.tolist() == [8_192]
+
+
+def test_an_announced_score_that_the_type_cannot_hold_ties_with_nobody():
+    """On a device, too: 0.1 is no BF16 value, and must not be rounded to one."""
+    torch = pytest.importorskip("torch")
+    counter = TieCounter(1, [0], [0.1], [1])
+    scores = torch.tensor([[0.1, 0.5]], dtype=torch.bfloat16)
+    nowhere = np.zeros(1, np.int64), np.zeros(1, bool)
+    for count in (counter._counts_on_device, partial(counter._counts_of_piece, pool=None)):
+        assert np.concatenate(count(scores, *nowhere)).tolist() == [2, 0, 0]
 
 
 def test_a_stream_gives_the_values_of_the_whole_list():

@@ -195,7 +195,7 @@ def test_what_if_is_the_evaluation_of_rounded_scores(tie_break):
     assert len(rows) == 3 * (1 + len(ROUNDINGS))
     for name, rounding in ROUNDINGS.items():
         rounded = rounding(scores.ravel()).reshape(scores.shape).astype(np.float64)
-        for summary in dh.evaluate(grades, run(rounded), measures, tie_break=tie_break):
+        for summary in dh.evaluate(grades, run(rounded), measures, tie_break=tie_break).values():
             row = rows[name, summary.measure]
             change = summary.expected - given_[summary.measure].expected
             assert row.expected == pytest.approx(summary.expected, abs=1e-12)
@@ -502,7 +502,8 @@ def test_the_command_writes_a_file_and_takes_logits(files):
         (("missing",), "no such file"),
         (("run", "-m", "nDCG@10"), "measures need judgements"),
         (("run", "qrels", "-m", "nope"), "unknown measure"),
-        (("qrels", "run"), "swapped"),
+        (("run", "run"), "swapped"),
+        (("run", "qrels", "run"), "not 3 files"),
         (("-", "-"), "read only once"),
         (("run", "--logits", "qrels", "--model-dtype", "bf16"), "expected named columns"),
     ],

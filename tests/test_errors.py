@@ -420,7 +420,8 @@ def test_any_object_is_evaluated_or_refused(qrels, run):
         except dh.InputError as error:
             assert str(error)
         else:
-            assert all(0 <= s.worst <= s.expected + 1e-12 <= s.best + 2e-12 for s in result)
+            views = result.values()
+            assert all(0 <= s.worst <= s.expected + 1e-12 <= s.best + 2e-12 for s in views)
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
@@ -432,4 +433,5 @@ def test_any_array_is_evaluated_or_refused(scores, relevance):
         except dh.InputError as error:
             assert str(error)
         else:
-            assert all(0 <= m.worst <= m.expected + 1e-12 <= m.best + 2e-12 for m in result)
+            views = result.values()
+            assert all(0 <= m.worst <= m.expected + 1e-12 <= m.best + 2e-12 for m in views)

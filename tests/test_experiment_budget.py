@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("torch")
 
 from experiment_folders import made
 
+from deadheat.cli import main
 from deadheat.errors import InputError
 from deadheat.experiment import Study, error_budget, load_results, run_study
 from deadheat.experiment.budget import is_computed_twice
@@ -97,3 +100,28 @@ def test_unknown_attention_is_a_failure_of_its_cell(made, tmp_path):
     [failure] = run_study(study, tmp_path)
     assert failure.cell.compute.attention == "telepathy"
     assert "telepathy" in str(failure.error)
+
+
+def test_the_command_line_shows_the_budget(made, tmp_path):
+    def run(*words: str):
+        done = CliRunner().invoke(main, list(words), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    ways = ["--batch-size", "2", "--batch-size", "8", "--threads", "1", "-m", "MRR"]
+    model = ["--model", made["sigmoid"], "--dataset", made["data"], "--model-dtype", "bf16"]
+    shown = run("run", *model, *ways, "--regime", "hps", "-o", str(tmp_path))
+    assert "The error budget of each number" in shown
+    assert "compute: batch_size 2 / batch_size 8" in shown
+    frame = pl.read_csv(
+        run("table", str(tmp_path), "--budget", "--format", "csv").split("\n\n")[1].encode()
+    )
+    assert frame["variants"].to_list() == [2]
+    assert frame["compute_range"][0] is not None
+
+
+def test_options_of_a_cluster_need_the_engine(made, tmp_path):
+    words = ["run", "--model", "a", "--dataset", "b", "-o", str(tmp_path), "--workers", "2"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "--workers is about a Ray cluster: add --engine ray" in done.stderr

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from experiment_folders import made  # noqa: E402
 
-from deadheat.cli import main  # noqa: E402
+from deadheat.cli import main, run  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import (  # noqa: E402
     DatasetSpec,
@@ -148,7 +148,17 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     done = call(*words)
     assert "note: data: left out 4 empty candidates" in done.stderr
     assert "39 inputs (logits) were cut at 20 tokens" in done.stderr
-    for name in ("native", "hps", "head", "M_obl", "E[M]", "range", "bias", "FP32", "distinct"):
+    for name in (
+        "native",
+        "hps",
+        "head",
+        "oblivious",
+        "expected",
+        "range",
+        "bias",
+        "FP32",
+        "distinct",
+    ):
         assert name in done.stdout
     again = call(*words, "--format", "markdown")
     assert "| data | nDCG@3 | sigmoid | bf16 |" in again.stdout
@@ -166,7 +176,9 @@ def test_a_run_from_words_to_tables(made, tmp_path):
                 assert row["head_range"] == ""
                 continue
             summary = stored[model, "bf16", regime].result[measure]
-            views = [float(row[f"{regime}_{v}"]) for v in ("M_obl", "E[M]", "range", "bias")]
+            views = [
+                float(row[f"{regime}_{v}"]) for v in ("oblivious", "expected", "range", "bias")
+            ]
             assert views == [summary.oblivious, summary.expected, summary.range, summary.bias]
     ties = ties_table(results).frame
     assert ties.filter(model="encoder")["regime"].to_list() == ["native", "hps", "native"]
@@ -177,9 +189,11 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     assert "regime" in narrow and narrow.count("│ hps ") == 4
     latex = render([table1(results)], "latex")
     assert r"\multicolumn{4}{c}{native}" in latex
-    body = [line for line in latex.splitlines() if line.startswith("data")]
+    body = latex.partition(r"\midrule")[2].partition(r"\bottomrule")[0].splitlines()
+    body = [line for line in body if line.endswith(r"\\")]
+    assert [line.split(" & ")[0] for line in body] == ["data", "", "data", ""]
     assert {line.count("&") for line in body} == {4 + 12}
-    with pytest.raises(InputError, match="none of the measures"):
+    with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 
 
@@ -210,3 +224,32 @@ def test_a_failing_cell_does_not_stop_the_others(made, tmp_path):
     assert done.stderr.startswith(f"error: {tmp_path / 'no'} in bf16 on")
     assert "sigmoid" in done.stdout
     assert Study.of(models=["a"], datasets=["b"]).cells[0].model_dtype == "bf16"
+
+
+def test_a_run_that_the_user_ends_says_what_is_kept(made, tmp_path, monkeypatch):
+    words = ["--model", made["sigmoid"], "--dataset", made["data"], "--output", tmp_path / "out"]
+    whole = run.run_study
+
+    def ended(study, folder, **options):
+        whole(study, folder, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_study", ended)
+    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16", status=130)
+    assert done.stderr.endswith(
+        f"stopped: {tmp_path / 'out'} keeps every batch that is done (1 of 1 forward passes "
+        "complete); the same command continues from there\n"
+    )
+    assert done.stdout == "" and "Aborted" not in done.stderr
+    monkeypatch.setattr(run, "run_study", whole)
+    done = call(*words, "--model-dtype", "bf16", "--batch-size", "16")
+    assert done.stdout.splitlines()[-1].endswith(f"Next: deadheat report {tmp_path / 'out'}")
+
+
+def test_a_model_by_another_name(made, tmp_path):
+    words = ["--dataset", made["data"], "--model-dtype", "bf16", "-o", tmp_path / "out"]
+    text = call("--model", f"tiny={made['sigmoid']}", *words, "--format", "markdown").stdout
+    assert "| tiny | bf16 |" in text
+    again = call("--model", f"small={made['sigmoid']}", *words, "--format", "markdown").stdout
+    assert again == text.replace("tiny", "small"), "the same cell under another name"
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1

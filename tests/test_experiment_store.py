@@ -95,7 +95,7 @@ def test_only_missing_parts_are_run(made, tmp_path):
         path.unlink()
     kept = parts[0].stat().st_mtime_ns
     assert run_study(wanted, tmp_path, progress=lambda *each: told.append(each[1:])) == []
-    assert told == [(7, 10), (8, 10), (9, 10), (10, 10)]
+    assert told == [(28, 39), (32, 39), (36, 39), (39, 39)]
     assert parts[0].stat().st_mtime_ns == kept
     assert contents(tmp_path) == before
     told.clear()
@@ -218,7 +218,10 @@ def test_foreign_and_damaged_folders(made, tmp_path):
     (tmp_path / "foreign" / "thesis.tex").write_text("")
     with pytest.raises(InputError, match=r"holds other files and no experiment.json"):
         run_study(wanted, tmp_path / "foreign")
-    with pytest.raises(InputError, match="holds no experiment"):
+    with pytest.raises(
+        InputError,
+        match=r"is not the folder of an experiment .* give the folder that deadheat run wrote",
+    ):
         load_results(tmp_path / "nowhere")
     ExperimentFolder(tmp_path / "new", create=True)
     with pytest.raises(InputError, match="holds no results yet"):

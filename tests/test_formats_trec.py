@@ -243,3 +243,35 @@ def test_what_cannot_be_written_is_refused():
         trec_run(nothing)
     with pytest.raises(dh.InputError, match=r"score of row 1 \(query 'q'\) is not a number"):
         trec_qrels(nothing.with_columns(doc_id=pl.lit("d")))
+
+
+FOUR = "q1\td1\t1\t0.5\nq1\td2\t2\t0.25\nq2\td1\t1\t1e-3\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_run_of_four_columns_is_read(tmp_path, end):
+    """Query, document, rank and score between tabs, as some official runs have them."""
+    run = dh.read_run(written(tmp_path, "run.tsv", FOUR.replace("\n", end)), with_ranks=True)
+    assert run.query_ids == ["q1", "q2"]
+    assert run.documents.ids(np.arange(3)).to_list() == ["d1", "d2", "d1"]
+    assert run.scores.tolist() == [0.5, 0.25, 0.001]
+    assert run.ranks.tolist() == [1, 2, 1]
+    zipped = tmp_path / "run.gz"
+    zipped.write_bytes(gzip.compress(f"# a comment{end}\n{FOUR}".encode()))
+    assert dh.read_run(zipped).scores.tolist() == [0.5, 0.25, 0.001]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("q1\t0\td1\t1\nq1\t0\td2\t0\n", "the shape of judgements"),
+        ("q1\t0\t17\t1\nq1\t0\t18\t0\n", "the shape of judgements"),  # ids that look like ranks
+        ("q1 d1 1 0.5\nq1 d2 2 0.25\n", "expected 6 fields"),
+        (FOUR + "q2\td2\t2\n", "line 4: expected 4 fields .query_id doc_id rank score., found 3"),
+        (FOUR + "q2\td2\t2\thigh\n", "line 4: the score is not a number: 'high'"),
+        (FOUR + "q2\td1\t2\t0.1\n", "d1"),
+    ],
+)
+def test_what_is_no_run_of_four_columns_is_refused(tmp_path, text, says):
+    with pytest.raises(dh.InputError, match=says):
+        dh.read_run(written(tmp_path, "run.tsv", text))

@@ -200,7 +200,9 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("RBP(p=0)", "p of RBP must be a number above 0 and below 1, not 0"),
         ("rbp.0", "p of RBP"),
         ("rbp.5,10", "unknown measure"),
-        ("nDCG,MRR", "unknown measure"),
+        ("nDCG,MRR", "names 2 measures where one is expected"),
+        ("nDCG10", r"unknown measure .nDCG10.: did you mean nDCG@10\?$"),
+        ("P5", r"did you mean Precision@5\?"),
         ("ERR(max_grade=-1)", "max_grade of ERR"),
         ("ERR(max_grade=1e308)", "max_grade of ERR"),
         ("ERR(max_grade=501)", "max_grade of ERR must be a number above 0 and up to 500, not 501"),
@@ -296,7 +298,7 @@ def test_duplicates_are_evaluated_once():
     names = ["nDCG@10", "ndcg_cut_10", "NDCG@10", dh.nDCG @ 10, "MRR@5,10", "RR@10"]
     assert dh.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, names)
-    assert [s.measure for s in result] == ["nDCG@10", "MRR@5", "MRR@10"]
+    assert list(result) == ["nDCG@10", "MRR@5", "MRR@10"]
     assert len(result.per_query) == 3
 
 
@@ -304,7 +306,7 @@ def test_a_plain_string_or_measure_is_one_measure():
     assert dh.parse_measures("nDCG@10") == [dh.nDCG @ 10]
     assert dh.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "MRR")
-    assert [s.measure for s in result] == ["MRR"]
+    assert list(result) == ["MRR"]
 
 
 def test_several_cutoffs_are_several_measures():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from oracle import Doc
 
 import deadheat as dh
+from deadheat.evaluation import rank_query
 from deadheat.measures import MEASURES, dcg
 from deadheat.measures.map import harmonic_sums
 from deadheat.ties import tie_groups
@@ -270,3 +271,15 @@ def test_no_more_is_at_stake_than_a_measure_says(measure, docs, cutoff, added):
         assert np.isfinite(most)
     elif cutoff is not None and cutoff <= len(head):
         assert most == 0
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+@pytest.mark.parametrize("measure", ["RBP(gain='scaled')", "ERR"])
+def test_the_highest_grade_is_that_of_all_judgements(measure):
+    """Whichever queries count: the values of a query do not depend on the others in the run."""
+    qrels = {"q1": {"a": 1}, "q2": {"a": 2}}
+    run = {query: {"a": 1.0} for query in qrels}
+    both = dh.evaluate(qrels, run, measure).per_query["expected"][0]
+    alone = dh.evaluate(qrels, {"q1": run["q1"]}, measure, queries="intersection")
+    assert alone[measure].expected == both
+    assert rank_query(qrels, run, "q1", measure).result[measure].expected == both

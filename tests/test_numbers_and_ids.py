@@ -126,7 +126,9 @@ def test_columns_of_text_are_read_as_their_values_are(text):
         assert np.array_equal(found, value, equal_nan=True)
 
 
-@pytest.mark.parametrize("value", [None, [1], {"a": 1}, b"5", 1j, object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, [1], {"a": 1}, b"5", 1j, object()], ids=lambda value: type(value).__name__
+)
 def test_values_that_are_no_numbers(value):
     for run in ({"q": {"d": value}}, [("q", "d", value)], as_pandas([("q", "d", value)])):
         with pytest.raises(dh.InputError, match=r"number|is not \(query_id, doc_id, score\)"):

@@ -23,12 +23,12 @@ from click.testing import CliRunner
 import deadheat as dh
 from deadheat.cli import common as cli_common
 from deadheat.cli import main
-from deadheat.cli.pages import GivenRuns, result_collections, with_comparison
+from deadheat.cli.pages import GivenRuns, result_collections
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
 from deadheat.remarks import warning
-from deadheat.report.page import Collection, System, render_page
+from deadheat.report.page import Collection, System, render_page, with_comparison
 
 pytest.importorskip("plotly", reason="the page needs plotly: pip install 'deadheat[report]'")
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install 'deadheat[report]'")
@@ -409,9 +409,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"])
-    with pytest.raises(
-        MissingPackageError, match=rf"'{package}': pip install 'deadheat\[report\]'"
-    ):
+    with pytest.raises(MissingPackageError, match=rf"'{package}': .*pip install .*\[report\]'"):
         render_page([Collection("c", [System(result, {"system": "s"})])])
 
 
@@ -428,7 +426,7 @@ def test_the_demo_ends_with_a_page(tmp_path, monkeypatch):
     assert "exists already" in deadheat("demo", "--report", "mine.html", status=2)
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    assert "pip install 'deadheat[report]'" in deadheat("demo").splitlines()[-1]
+    assert "[report]'" in deadheat("demo").splitlines()[-1]
 
 
 # In a browser.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.cli import main
+from deadheat.evaluation import rank_query
 from deadheat.formats import read_qrels, read_run
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.page import Collection, System, render_page
@@ -72,11 +73,11 @@ def test_rounded_first_means_the_evaluation_of_rounded_scores(documents):
         rounded = {d: FORMATS[name].round([s])[0] for d, s in run["q"].items()}
         same = dh.evaluate(qrels, {"q": rounded}, measures, **options)
         assert result.aggregate.equals(same.aggregate)
-        for view in result:
+        for view in result.values():
             assert view.worst - 1e-12 <= view.oblivious <= view.best + 1e-12
         if name == "fp32":
             printed = [theirs["q"][m] for m in ("ndcg", "recip_rank", "map")]
-            assert [view.oblivious for view in result] == pytest.approx(printed, abs=1e-6)
+            assert [view.oblivious for view in result.values()] == pytest.approx(printed, abs=1e-6)
 
 
 def test_arrays_and_comparisons_round_first_too():
@@ -100,6 +101,14 @@ def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
     assert diagnosis.grid.name == "integer"
     assert diagnosis.to_dict()["score_dtype"] == "fp32"
     assert "scores rounded to fp32" in diagnosis.notes[0]
+
+
+def test_a_ranked_query_shows_the_ties_that_the_evaluator_sees():
+    as_given = rank_query(QRELS, RUN, "q", "MRR")
+    as_seen = rank_query(QRELS, RUN, "q", "MRR", tie_break="id_desc", score_dtype="float32")
+    assert (as_given.documents.doc_ids, as_given.documents.size.tolist()) == (["a", "b"], [1, 1])
+    assert (as_seen.documents.doc_ids, as_seen.documents.size.tolist()) == (["b", "a"], [2, 2])
+    assert as_seen.result["MRR"].worst == 0.5
 
 
 def test_scores_beyond_the_precision_are_told_and_tie():
@@ -147,10 +156,10 @@ def test_the_commands_take_it(tmp_path):
         main, ["eval", *files, *options, "--strict", "--score-precision", "float32"]
     )
     assert rounded.exit_code == 0, rounded.stderr
-    assert "all views: scores rounded to fp32" in rounded.stdout
+    assert "all views: scores rounded to fp32" in " ".join(rounded.stdout.split())
     told = CliRunner().invoke(main, ["diagnose", files[1], files[0], "--score-precision", "bf16"])
     assert told.exit_code == 0
-    assert "scores rounded to bf16" in told.stdout
+    assert "scores rounded to bf16" in " ".join(told.stdout.split())
 
 
 def test_a_stored_result_cannot_be_rounded_again(tmp_path):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 
 import polars as pl
 import pytest
@@ -19,13 +22,19 @@ from deadheat.tables.cells import WRITERS, cell
         ("value", [0.63571], "0.6357", "63.57"),
         ("value", [None], "–", "–"),
         ("signed", [0.0328], "+0.0328", "+3.28"),
-        ("signed", [-0.0328], "-0.0328", "-3.28"),
+        ("signed", [-0.0328], "−0.0328", "−3.28"),
         ("signed", [-1e-9], "0.0000", "0.00"),
-        ("firm", [0.66853, 0.0113], "0.67", "67"),
+        ("word", ["A is better"], "A is better", "A is better"),
+        ("firm", [0.66853, 0.0113], "0.66x", "66.x"),
+        ("firm", [0.0, 0.0113], "0.0000", "0.00"),
+        ("firm", [None, None], "–", "–"),
         ("firm", [0.66853, 0.0], "0.6685", "66.85"),
         ("firm", [0.66853, None], "0.6685", "66.85"),
-        ("firm signed", [0.0328, 0.0113], "+0.03", "+3"),
-        ("interval", [-0.01, 0.02], "[-0.0100, +0.0200]", "[-1.00, +2.00]"),
+        ("firm signed", [0.0328, 0.0113], "+0.03x", "+3.x"),
+        ("firm signed", [-0.0328, 0.0113], "−0.03x", "−3.x"),
+        ("span", [0.5675, 0.7167], "0.5675–0.7167", "56.75–71.67"),
+        ("span", [0.5, 0.5], "0.5000", "50.00"),
+        ("interval", [-0.01, 0.02], "[−0.0100, +0.0200]", "[−1.00, +2.00]"),
         ("interval", [None, None], "–", "–"),
         ("count", [12345], "12,345", "12,345"),
         ("ranks", [1, 3], "1–3", "1–3"),
@@ -40,8 +49,8 @@ from deadheat.tables.cells import WRITERS, cell
     ],
 )
 def test_how_a_cell_is_written(kind, values, fraction, percent):
-    assert cell(kind, values, percent=False) == fraction
-    assert cell(kind, values, percent=True) == percent
+    assert str(cell(kind, values, percent=False)) == fraction
+    assert str(cell(kind, values, percent=True)) == percent
 
 
 def test_every_kind_has_a_writer():
@@ -81,7 +90,7 @@ def test_one_table_in_every_style():
         "",
         "a note",
     ]
-    assert written["latex"].splitlines()[2:6] == [
+    assert written["latex"].splitlines()[3:7] == [
         r" & hps \\",
         r"who & $E$ \\",
         r"\midrule",
@@ -90,7 +99,7 @@ def test_one_table_in_every_style():
     assert written["latex"].endswith("% a note")
     assert written["csv"].splitlines()[0] == "who,m,sure"
     assert json.loads(written["json"])[2] == {"who": "b|y", "m": None, "sure": False}
-    assert "<td><b>0.5000</b></td>" in written["html"] and "<caption></caption>" in written["html"]
+    assert "<b>0.5000</b></td>" in written["html"] and "></caption>" in written["html"]
     lines = written["table"].splitlines()
     assert lines[0] == "Title" and lines[-1] == "a note"
     assert sum("x.run" in line for line in lines) == 1  # rows of a group stand together
@@ -120,4 +129,47 @@ def test_an_unknown_style_is_refused():
 
 def test_numbers_are_written_in_one_place():
     assert number(0.5) == "0.5000"
-    assert number(0.123456, digits=2) == "0.12"
+
+
+AWKWARD = [
+    "[k1=0.9] a|b",
+    "*star",
+    "50% & more_of $x$",
+    r"back\slash {y} ^ ~ #1",
+    "− ± – · ≈ × < > …",
+]
+
+
+def latex_document(text: str) -> str:
+    packages = re.findall(r"^% (\\usepackage.*)$", text, re.MULTILINE)
+    lines = [r"\documentclass{article}", *dict.fromkeys(packages), r"\begin{document}"]
+    return "\n".join([*lines, text, r"\end{document}"])
+
+
+def test_latex_repeats_no_name_and_parts_its_groups():
+    lines = render([table()], "latex").splitlines()
+    assert lines[0] == r"% \usepackage{booktabs}"
+    assert [line.split(" & ")[0] for line in lines[6:10]] == [
+        "x.run",
+        "",
+        r"\midrule",
+        r"b\textbar{}y",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
+def test_latex_compiles_as_it_is(tmp_path):
+    frame = pl.DataFrame({"who": AWKWARD, "m": [0.5, -0.5, None, 0.1, 0.2], "std": [0.01] * 5})
+    columns = (Column("who", "name"), Column("m", "signed"), Column(("m", "std"), "firm", over="%"))
+    awkward = Table(frame, columns, "a % title", ["100 % \\ of it"], grouped=1)
+    document = latex_document(render([Heading("x_y %"), awkward, table()], "latex"))
+    (tmp_path / "t.tex").write_text(document, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    log = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert "Missing character" not in log

@@ -9,6 +9,7 @@ from deadheat.evaluation import (
     Summary,
     evaluate,
     evaluate_arrays,
+    evaluate_corpus,
     evaluate_groups,
     evaluate_top,
 )
@@ -39,6 +40,8 @@ if _TYPE_CHECKING:
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
+    from deadheat.report import figures as plot
+    from deadheat.report.writing import report
 
 # Rooms that an evaluation does not need are opened when they are asked for.
 _ROOMS = {
@@ -57,6 +60,10 @@ _ROOMS = {
 def __getattr__(name: str) -> _Any:
     from importlib import import_module
 
+    if name == "plot":
+        return import_module("deadheat.report.figures")
+    if name == "report":  # a room that can be called
+        return import_module("deadheat.report")
     if name in _ROOMS:
         return getattr(import_module(f"deadheat.{_ROOMS[name]}"), name)
     if name == "__version__":
@@ -103,6 +110,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_corpus",
     "evaluate_groups",
     "evaluate_top",
     "high_precision",
@@ -112,6 +120,8 @@ __all__ = [
     "nDCG",
     "parse_measure",
     "parse_measures",
+    "plot",
     "read_qrels",
     "read_run",
+    "report",
 ]

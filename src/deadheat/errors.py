@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Control characters, changes of writing direction, line separators and half characters.
 _OBEYED = re.compile(
@@ -44,12 +45,15 @@ class InputError(DeadheatError, ValueError):
 
 
 class MissingPackageError(DeadheatError, ImportError):
-    """An optional package is needed; the message names the extra that brings it."""
+    """An optional package is needed; the message gives the command that brings it."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}: pip install 'deadheat[{extra}]'"
-        )
+    def __init__(self, package: str, command: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}: {command}")
+        self._made_of = package, command, purpose
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come back whole from another process."""
+        return type(self), self._made_of
 
 
 def one_line(error: BaseException) -> str:

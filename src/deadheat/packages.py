@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import json
+import re
+import shlex
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
-from deadheat.errors import MissingPackageError
+from deadheat.errors import InputError, MissingPackageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 EXTRAS = {
     "bm25s": "models",
@@ -16,6 +26,7 @@ EXTRAS = {
     "ir_datasets": "ir",
     "jinja2": "report",
     "matplotlib": "plots",
+    "mteb": "mteb",
     "plotly": "report",
     "ray": "ray",
     "safetensors": "models",
@@ -25,12 +36,14 @@ EXTRAS = {
     "transformers": "models",
 }
 """The extra of deadheat that brings each optional package."""
+_REQUIREMENT = re.compile(
+    r"(?P<package>[\w.-]+)\s*(?P<limits>[<>=\d.,]*)\s*;.*extra == ['\"](?P<extra>.+?)['\"]"
+)
+_LIMIT = re.compile(r"[<>]=?[\d.]+")
 
 
 def own_version() -> str:
     """Version of deadheat."""
-    from importlib.metadata import version
-
     return version("deadheat")
 
 
@@ -49,4 +62,88 @@ def require(module: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or module).partition(".")[0]
-        raise MissingPackageError(missing, EXTRAS.get(missing, EXTRAS[package]), purpose) from error
+        command = install_command(EXTRAS.get(missing, EXTRAS[package]))
+        raise MissingPackageError(missing, command, purpose) from error
+
+
+def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
+    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
+    return pd.DataFrame(frame.to_dict(as_series=False))
+
+
+def install_command(extra: str) -> str:
+    """Give the command that brings an extra, from where deadheat itself was installed from.
+
+    Never by its name alone: the package index may have something else under it.
+    """
+    recorded = json.loads(distribution("deadheat").read_text("direct_url.json") or "{}")
+    url = recorded.get("url", "")
+    if "dir_info" in recorded:
+        editable = " -e" if recorded["dir_info"].get("editable") else ""
+        folder = shlex.quote(url2pathname(urlparse(url).path))
+        return f"cd {folder} && pip install{editable} '.[{extra}]'"
+    if "vcs_info" in recorded:
+        origin = recorded["vcs_info"]
+        revision = origin.get("requested_revision") or origin["commit_id"]
+        return f"pip install 'deadheat[{extra}] @ {origin['vcs']}+{url}@{revision}'"
+    if url:
+        return f"pip install 'deadheat[{extra}] @ {url}'"
+    needed = [name + ",".join(limits) for name, limits in supported_versions(extra).items()]
+    return f"pip install {shlex.join(needed or [name for name in EXTRAS if EXTRAS[name] == extra])}"
+
+
+def require_host(module: str, extra: str, purpose: str) -> Any:
+    """Import a module of a host library, in a version that deadheat's extra for it allows.
+
+    Parameters
+    ----------
+    module
+        A module of the host: ``mteb``, ``sentence_transformers.util``, …
+    extra
+        The extra of deadheat that names the host and the range of versions that is supported.
+    purpose
+        What needs it, in words that can begin a sentence.
+    """
+    for package, limits in supported_versions(extra).items():
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            raise MissingPackageError(package, install_command(extra), purpose) from None
+        if not all(_holds(installed, limit) for limit in limits):
+            raise InputError(
+                f"{purpose} supports {package} {','.join(limits)}, but {installed} is installed: "
+                f"{install_command(extra)}"
+            )
+    return require(module, purpose)
+
+
+def supported_versions(extra: str) -> dict[str, list[str]]:
+    """Give the packages an extra of deadheat names, each with its limits (``>=2.18``, ``<3``)."""
+    supported = {}
+    for requirement in requires("deadheat") or ():
+        named = _REQUIREMENT.match(requirement)
+        if named and named["extra"] == extra:
+            supported[named["package"]] = _LIMIT.findall(named["limits"])
+    return supported
+
+
+def _holds(installed: str, limit: str) -> bool:
+    """Whether a version keeps a limit.
+
+    >>> _holds("2.26.24", ">=2.18"), _holds("3.0.0rc1", "<3")
+    (True, False)
+    """
+    sign, bound = re.fullmatch(r"([<>]=?)([\d.]+)", limit).groups()  # type: ignore[union-attr]
+    have, other = _release(installed), _release(bound)
+    length = max(len(have), len(other))
+    have, other = (numbers + (0,) * (length - len(numbers)) for numbers in (have, other))
+    return {">=": have >= other, "<": have < other, ">": have > other, "<=": have <= other}[sign]
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Give the numbers of a version, without what marks a candidate or a build."""
+    return tuple(int(n) for n in re.match(r"\d+(\.\d+)*", text)[0].split("."))  # type: ignore[index]

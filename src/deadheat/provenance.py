@@ -139,6 +139,9 @@ class ScoreFacts(Record):
     """Distinct scores, counted query by query."""
     largest: int
     """Documents in the largest tie group."""
+    judged_only: bool = False
+    """Whether only tie groups that hold a judged document were looked at, as on a corpus too large
+    to sort; the numbers are those of these groups."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,8 @@ class Provenance(Record):
     scores: ScoreFacts | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of deadheat and of what it computed the result with."""
+    label: str | None = None
+    """What the user calls what was evaluated."""
 
     @property
     def judgements(self) -> str | None:

@@ -22,6 +22,7 @@ COMMANDS = (
     "verify",
     "plot",
     "report",
+    "mteb",
     "demo",
 )
 

@@ -12,6 +12,8 @@ import click
 from rich.console import Console
 from rich.progress import track
 
+from deadheat.cli.help import complete_measures
+from deadheat.cli.names import labelled_runs
 from deadheat.errors import InputError, printable
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
@@ -37,7 +39,7 @@ _WIDEST = 1000
 """Columns that a table takes at most."""
 
 
-def explain(choices: Mapping[str, str]) -> str:
+def explain(choices: Mapping[Any, str]) -> str:
     """Choices and their meanings in one line, for a help text."""
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
@@ -54,13 +56,14 @@ def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
 
 
 QRELS = click.argument("qrels")
-RUNS = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+RUNS = click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 MEASURES = click.option(
     "-m",
     "--measure",
     "measures",
     multiple=True,
-    help="A measure such as nDCG@10; several cutoffs as nDCG@5,10. May be repeated. "
+    shell_complete=complete_measures,
+    help="Measures such as nDCG@10,MRR@10; several cutoffs as nDCG@5,10. May be repeated. "
     f"[default: {', '.join(DEFAULT_MEASURES)}]",
 )
 TIE_BREAK = click.option(
@@ -68,7 +71,8 @@ TIE_BREAK = click.option(
     type=click.Choice(list(TIE_RULES)),
     default="input",
     show_default=True,
-    help="The rule of the tie-oblivious value. " + explain(TIE_RULES),
+    help="The rule of the oblivious value, the number as reported; `deadheat eval "
+    "--tie-rules-help` explains the rules.",
 )
 SCORE_PRECISION = click.option(
     "--score-precision",
@@ -77,17 +81,57 @@ SCORE_PRECISION = click.option(
     help="Round scores first, as the evaluator does whose numbers are to be met: float32 in "
     "trec_eval 9 and pytrec_eval. [default: scores as they are]",
 )
-PERCENT = click.option("--percent", is_flag=True, help="Print as papers do: 73.53 for 0.7353.")
+
+
+def percent_option(*, default: bool) -> Callable[[F], F]:
+    """Choose between 73.53 and 0.7353."""
+    return click.option(
+        "--percent/--fraction",
+        default=default,
+        show_default=True,
+        help="Print as papers do, 73.53, or as a fraction, 0.7353.",
+    )
+
+
+PERCENT = percent_option(default=False)
+
+
+def _style(ctx: click.Context, _: click.Parameter, style: str | None) -> str:
+    """Choose the format by the ending of the output file; refuse an ending that contradicts it."""
+    output = ctx.params.get("output")  # it is read first
+    named = SUFFIXES.get(Path(output or "").suffix.lower())
+    if style is not None and named not in (None, style):
+        raise InputError(
+            f"{output} has the ending of {named}, and --format asks for {style}: leave --format "
+            "out, or choose another ending"
+        )
+    return style or named or "table"
+
+
+SUFFIXES = {
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+}
+"""The format that the ending of a file asks for."""
 STYLE = click.option(
     "--format",
     "style",
     type=click.Choice(STYLES),
-    default="table",
-    show_default=True,
-    help="csv and json give full precision.",
+    callback=_style,
+    help="csv and json give full precision. [default: table, or by the ending of the output]",
 )
 WIDE = click.option("--wide", is_flag=True, help="All columns, however narrow the terminal is.")
-OUTPUT = click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file.")
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    is_eager=True,  # the format may follow from its ending
+    help=f"Write to a file; its ending names the format: {', '.join(SUFFIXES)}.",
+)
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
 evaluation_options = options(
     TIE_BREAK,
@@ -150,15 +194,18 @@ output_options = options(
 def evaluate_runs(
     qrels: str, runs: Sequence[str], measures: Sequence[Any], **options: Any
 ) -> list[Result]:
-    """Evaluate run files, and say what is wrong with them."""
-    check_standard_input(qrels, *runs)
+    """Evaluate run files, each perhaps under a name, and say what is wrong with them."""
+    named = labelled_runs(runs)
+    paths = [run.path for run in named]
+    check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
     with_ranks = options["tie_break"] == "rank"
     results = [
-        evaluated(judgements, read_run(run, with_ranks=with_ranks), parsed, **options)
-        for run in _with_progress(runs)
+        evaluated(judgements, read_run(path, with_ranks=with_ranks), parsed, **options)
+        for path in _with_progress(paths)
     ]
+    results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
     say({result.name: result.remarks for result in results})
     return results
 
@@ -197,11 +244,10 @@ def tell(text: str, *, err: bool = False) -> None:
 
 
 def labels_of(runs: Sequence[str]) -> list[str]:
-    """Short names for runs; refuse two that cannot be told apart."""
-    names = short_labels(runs)
-    if len(set(names)) < len(names):
-        raise InputError("two of the runs have the same name: give each a --label of its own")
-    return names
+    """Give the names of runs, or short ones for their paths; refuse a run that is given twice."""
+    named = labelled_runs(runs)
+    short = iter(short_labels([run.path for run in named if run.label is None]))
+    return [run.label or next(short) for run in named]
 
 
 def show(
@@ -211,6 +257,7 @@ def show(
     *,
     percent: bool = False,
     wide: bool = False,
+    finding: str = "",
 ) -> None:
     """Print sentences and tables in colour where a person is watching, else write them.
 
@@ -218,7 +265,11 @@ def show(
     ----------
     wide
         Tables as wide as they are, whatever the terminal's width.
+    finding
+        What it all means, in plain words, as the last line of a table for people.
     """
+    if style == "table" and finding:
+        parts = [*parts, finding]
     if style == "table" and output is None and on_terminal():
         console = Console()
         content = rich_parts(parts, percent=percent)
@@ -258,6 +309,12 @@ def write(text: str, path: str | None) -> None:
         write_whole(Path(path), f"{text}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    wrote(path)
+
+
+def wrote(path: object) -> None:
+    """Say that a file is there, to standard error: standard output is for what was asked for."""
+    tell(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:

@@ -17,12 +17,19 @@ from deadheat.cli.common import (
     warn,
     write,
 )
+from deadheat.cli.findings import of_comparison
+from deadheat.cli.help import Command
 from deadheat.comparison import compared
 from deadheat.comparison.align import checked, named
 from deadheat.remarks import texts
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    short_help="Compare runs in pairs: who is better whatever the tie-break?",
+    example="deadheat compare qrels.txt bm25.run bf16.run fp32.run -m nDCG@10",
+)
 @run_options
 @comparison_options
 @click.option(
@@ -83,6 +90,7 @@ def command(
     else:
         ranking, *pairs = comparison.parts(all_pairs=all_pairs)
         shown = {"ranking": [ranking], "pairs": pairs, None: [ranking, *pairs]}[table]
-        show(shown, style, output, percent=percent, wide=wide)
+        finding = of_comparison(comparison, percent=percent)
+        show(shown, style, output, percent=percent, wide=wide, finding=finding)
     if strict and comparison.warnings:
         sys.exit(1)

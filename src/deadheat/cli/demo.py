@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 import polars as pl
 
-from deadheat.cli.common import check_output, show, tell, write
-from deadheat.cli.pages import with_comparison
+from deadheat.cli.common import check_output, show, tell, write, wrote
+from deadheat.cli.help import Command
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
-from deadheat.evaluation import Summary
-from deadheat.report.page import Collection, System, is_page, render_page
+from deadheat.evaluation import VIEW_COLUMNS, Summary
+from deadheat.report.page import Collection, System, is_page, render_page, with_comparison
 from deadheat.tables import Column, Table, number
 from deadheat.ties.sizes import run_sizes
 
@@ -25,21 +25,24 @@ _REGIMES = {
 _COLUMNS = (
     Column("regime", "name", words=_REGIMES),
     Column("distinct", "share"),
-    Column("oblivious"),
-    Column("expected"),
-    Column("range"),
-    Column("bias", "signed"),
+    *(VIEW_COLUMNS[view] for view in ("oblivious", "expected", "range", "bias")),
 )
 _REPORT = "deadheat-demo.html"
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    cls=Command,
+    short_help="Show what ties do to recorded outputs of three real models.",
+    example="deadheat demo --files demo",
+)
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
     help="Also write the example as TREC files to this folder, for `deadheat eval`.",
 )
 @click.option(
+    "-o",
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     help=f"The web page to write; an older page there is replaced. [default: {_REPORT}]",
@@ -50,6 +53,7 @@ def command(files: Path | None, report: Path | None) -> None:
     if files is not None:
         for recording in recorded:
             write_files(recording, files)
+        wrote(f"{files}/")
     softmax = {name: result[MEASURE] for name, result in recorded[0].results.items()}
     show([*map(_table, recorded), _finding(softmax)], "table", percent=True)
     try:
@@ -86,7 +90,7 @@ def _finding(softmax: dict[str, Summary]) -> str:
 
     fp32, native, head = softmax["fp32"], softmax["native"], softmax["head"]
     return (
-        f"As reported, ties in input order: BF16 beats FP32, {percent(native.oblivious)} > "
+        f"Oblivious, as reported (input order): BF16 beats FP32, {percent(native.oblivious)} > "
         f"{percent(fp32.oblivious)} (softmax).\n"
         f"True whatever the tie-break: BF16 lies between {percent(native.worst)} and "
         f"{percent(native.best)};\n"

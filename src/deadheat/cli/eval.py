@@ -16,8 +16,11 @@ from deadheat.cli.common import (
     show,
     write,
 )
+from deadheat.cli.findings import of_results
+from deadheat.cli.help import Command
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
+from deadheat.ties import TIE_RULES
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -26,7 +29,20 @@ def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.command("eval")
+def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo("How each --tie-break orders documents of equal score, and who does it:\n")
+        for name, text in TIE_RULES.items():
+            click.echo(f"{name}\n    {text}")
+        ctx.exit()
+
+
+@click.command(
+    "eval",
+    cls=Command,
+    short_help="Evaluate runs, with every view of their ties.",
+    example="deadheat eval qrels.txt bm25.run.gz bf16=out/model.run -m nDCG@10,MRR@10",
+)
 @run_options
 @click.option("--per-query", is_flag=True, help="Show every query.")
 @output_options
@@ -37,6 +53,14 @@ def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     expose_value=False,
     callback=_measures_help,
     help="Define every measure, with its edge cases.",
+)
+@click.option(
+    "--tie-rules-help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tie_rules_help,
+    help="Explain the rules of --tie-break, and which tools follow them.",
 )
 def command(
     qrels: str,
@@ -54,8 +78,8 @@ def command(
     """Evaluate one or more RUNs against QRELS, with every view of their ties.
 
     QRELS and RUN are TREC files, BEIR TSV, JSON, JSONL, CSV or Parquet, plain or compressed
-    with gzip, zstd or xz; - is standard input. Exit status: 0 fine, 1 evaluated with problems
-    (with --strict), 2 bad usage or input.
+    with gzip, zstd or xz; - is standard input. NAME=RUN calls a run by another name. Exit status:
+    0 fine, 1 evaluated with problems (with --strict), 2 bad usage or input.
     """
     check_output(output, force=force)
     results = evaluate_runs(qrels, runs, measures, **options)
@@ -64,6 +88,7 @@ def command(
         write(json.dumps(data, indent=1, ensure_ascii=False), output)
     else:
         table = results_table(results, per_query=per_query)
-        show([table], style, output, percent=percent, wide=wide)
+        finding = of_results(results, percent=percent)
+        show([table], style, output, percent=percent, wide=wide, finding=finding)
     if strict and any(result.warnings for result in results):
         sys.exit(1)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from deadheat.comparison import compared
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated, same_judgements, short_names
 from deadheat.formats import Judgements, Run, read_qrels, read_run
@@ -116,33 +115,6 @@ def result_collections(
             groups.append([result])
     given = given or GivenRuns()
     return [_result_collection(group, i, given) for i, group in enumerate(groups, 1)]
-
-
-def with_comparison(
-    collection: Collection, measures: Sequence[Measure], **options: Any
-) -> Collection:
-    """Compare the systems of a collection, or say why they are not compared.
-
-    Parameters
-    ----------
-    measures
-        Those to compare in, as far as the systems share them.
-    options
-        As for `deadheat.compare`.
-    """
-    if len(collection.systems) < 2:
-        return replace(collection, not_compared="there is one system: nothing to compare it with")
-    results = {
-        name: replace(
-            system.result, views={m: v for m, v in system.result.views.items() if m in measures}
-        )
-        for name, system in zip(collection.names, collection.systems, strict=True)
-    }
-    try:
-        comparison = compared(results, queries="intersection", **options)
-    except InputError as error:
-        return replace(collection, not_compared=str(error))
-    return replace(collection, comparison=comparison)
 
 
 def _belongs(result: Result, other: Result) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import click
+import numpy as np
 
 from deadheat.cli.common import (
     FORCE,
     PERCENT,
     QRELS,
     RUNS,
+    SCORE_PRECISION,
     TIE_BREAK,
     check_output,
     check_standard_input,
@@ -23,15 +25,19 @@ from deadheat.cli.common import (
     options,
     say,
     tell,
+    wrote,
 )
+from deadheat.cli.help import Command, complete_measures
+from deadheat.cli.names import labelled
 from deadheat.comparison import ranking
 from deadheat.comparison.align import aligned
 from deadheat.errors import InputError
-from deadheat.evaluation import rank_query
-from deadheat.formats import read_run
+from deadheat.evaluation import evaluated, rank_query
+from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.remarks import counted
 from deadheat.report import figures
+from deadheat.tables import number
 from deadheat.ties.rules import rule_note
 from deadheat.ties.sizes import run_sizes
 
@@ -70,7 +76,12 @@ _OUTPUT = options(
 )
 
 
-@command.command("curves")
+@command.command(
+    "curves",
+    cls=Command,
+    short_help="Draw measures against the cutoff.",
+    example="deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf",
+)
 @QRELS
 @RUNS
 @click.option(
@@ -79,6 +90,7 @@ _OUTPUT = options(
     "measures",
     multiple=True,
     default=("nDCG",),
+    shell_complete=complete_measures,
     show_default=True,
     help="A measure; each gets a panel. May be repeated.",
 )
@@ -116,7 +128,12 @@ def _curves(
     _save(figures.curves(results, percent=percent, width=width), output)
 
 
-@command.command("compare")
+@command.command(
+    "compare",
+    cls=Command,
+    short_help="Draw runs as intervals from worst to best.",
+    example="deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf",
+)
 @QRELS
 @RUNS
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
@@ -143,7 +160,12 @@ def _compare(
     _save(figures.comparison(results, parsed, percent=percent, width=width), output)
 
 
-@command.command("ranks")
+@command.command(
+    "ranks",
+    cls=Command,
+    short_help="Draw the ranks that tie-breaking can give to runs.",
+    example="deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
+)
 @QRELS
 @RUNS
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
@@ -175,7 +197,7 @@ def _ranks(
     systems = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
     systems, _ = aligned(systems, [parsed], options["queries"])
     queries = counted(len(systems[names[0]].query_ids), "query")
-    rule = rule_note(options["tie_break"])
+    rule = rule_note(options["tie_break"], options["score_dtype"])
     plot = figures.rank_intervals(
         ranking(systems), groups=groups, what=f"{parsed!r} of {queries}", width=width
     )
@@ -196,10 +218,15 @@ def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
     return {name: group for name, group in found.items() if group}
 
 
-@command.command("list")
+@command.command(
+    "list",
+    cls=Command,
+    short_help="Draw the ranked list of one query with its tie groups.",
+    example="deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf",
+)
 @QRELS
-@click.argument("run")
-@click.option("--query", required=True, help="The id of the query.")
+@click.argument("run", metavar="[NAME=]RUN")
+@click.option("--query", help="The id of the query. [default: that of the largest range]")
 @click.option("-m", "--measure", default="Recall@10", show_default=True, help="The measure.")
 @click.option(
     "--rows",
@@ -209,26 +236,34 @@ def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
+@SCORE_PRECISION
 @_OUTPUT
 def _list(
     qrels: str,
     run: str,
-    query: str,
+    query: str | None,
     measure: str,
     rows: int,
-    tie_break: str,
     output: str,
     force: bool,
     width: str,
+    **options: Any,
 ) -> None:
     """Draw the ranked list of one query of RUN with its tie groups."""
     _check(output, force, qrels, run)
-    ranked = rank_query(qrels, run, query, measure, tie_break=tie_break)
+    if query is None:
+        query = _most_moved(qrels, run, measure, options)
+    ranked = rank_query(qrels, labelled(run).path, query, measure, **options)
     say({run: ranked.result.remarks})
     _save(figures.ranked_list(ranked, rows=rows, width=width), output)
 
 
-@command.command("sizes")
+@command.command(
+    "sizes",
+    cls=Command,
+    short_help="Draw how large the tie groups are.",
+    example="deadheat plot sizes bm25.run bf16.run -o sizes.pdf",
+)
 @RUNS
 @_LABEL
 @_OUTPUT
@@ -238,7 +273,8 @@ def _sizes(
     """Draw how large the tie groups of one or more RUNs are."""
     _check(output, force, *runs)
     names = _labels(runs, labels)
-    sizes = {name: run_sizes(read_run(run)) for name, run in zip(names, runs, strict=True)}
+    paths = [labelled(run).path for run in runs]
+    sizes = {name: run_sizes(read_run(path)) for name, path in zip(names, paths, strict=True)}
     _save(figures.tie_sizes(sizes, width=width), output)
 
 
@@ -279,6 +315,21 @@ def _cutoffs(text: str) -> list[int]:
     return sorted(cutoffs)
 
 
+def _most_moved(qrels: str, run: str, measure: str, options: dict[str, Any]) -> str:
+    """Find the query that ties move most, and say which it is."""
+    if "-" in (qrels, labelled(run).path):
+        raise InputError("standard input is read once: name the query with --query")
+    parsed = parse_measure(measure)
+    source = read_run(labelled(run).path, with_ranks=options["tie_break"] == "rank")
+    result = evaluated(read_qrels(qrels), source, [parsed], **options)
+    views = result.views[parsed]
+    most = int(np.argmax(views.best - views.worst))
+    query, moved = result.query_ids[most], number(float(views.best[most] - views.worst[most]))
+    tell(f"query {query}: of all queries ties move {parsed} most in it, by {moved}", err=True)
+    return query
+
+
 def _save(plot: figures.Plot, output: str) -> None:
     plot.save(output, force=True)
+    wrote(output)
     tell(plot.caption)

@@ -20,21 +20,26 @@ from deadheat.cli.common import (
     tell,
     write,
 )
+from deadheat.cli.help import Command
 from deadheat.cli.pages import (
     GivenRuns,
     evaluated_collection,
     experiment_collections,
     result_collections,
-    with_comparison,
 )
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.report.page import Collection, render_page, shown_measures
+from deadheat.report.page import Collection, render_page, shown_measures, with_comparison
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=Command,
+    short_help="Write one self-contained web page about results.",
+    example="deadheat report --qrels qrels.txt bm25.run bf16.run -o report.html",
+)
 @click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")
 @click.option(
     "--qrels", help="Judgements: the sources are then run files to be evaluated, unless --runs."

@@ -11,13 +11,19 @@ from typing import Any
 import click
 from rich.console import Console
 
-from deadheat.cli.common import STYLE, WIDE, explain, say, show, tell
-from deadheat.errors import InputError, printable
+from deadheat.cli.common import STYLE, WIDE, explain, percent_option, say, show, tell
+from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, engine_of
+from deadheat.cli.findings import of_experiment
+from deadheat.cli.help import Command, complete_measures
+from deadheat.cli.names import labelled
+from deadheat.errors import DeadheatError, InputError, printable
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.experiment import (
     Failure,
     StoredResult,
     Study,
+    error_budget,
+    is_computed_twice,
     load_results,
     paper_study,
     read_study,
@@ -28,12 +34,30 @@ from deadheat.experiment import (
 from deadheat.experiment.forward import Progress
 from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
 from deadheat.scoring.regimes import REGIMES
+from deadheat.tables.terminal import shortened
 
-_NOT_OF_A_STUDY = ("output", "file", "paper", "style", "wide", "subset", "split", "revision")
+_NOT_OF_A_STUDY = (
+    *("folder", "file", "paper", "percent", "style", "wide", *ENGINE_OPTIONS),
+    *("subset", "split", "revision"),
+)
+_NAME_LENGTH = 34
+"""Characters that a bar has for the name of what is run."""
 
 
-@click.command("run")
-@click.option("--model", "models", multiple=True, help="Hub id, folder or .gguf file. Repeatable.")
+@click.command(
+    "run",
+    cls=Command,
+    short_help="Run models in several precisions, and evaluate each.",
+    example="deadheat run --model small=BAAI/bge-reranker-v2-m3 \\\n"
+    "    --dataset mteb/AskUbuntuDupQuestions --model-dtype bf16 -o results/",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[NAME=]MODEL",
+    help="Hub id, folder or .gguf file, perhaps under another name. Repeatable.",
+)
 @click.option("--dataset", "datasets", multiple=True, help="Hub id, folder or file. Repeatable.")
 @click.option("--subset", help="Part of the dataset, such as a language.")
 @click.option("--split", help="Split of the dataset. [default: test, or the only one]")
@@ -63,10 +87,20 @@ _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "wide", "subset", "split"
     "--measure",
     "measures",
     multiple=True,
-    help=f"A measure such as nDCG@10, or nDCG with -k. [default: {', '.join(DEFAULT_MEASURES)}]",
+    shell_complete=complete_measures,
+    help="Measures such as nDCG@10,MRR@10, or nDCG with -k. "
+    f"[default: {', '.join(DEFAULT_MEASURES)}]",
 )
 @click.option("-k", "--cutoff", "cutoffs", multiple=True, type=int, help="For measures without.")
-@click.option("--batch-size", type=int, help="Inputs per forward pass. [default: 16]")
+@click.option(
+    "--batch-size",
+    type=int,
+    multiple=True,
+    help="Inputs per forward pass. Repeated, as are the next two: run in every way, and tell how "
+    "far scores and measures move. [default: 16]",
+)
+@click.option("--attention", multiple=True, help="eager, sdpa, … [default: transformers' choice]")
+@click.option("--threads", type=int, multiple=True, help="Of torch on a CPU. [default: torch's]")
 @click.option("--max-length", type=int, help="Tokens at which inputs are cut. [default: model's]")
 @click.option("--limit", type=int, help="Only the first queries of a dataset.")
 @click.option(
@@ -80,7 +114,16 @@ _NOT_OF_A_STUDY = ("output", "file", "paper", "style", "wide", "subset", "split"
 @click.option("--trust-remote-code", is_flag=True, default=None, help="Run the checkpoint's code.")
 @click.option("--study", "file", type=click.Path(), help="A TOML file; options replace its keys.")
 @click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
-@click.option("--output", required=True, type=click.Path(), help="Folder that everything goes to.")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    required=True,
+    type=click.Path(),
+    help="Folder that everything goes to.",
+)
+@ENGINE
+@percent_option(default=True)
 @STYLE
 @WIDE
 def command(**options: Any) -> None:
@@ -90,20 +133,40 @@ def command(**options: Any) -> None:
     batch by batch, and the same command continues a run that was ended. Exit status: 0 fine,
     2 bad usage or input, or a cell that could not be run.
     """
-    study = _study(options)
-    with _progress() as progress:
-        failures = run_study(study, options["output"], progress=progress)
+    study, folder, percent = _study(options), options["folder"], options["percent"]
+    try:
+        engine = engine_of(options)
+        with _progress() as progress:
+            failures = run_study(study, folder, progress=progress, engine=engine)
+    except KeyboardInterrupt:
+        tell(_kept(study, folder), err=True)
+        sys.exit(130)
     for line in _errors(failures):
         tell(line, err=True)
     if len(failures) < len(study.cells):
-        results = load_results(options["output"])
+        results = load_results(folder)
         say({_named(stored): stored.result.remarks for stored in results}, of="result")
         for line in notes(results):
             tell(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
-        show(tables, options["style"], percent=True, wide=options["wide"])
+        tables += [error_budget(results)] if is_computed_twice(results) else []
+        finding = of_experiment(results, folder, percent=percent)
+        show(tables, options["style"], percent=percent, wide=options["wide"], finding=finding)
     if failures:
         sys.exit(2)
+
+
+def _kept(study: Study, folder: str) -> str:
+    """Say what is there after the user has ended a run."""
+    try:
+        complete = len({stored.cell.path for stored in load_results(folder)})
+    except DeadheatError:  # nothing is complete yet
+        complete = 0
+    passes = f"{len(study.cells)} forward passes"
+    return (
+        f"stopped: {folder} keeps every batch that is done ({complete} of {passes} complete); the "
+        "same command continues from there"
+    )
 
 
 def _named(stored: StoredResult) -> str:
@@ -118,6 +181,12 @@ def _study(options: dict[str, Any]) -> Study:
         if name not in _NOT_OF_A_STUDY and value not in (None, ())
     }
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
+    if "models" in words:
+        named = map(labelled, words["models"])
+        words["models"] = [
+            {"name": path} if label is None else {"name": path, "label": label}
+            for path, label in named
+        ]
     if "datasets" in words:
         words["datasets"] = [{"name": name, **part} for name in words["datasets"]]
     elif part:
@@ -160,9 +229,9 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    """Show a bar with rate and remaining time, if a person is watching."""
+    """Show a bar with rate and remaining time, if a person is watching; no other bars."""
+    _hide_other_bars()
     if not sys.stderr.isatty():
-        _hide_other_bars()
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -170,27 +239,33 @@ def _progress() -> Iterator[Progress | None]:
 
     columns = [
         TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
     ]
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        loading = bars.add_task("loading models and data", total=None, rate="")
         tasks: dict[str, Any] = {}
 
         def advance(what: str, done: int, total: int) -> None:
+            bars.update(loading, visible=False)
             if what not in tasks:
-                shown = printable(what)
+                shown = shortened(printable(what), _NAME_LENGTH)
                 tasks[what] = bars.add_task(shown, total=total, completed=done, rate="")
             speed = bars.tasks[tasks[what]].speed
-            rate = f"{speed:.1f} batches/s" if speed else ""
-            bars.update(tasks[what], completed=done, rate=rate)
+            inputs = "pairs" if what.endswith(": logits") else "texts"
+            rate = f"{speed:,.0f} {inputs}/s" if speed else ""
+            bars.update(tasks[what], completed=done, rate=rate, visible=done < total)
 
         yield advance
 
 
 def _hide_other_bars() -> None:
-    """Keep transformers from drawing into a file."""
-    with suppress(ImportError):  # what is missing is named when a model is loaded
-        logging: Any = import_module("transformers.utils.logging")
-        logging.disable_progress_bar()
+    """Keep other libraries from drawing into a file, or over our bar."""
+    for module, function in (
+        ("transformers.utils.logging", "disable_progress_bar"),
+        ("datasets.utils.logging", "disable_progress_bar"),
+    ):
+        with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
+            getattr(import_module(module), function)()

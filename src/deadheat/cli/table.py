@@ -6,22 +6,40 @@ from pathlib import Path
 
 import click
 
-from deadheat.cli.common import FORCE, OUTPUT, STYLE, WIDE, check_output, show
+from deadheat.cli.common import (
+    FORCE,
+    OUTPUT,
+    STYLE,
+    WIDE,
+    check_output,
+    percent_option,
+    show,
+)
+from deadheat.cli.help import Command, complete_measures
 
 
-@click.command("table")
+@click.command(
+    "table",
+    cls=Command,
+    short_help="Print the paper's table from the folder of a run.",
+    example="deadheat table results/ -m nDCG@10 -o table.tex",
+)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "-m",
     "--measure",
     "measures",
     multiple=True,
-    help="A measure to show; may be repeated. [default: all, of very many those at cutoff 10]",
+    shell_complete=complete_measures,
+    help="Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
 @STYLE
 @WIDE
-@click.option("--fraction", is_flag=True, help="Write 0.7353 instead of 73.53.")
+@percent_option(default=True)
 @click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
+@click.option(
+    "--budget", is_flag=True, help="Also what ties, computing and queries can do to each number."
+)
 @OUTPUT
 @FORCE
 def command(
@@ -29,8 +47,9 @@ def command(
     measures: tuple[str, ...],
     style: str,
     wide: bool,
-    fraction: bool,
+    percent: bool,
     ties: bool,
+    budget: bool,
     output: str | None,
     force: bool,
 ) -> None:
@@ -40,11 +59,19 @@ def command(
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
     check_output(output, force=force)
-    from deadheat.experiment import every_measure, load_results, table1, ties_table
+    from deadheat.experiment import (
+        error_budget,
+        every_measure,
+        load_results,
+        table1,
+        ties_table,
+    )
 
     results = load_results(folder)
     machine = style in ("csv", "json")  # has room for every measure
     tables = [table1(results, measures or (every_measure(results) if machine else None))]
     if ties:
         tables.append(ties_table(results))
-    show(tables, style, output, percent=not fraction, wide=wide)
+    if budget:
+        tables.append(error_budget(results, measures or None))
+    show(tables, style, output, percent=percent, wide=wide)

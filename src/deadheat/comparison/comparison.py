@@ -6,16 +6,20 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from deadheat.comparison.statistics import VERDICTS
-from deadheat.evaluation import short_labels
+from deadheat.evaluation import SPAN, VIEW_COLUMNS, short_labels, short_names
+from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, counted, lines, texts
-from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.tables import Column, Table, Tint, render, rich_parts
 from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = {
     "a": "system A",
@@ -61,7 +65,7 @@ class Settings:
     """How p-values were corrected, one of `TESTS`; None for one query."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What can be said of systems against each other; printed, the ranking comes first."""
 
@@ -93,6 +97,13 @@ class Comparison:
         )
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What each system is called in tables: its name, shortened if nobody chose it."""
+        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
+        unnamed = names == short_names(runs)
+        return dict(zip(names, short_labels(runs) if unnamed else names, strict=True))
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
@@ -159,14 +170,13 @@ class Comparison:
         grouped: int,
         notes: Sequence[str] = (),
     ) -> Table:
-        """Make a table with short names of systems."""
-        names = list(self.provenance)
-        words = dict(zip(names, short_labels(names), strict=True))
+        """Make a table with the labels of systems."""
+        labels = self.labels
         test = f"p ({self.settings.test})" if self.settings.test else "p"
 
         def shown(column: Column) -> Column:
             if column.of in ("a", "b", "system"):
-                return replace(column, words=words)
+                return replace(column, words=labels)
             return replace(column, title=test) if column.of == "p_corrected" else column
 
         return Table(frame, [shown(column) for column in columns], title, notes, grouped)
@@ -194,6 +204,18 @@ class Comparison:
         """Give Markdown tables: the ranking, and what `parts` shows of the pairs."""
         return render(self.parts(all_pairs=all_pairs), "markdown", percent=percent)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the pairs as a pandas frame."""
+        return pandas_frame(self.pairs)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the tables."""
+        verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
+        said = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
+        systems = counted(len(self.provenance), "system")
+        queries = counted(self.settings.queries, "query")
+        return f"<Comparison of {systems}, {queries}: {said}>"
+
     def __str__(self) -> str:
         return render(self.parts(), "table")
 
@@ -210,26 +232,32 @@ def _place_in(order: Iterable[str], column: str) -> pl.Expr:
     return pl.col(column).replace_strict({text: i for i, text in enumerate(order)})
 
 
-_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=5)
 RANKING = (
     Column("measure", "name"),
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
     Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("oblivious", gives_way=4),
+    VIEW_COLUMNS["expected"],
+    VIEW_COLUMNS["std"],
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    VIEW_COLUMNS["best"],
+    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
 )
+TINTS: dict[str, Tint] = {
+    "A is better": "good",
+    "B is better": "good",
+    "decision error": "bad",
+    "undecided": "open",
+}
+"""Colours of verdicts."""
 PAIRS = (
     Column("a", "name", title="A"),
     Column("b", "name", title="B"),
     Column("measure", "name"),
-    Column("verdict", "word"),
-    Column("difference", "signed", title="A − B"),
-    Column("std", title="± tie std", gives_way=1),
+    Column("verdict", "word", tints=TINTS),
+    Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
+    VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
     Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
     Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),

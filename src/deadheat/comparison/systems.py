@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ import polars as pl
 from deadheat.comparison import significance, statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparison, Settings
+from deadheat.comparison.significance import Pairs
 from deadheat.comparison.statistics import METHODS, Outcomes, sign
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated
+from deadheat.evaluation.result import Floats
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -178,25 +182,29 @@ def _over_queries(
     systems: dict[str, Result], names: list[tuple[str, str]], settings: Settings
 ) -> list[list[list[float | None]]]:
     """P-value, corrected p-value and interval of every pair, in every measure."""
+    measures = list(_first(systems).views)
+    if settings.test is None:
+        return [[[None] * 4] * len(names)] * len(measures)
     place = {name: i for i, name in enumerate(systems)}
     pairs = np.array([(place[a], place[b]) for a, b in names])
+    columns = [[result.views[m].expected for result in systems.values()] for m in measures]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy lets go of Python's lock
+        return list(pool.map(lambda of: _tested(np.column_stack(of), pairs, settings), columns))
+
+
+def _tested(values: Floats, pairs: Pairs, settings: Settings) -> list[list[float | None]]:
+    """P-value, corrected p-value and interval of every pair of columns."""
     alpha, resamples, seed = settings.alpha, settings.resamples, settings.seed
-    found: list[Any] = []
-    for m in _first(systems).views:
-        if settings.test is None:
-            found.append([[None] * 4] * len(names))
-            continue
-        values = np.column_stack([result.views[m].expected for result in systems.values()])
-        own = significance.sign_flip_p_values(values, pairs, resamples, seed)
-        if settings.test == "Tukey":
-            # Never below the pair's own: one erratic system must not lend its spread to others.
-            family = significance.tukey_p_values(values, pairs, resamples, seed)
-            corrected = np.maximum(own, family)
-        else:
-            corrected = significance.holm(own)
-        intervals = significance.bootstrap_intervals(values, pairs, alpha, resamples, seed)
-        found.append(np.vstack([own, corrected, intervals]).T.tolist())
-    return found
+    own = significance.sign_flip_p_values(values, pairs, resamples, seed)
+    if settings.test == "Tukey":
+        # Never below the pair's own: one erratic system must not lend its spread to others.
+        family = significance.tukey_p_values(values, pairs, resamples, seed)
+        corrected = np.maximum(own, family)
+    else:
+        corrected = significance.holm(own)
+    intervals = significance.bootstrap_intervals(values, pairs, alpha, resamples, seed)
+    rows: list[list[float | None]] = np.vstack([own, corrected, intervals]).T.tolist()
+    return rows
 
 
 def ranking(systems: dict[str, Result]) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,18 +37,18 @@ class Anatomy:
     """Queries that have such pairs."""
 
 
-def dissect(run: Run) -> Anatomy:
+def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     """Count the tie groups of a run without NaN.
 
     >>> from deadheat.formats import read_run
-    >>> dissect(read_run({"q": {"a": 0.5, "b": 0.5, "c": 0.25}})).sizes
+    >>> run = read_run({"q": {"a": 0.5, "b": 0.5, "c": 0.25}})
+    >>> dissect(run, run_sizes(run)).sizes
     {1: 1, 2: 1}
     """
-    groups = run_sizes(run)
     sizes, number = np.unique(groups.size, return_counts=True)
     largest = int(np.argmax(groups.size))
-    cast = _pairs(run_sizes(replace(run, scores=as_seen_in(run.scores, FORMATS["fp32"])[0])), run)
-    added = cast - _pairs(groups, run)
+    cast, _ = as_seen_in(run, FORMATS["fp32"])
+    added = _pairs(run_sizes(cast), run) - _pairs(groups, run)
     lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(
         queries=len(run.query_ids),

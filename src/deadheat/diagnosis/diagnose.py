@@ -11,14 +11,16 @@ import numpy as np
 import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy, dissect
+from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
-from deadheat.diagnosis.number_grid import NumberGrid, Values, find_grid
+from deadheat.diagnosis.logit_grid import LogitGrid, find_logit_grid
+from deadheat.diagnosis.number_grid import NumberGrid, Values, grid_with_steps
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, texts, warning
@@ -26,8 +28,9 @@ from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, tie_groups
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.lists import judged_lists, without_nan
-from deadheat.ties.rules import check_rule, rule_note, rule_order
+from deadheat.ties.rules import TieRule, check_rule, rule_note, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties.sizes import run_sizes
 
 TOP = 10
 """Of so many first documents it is told how many are judged, unless measures name cutoffs."""
@@ -59,7 +62,7 @@ class Effect:
     """Bounds of each measure that hold whichever documents were cut; none where none were."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """Where the ties of a run are, where they come from, and what they do."""
 
@@ -67,6 +70,10 @@ class Diagnosis:
     """What was diagnosed."""
     anatomy: Anatomy
     grid: NumberGrid
+    logit_grid: LogitGrid | None = None
+    """The grid that the logits of the scores live on, where the scores are sigmoids of it."""
+    causes: tuple[Cause, ...] = ()
+    """What else than rounding ties documents."""
     origins: Origins | None = None
     """Where logits were given."""
     effect: Effect | None = None
@@ -109,17 +116,25 @@ class Diagnosis:
         """Let rich print sentences and tables in colour."""
         return rich_parts(parts_of(self))
 
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows it all."""
+        tied = self.anatomy.tied / self.anatomy.documents
+        return f"<Diagnosis of {self.name}: {tied:.1%} of the documents are tied>"
+
     def __str__(self) -> str:
         return self._render("table", width=96)
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
 
 
 @announcing
 def diagnose(
-    run: Any,
-    qrels: Any = None,
+    run: RunLike,
+    qrels: QrelsLike | None = None,
     measures: str | Measure | Iterable[Any] | None = None,
     *,
-    tie_break: str = "input",
+    tie_break: TieRule = "input",
     score_dtype: object = None,
     tolerance: float = 0.001,
     worst: int = 5,
@@ -166,21 +181,22 @@ def diagnose(
             "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
         )
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
-    grid = find_grid(candidates.scores)
+    sizes = run_sizes(candidates)
+    grid, values, step = grid_with_steps(candidates.scores)
     diagnosis = Diagnosis(
         candidates.source,
-        dissect(candidates),
+        dissect(candidates, sizes),
         grid,
+        find_logit_grid(values, step),
+        tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
         origins,
         tie_break=tie_break,
-        score_dtype=precision and precision.name,
+        score_dtype=None if precision is None else precision.name,
         remarks=tuple(rounding),
     )
     if qrels is None:
         return diagnosis
-    lists, remarks = judged_lists(
-        read_qrels(qrels), candidates, queries="judged", with_judged=True
-    )
+    lists, remarks = judged_lists(read_qrels(qrels), candidates, queries="judged", with_judged=True)
 
     def groups_of(scores: Values) -> TieGroups:
         order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)

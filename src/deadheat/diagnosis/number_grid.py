@@ -9,7 +9,7 @@ distinct scores, is also how unlikely it is that the statement holds by coincide
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -52,21 +52,54 @@ def find_grid(scores: Values) -> NumberGrid:
     >>> find_grid(np.array([0.99609375, 0.9921875, 0.875, 0.30664062])).name
     'bf16, 8 decimals'
     """
+    return grid_with_steps(scores)[0]
+
+
+def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
+    """Find the grid as `find_grid` does; also give the distinct scores, and each one's step.
+
+    A step is the distance of neighbours on the grid around a score.
+    """
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
     told = values != 0  # 0 lies on every grid and speaks for none
     grids = []
     for name, text, spacing, penalty in _statements(values, own):
         bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
-        grids.append(NumberGrid(name, f"every score is {text}", len(values), bits))
-    grids.sort(key=lambda grid: grid.bits, reverse=True)
-    if not grids or grids[0].bits < _DOUBT:
+        grid = NumberGrid(name, f"every score is {text}", len(values), bits)
+        grids.append((grid, spacing))
+    grids.sort(key=lambda found: found[0].bits, reverse=True)
+    if not grids or grids[0][0].bits < _DOUBT:
         name = f"fp{8 * values.itemsize}"
         text = f"every score is a value of {name}; no coarser grid is evident"
-        return NumberGrid(name, text, len(values), 0.0)
-    best, *others = grids
-    near = tuple(grid.name for grid in others if best.bits - grid.bits < _DOUBT)
-    return NumberGrid(best.name, best.statement, best.distinct, best.bits, near)
+        return NumberGrid(name, text, len(values), 0.0), values, own
+    (best, step), *others = grids
+    near = tuple(grid.name for grid, _ in others if best.bits - grid.bits < _DOUBT)
+    return replace(best, not_excluded=near), values, step
+
+
+def usual_steps(values: Values, step: Values) -> Values:
+    """Steps of the coarsest grids that may hold nine scores in ten, where `step` is finer.
+
+    A few other scores, as of a run put together from two, break every statement of `find_grid`,
+    and few distinct scores leave it in doubt: here, what is not excluded counts.
+    """
+    sample = values[:: len(values) // 1000 + 1]
+
+    def usual(*steps: Callable[[Values], Values]) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            written = reduce(lambda x, write: write(x), steps, sample)
+            return bool((np.asarray(written, sample.dtype) == sample).mean() >= 0.9)
+
+    forms: list[Callable[[Values], Values]] = [np.asarray, shortest_digits]
+    k = next((k for k in range(13) if usual(partial(write_decimals, k=k))), None)
+    if k is not None:
+        step = np.maximum(step, 10.0**-k)
+        forms.append(partial(write_decimals, k=k))
+    for format in reversed(FLOATS):
+        if any(usual(format.round, form) for form in forms):
+            return np.maximum(step, _spacing(format.round(np.abs(values)), format.dtype))
+    return step
 
 
 def write_decimals(values: Values, k: int) -> Values:

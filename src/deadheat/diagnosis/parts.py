@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
+from deadheat.evaluation import VIEW_COLUMNS
 from deadheat.remarks import counted
-from deadheat.tables import Column, Heading, Table
+from deadheat.tables import Column, Heading, Table, number
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.diagnose import Diagnosis, Effect
@@ -21,8 +23,14 @@ _CLASSES = (0, 1, 2, 5, 10, 100, 1_000, 10_000, 100_000, 10**12)
 """Bounds of the classes of size."""
 
 
-def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
-    """Give what `deadheat.tables.render` writes of a diagnosis."""
+def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table]:
+    """Give what `deadheat.tables.render` writes of a diagnosis.
+
+    Parameters
+    ----------
+    percent
+        Whether the tables will be written in percent, and so the sentences, too.
+    """
     anatomy, grid = diagnosis.anatomy, diagnosis.grid
     facts = (
         f"queries: {anatomy.queries:,} · documents: {anatomy.documents:,} · distinct scores: "
@@ -37,6 +45,13 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     )
     if grid.not_excluded:
         number_grid += f" Too few to exclude: {'; '.join(grid.not_excluded)}."
+    if (logits := diagnosis.logit_grid) is not None:
+        number_grid += (
+            f"\nLogits: {logits.statement}, as 16-bit logits are. Decided on the "
+            f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
+            f"so with a chance of 2^-{logits.bits:.0f} at most."
+        )
+    number_grid += "".join(f"\nNot rounding: {c.name}. {c.statement}." for c in diagnosis.causes)
     if anatomy.float32_pairs:
         facts += (
             f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
@@ -52,7 +67,7 @@ def parts_of(diagnosis: Diagnosis) -> list[str | Table]:
     if diagnosis.origins is not None:
         parts.append(_origins(diagnosis.origins))
     if diagnosis.effect is not None:
-        parts += _effect(diagnosis.effect, anatomy)
+        parts += _effect(diagnosis.effect, anatomy, percent)
     if diagnosis.notes:
         parts.append("\n".join(diagnosis.notes))
     return parts
@@ -83,7 +98,7 @@ def _origins(origins: Origins) -> Table:
     return Table(pl.DataFrame(rows), columns, title)
 
 
-def _effect(effect: Effect, anatomy: Anatomy) -> Iterator[str | Table]:
+def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | Table]:
     judged = ", ".join(f"{share:.1%} of the first {k}" for k, share in effect.judged.items())
     yield f"Judged documents, in expectation: {judged}."
     across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
@@ -97,47 +112,50 @@ def _effect(effect: Effect, anatomy: Anatomy) -> Iterator[str | Table]:
         columns = (
             measure,
             Column("query_id", "name", title="query"),
-            *(Column(view) for view in ("expected", "worst", "best", "range")),
-            Column("bias", "signed"),
+            *(VIEW_COLUMNS[view] for view in ("expected", "worst", "best", "range", "bias")),
         )
         frame = pl.DataFrame(effect.worst_queries, infer_schema_length=None)
         yield Table(frame, columns, "Queries of the largest range", grouped=1)
     columns = (
         Column("format", "name"),
         measure,
-        Column("expected"),
+        replace(VIEW_COLUMNS["expected"], bar=None),
         Column("change", "signed"),
-        Column("range"),
-        Column("bias", "signed"),
+        VIEW_COLUMNS["range"],
+        VIEW_COLUMNS["bias"],
         Column("enough", "flag"),
     )
     frame = pl.DataFrame(list(map(vars, effect.what_if)), infer_schema_length=None)
     yield Table(frame, columns, "What if: the same scores, rounded", grouped=1)
-    yield "\n".join(_sentences(effect))
+    yield "\n".join(_sentences(effect, percent))
     if effect.cut_bounds:
         others = anatomy.end_tied - effect.cut_lists
-        complete = f"; the other {others:,} are taken to be complete, or not judged" * (others > 0)
-        yield (
-            f"Of {counted(anatomy.end_tied, 'list')} that end inside a tie group, "
-            f"{effect.cut_lists:,} lack relevant documents: these were cut{complete}. Bounds, "
-            "whatever was cut:"
+        complete = (
+            f" The others ({others:,}) hold all relevant documents of their queries, or these have "
+            "none, and are taken to be complete."
         )
-        columns = (measure, Column("lists", "count"), Column("worst"), Column("best"))
+        yield (
+            f"Lists that end inside a tie group while relevant documents are missing, and so were "
+            f"cut: {effect.cut_lists:,} of {anatomy.end_tied:,}.{complete if others else ''} "
+            "Bounds, whatever was cut:"
+        )
+        columns = (measure, Column("lists", "count"), VIEW_COLUMNS["worst"], VIEW_COLUMNS["best"])
         frame = pl.DataFrame(list(map(vars, effect.cut_bounds)))
         yield Table(frame, columns, "Bounds of the cut run")
 
 
-def _sentences(effect: Effect) -> Iterator[str]:
+def _sentences(effect: Effect, percent: bool) -> Iterator[str]:
     """Which formats are enough, a sentence per measure."""
     as_given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
     for measure, formats in effect.enough.items():
-        goal = f"enough for {measure} ± {effect.tolerance:g} here"
+        within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
+        goal = f"enough for {measure} ± {within} here"
         if formats:
             verb = "are" if formats[0].endswith("decimals") else "is"
             also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""
             yield f"{formats[0]} {verb} {goal}{also}."
         elif as_given[measure] > effect.tolerance:
-            moved = f"ties in the scores as given already move it by {as_given[measure]:.4f}"
-            yield f"No format is {goal}: {moved}."
+            moved = number(as_given[measure], percent=percent)
+            yield f"No format is {goal}: ties in the scores as given already move it by {moved}."
         else:
             yield f"No format that was tried is {goal}: keep the scores as they are."

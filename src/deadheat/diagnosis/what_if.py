@@ -66,7 +66,8 @@ def round_all(
             rounded = rounding(scores)
         if not np.all(np.isfinite(rounded) | (rounded == scores)):
             continue
-        for new, old in zip(Result([], evaluate(rounded)), given, strict=True):
+        summaries = Result([], evaluate(rounded)).values()
+        for new, old in zip(summaries, given.values(), strict=True):
             change = new.expected - old.expected
             enough = max(abs(change), new.range) <= tolerance
             row = (name, new.measure, new.expected, change, new.range, new.bias, enough)

@@ -1,9 +1,12 @@
 """From judgements and scores to a result: per query and on average, with what to know of it."""
 
+from deadheat.evaluation.corpus import evaluate_corpus
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
     QUERY_POLICIES,
+    NanPolicy,
+    QueryPolicy,
     evaluate,
     evaluate_arrays,
     evaluate_groups,
@@ -13,10 +16,13 @@ from deadheat.evaluation.evaluate import (
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
+    SPAN,
+    VIEW_COLUMNS,
     Result,
     Summary,
     Views,
     headline,
+    labels_of,
     read_results,
     results_table,
     same_judgements,
@@ -29,16 +35,22 @@ __all__ = [
     "DEFAULT_MEASURES",
     "NAN_POLICIES",
     "QUERY_POLICIES",
+    "SPAN",
+    "VIEW_COLUMNS",
+    "NanPolicy",
+    "QueryPolicy",
     "RankedQuery",
     "Result",
     "Summary",
     "Views",
     "evaluate",
     "evaluate_arrays",
+    "evaluate_corpus",
     "evaluate_groups",
     "evaluate_top",
     "evaluated",
     "headline",
+    "labels_of",
     "out_of_reach",
     "rank_query",
     "read_results",

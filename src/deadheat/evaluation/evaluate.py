@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
-from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.formats.arrays import flatten, query_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -24,16 +24,20 @@ from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
-from deadheat.ties.rules import check_rule, rule_order
+from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
-QUERY_POLICIES = {
+QueryPolicy = Literal["judged", "intersection", "all"]
+"""Which queries count."""
+NanPolicy = Literal["raise", "last"]
+"""What becomes of NaN scores."""
+QUERY_POLICIES: dict[QueryPolicy, str] = {
     "judged": "every judged query with a relevant document; one that the run misses scores 0",
     "intersection": "queries that are both judged and in the run, as trec_eval averages",
     "all": "every judged query, those without a relevant document too (they score 0)",
 }
-NAN_POLICIES = ("raise", "last")
+NAN_POLICIES: tuple[NanPolicy, ...] = ("raise", "last")
 SHOWN = 0.5 * 10**-DIGITS
 """What is below this cannot be seen in a table."""
 _NOISE = 1e-9
@@ -42,14 +46,14 @@ _NOISE = 1e-9
 
 @announcing
 def evaluate(
-    qrels: Any,
-    run: Any,
+    qrels: QrelsLike,
+    run: RunLike,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
-    tie_break: str = "input",
+    tie_break: TieRule = "input",
     tie_tolerance: float = 0.0,
-    queries: str = "judged",
-    nan: str = "raise",
+    queries: QueryPolicy = "judged",
+    nan: NanPolicy = "raise",
     score_dtype: object = None,
 ) -> Result:
     """Evaluate a run, with every view of its ties.
@@ -128,7 +132,7 @@ def evaluated(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
@@ -143,8 +147,8 @@ def evaluate_arrays(
     n_relevant: ArrayLike | None = None,
     query_ids: Sequence[Any] | None = None,
     tie_tolerance: float = 0.0,
-    queries: str = "judged",
-    nan: str = "raise",
+    queries: Literal["judged", "all"] = "judged",
+    nan: NanPolicy = "raise",
     score_dtype: object = None,
 ) -> Result:
     """Evaluate scores and labels of the same shape, without ids.
@@ -196,7 +200,7 @@ def evaluate_arrays(
         float(tie_tolerance),
         queries,
         nan,
-        precision and precision.name,
+        None if precision is None else precision.name,
         versions=versions(),
     )
     return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)

@@ -10,12 +10,13 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluated
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats import Run, read_qrels, read_run
+from deadheat.formats.columns import run_from_columns
 from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.ties.ranked import RankedLists, ranked_lists
+from deadheat.ties.scores import as_seen_in, score_format
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def rank_query(
     measure: str | Measure = "Recall@10",
     *,
     tie_break: str = "input",
+    score_dtype: object = None,
 ) -> RankedQuery:
     """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.
 
@@ -44,7 +46,7 @@ def rank_query(
 
     Parameters
     ----------
-    qrels, run, tie_break
+    qrels, run, tie_break, score_dtype
         As for `deadheat.evaluate`.
     query
         The id of the query.
@@ -52,20 +54,21 @@ def rank_query(
         The measure to evaluate.
     """
     parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
-    judgements = _judged(read_qrels(qrels), str(query))
+    judgements = read_qrels(qrels)
+    if str(query) not in judgements.query_ids:
+        raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
     listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), str(query))
-    result = evaluated(judgements, listed, [parsed], tie_break=tie_break, queries="all")
-    documents = ranked_lists(listed, judgements, [str(query)], rule=tie_break)
+    result = evaluated(
+        judgements,
+        listed,
+        [parsed],
+        tie_break=tie_break,
+        queries="intersection",
+        score_dtype=score_dtype,
+    )
+    seen, _ = as_seen_in(listed, score_format(score_dtype))
+    documents = ranked_lists(seen, judgements, [str(query)], rule=tie_break)
     return RankedQuery(str(query), parsed, result, documents)
-
-
-def _judged(judgements: Judgements, query: str) -> Judgements:
-    if query not in judgements.query_ids:
-        raise InputError(f"{judgements.source}: query {query!r} is not judged in it")
-    first, last = judgements.offsets[judgements.query_ids.index(query) :][:2].tolist()
-    doc_ids, grades = judgements.doc_ids[first:last], judgements.grades[first:last]
-    names = id_column([query] * (last - first))
-    return judgements_from_columns(judgements.source, names, doc_ids, grades)
 
 
 def _retrieved(run: Run, query: str) -> Run:

@@ -6,37 +6,43 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
+from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, added, counted_range, texts
-from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
+from deadheat.tables import Column, Table, number, render, rich_parts
 from deadheat.ties.rules import rule_note
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 
 VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 """The views of a measure, in the order they are shown."""
-_SPAN = Column(("worst", "best"), "span", title="worst–best")
-VIEW_COLUMNS = (
-    Column("expected"),
-    Column("std", title="± tie std", gives_way=1),
-    Column("worst", gives_way=2, instead=_SPAN),
-    Column("best", gives_way=2),
-    Column("range", gives_way=3),
-    Column("oblivious"),
-    Column("bias", "signed"),
-)
+SPAN = Column(("worst", "best"), "span", title="worst–best")
+VIEW_COLUMNS = {
+    "expected": Column("expected", bar=("worst", "best", "expected")),
+    "std": Column("std", title="± tie std", gives_way=1),
+    "worst": Column("worst", gives_way=2, instead=SPAN),
+    "best": Column("best", gives_way=2),
+    "range": Column("range", gives_way=3),
+    "oblivious": Column("oblivious"),
+    "bias": Column("bias", "signed"),
+}
+"""How each view is called and written in every table that shows it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +97,21 @@ class Summary:
         """Oblivious − expected: what the tie-oblivious number owes to its tie rule."""
         return self.oblivious - self.expected
 
+    def __float__(self) -> float:
+        """The expected value, the number to report."""
+        return self.expected
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Result:
-    """Views of all measures; ``result["nDCG@10"]`` is the summary of one.
+    """Views of all measures; a mapping: ``result["nDCG@10"]`` is the summary of one.
 
     >>> import deadheat as dh
     >>> result = dh.evaluate({"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}, ["MRR"])
     >>> result["MRR"].expected, result["MRR"].range, result["MRR"].bias
     (0.75, 0.5, 0.25)
+    >>> {name: float(summary) for name, summary in result.items()}
+    {'MRR': 0.75}
     """
 
     query_ids: list[str]
@@ -111,8 +123,14 @@ class Result:
 
     @property
     def name(self) -> str:
-        """What was evaluated."""
-        return self.provenance.run
+        """What was evaluated: the user's name for it, or where it was read from."""
+        return self.provenance.label or self.provenance.run
+
+    def named(self, label: str | None) -> Result:
+        """Give the same result under a name of your choice; None leaves it as it is."""
+        if label is None:
+            return self
+        return replace(self, provenance=replace(self.provenance, label=label))
 
     @property
     def warnings(self) -> list[str]:
@@ -122,8 +140,12 @@ class Result:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the numbers should know, the tie rule first."""
-        origin = self.provenance
-        return [rule_note(origin.tie_break, origin.score_dtype), *texts(self.remarks, "note")]
+        return [self.rule, *texts(self.remarks, "note")]
+
+    @property
+    def rule(self) -> str:
+        """What the oblivious values are, in words."""
+        return rule_note(self.provenance.tie_break, self.provenance.score_dtype)
 
     def __getitem__(self, measure: str | Measure) -> Summary:
         """Summary of a measure, by any of its names."""
@@ -141,9 +163,21 @@ class Result:
         except (KeyError, InputError):
             return False
 
-    def __iter__(self) -> Iterator[Summary]:
-        """Iterate over the summaries of the measures, in the order asked for."""
-        return iter(self._summaries.values())
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the measures, in the order asked for."""
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """Names of the measures, in the order asked for."""
+        return [repr(measure) for measure in self.views]
+
+    def values(self) -> list[Summary]:
+        """Summaries of the measures, in the order asked for."""
+        return list(self._summaries.values())
+
+    def items(self) -> list[tuple[str, Summary]]:
+        """Names of the measures with their summaries, in the order asked for."""
+        return list(zip(self.keys(), self.values(), strict=True))
 
     def __len__(self) -> int:
         return len(self.views)
@@ -155,7 +189,7 @@ class Result:
     @cached_property
     def aggregate(self) -> pl.DataFrame:
         """A row per measure, with all views averaged over queries."""
-        rows = [{**asdict(s), "range": s.range, "bias": s.bias} for s in self]
+        rows = [{**asdict(s), "range": s.range, "bias": s.bias} for s in self.values()]
         types = dict.fromkeys((*VIEWS, "sampling_error"), pl.Float64)
         return pl.DataFrame(
             rows, {"measure": pl.String, **types, "queries": pl.Int64}, orient="row"
@@ -164,6 +198,7 @@ class Result:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A row per query and measure, with all views."""
+        check_fork()
         n = len(self.query_ids)
         return pl.concat(
             pl.DataFrame(
@@ -256,6 +291,10 @@ class Result:
             raise InputError(f"not valid JSON: {error}") from None
         return cls.from_dict(data)
 
+    def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
+        """Give a pandas frame: a row per measure, or per query and measure."""
+        return pandas_frame(self.per_query if per_query else self.aggregate)
+
     def to_csv(self, *, per_query: bool = False) -> str:
         """Comma-separated values: a row per measure, or per query and measure."""
         return self._render("csv", per_query=per_query)
@@ -271,6 +310,13 @@ class Result:
     def _render(self, style: str, *, percent: bool = False, per_query: bool = False) -> str:
         return render([results_table([self], per_query=per_query)], style, percent=percent)
 
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the table."""
+        shown = [f"{name} {number(float(summary))}" for name, summary in self.items()[:4]]
+        more = [f"{len(self) - 4} more"] if len(self) > 4 else []
+        queries = counted(len(self.query_ids), "query")
+        return f"<Result {self.name}, {queries}: {', '.join(shown + more)}>"
+
     def __str__(self) -> str:
         return self._render("table")
 
@@ -284,26 +330,39 @@ class Result:
 
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
     """Put results side by side: a row per run and measure, or per run, query and measure."""
+    check_fork()
     frames = [
         (result.per_query if per_query else result.aggregate).select(
             pl.lit(result.name).alias("run"), pl.all()
         )
         for result in results
     ]
-    short = short_names([result.name for result in results])
+    short = labels_of(results)
     several = len(results) > 1
     names = dict(zip((result.name for result in results), short, strict=True))
     words = [Column("run", "name", words=names)] if several else []
     words += [Column("query_id", "name", title="query")] if per_query else []
-    notes = dict.fromkeys(note for result in results for note in result.notes)
+    if several:
+        rules = dict.fromkeys(result.rule for result in results)
+        remarks = {label: result.remarks for label, result in zip(short, results, strict=True)}
+        notes = [*rules, *lines(remarks, "note")]
+    else:
+        notes = results[0].notes
     queries = counted_range([len(result.query_ids) for result in results], "query")
     return Table(
         pl.concat(frames),
-        [*words, Column("measure", "name"), *VIEW_COLUMNS],
+        [*words, Column("measure", "name"), *VIEW_COLUMNS.values()],
         title=queries if several else f"{short[0]} · {queries}",
-        notes=list(notes),
+        notes=notes,
         grouped=int(several),
     )
+
+
+def labels_of(results: Sequence[Result]) -> list[str]:
+    """What each result is called in a table: the name it was given, or a short one of its run."""
+    unnamed = [result.name for result in results if result.provenance.label is None]
+    short = iter(short_labels(unnamed))
+    return [result.provenance.label or next(short) for result in results]
 
 
 FEW_MEASURES = 8

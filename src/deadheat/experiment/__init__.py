@@ -1,6 +1,6 @@
 """Experiments: model × model dtype × dataset in, stored and resumable results out."""
 
-from deadheat.experiment.budget import error_budget
+from deadheat.experiment.budget import error_budget, is_computed_twice
 from deadheat.experiment.results import StoredResult, load_results
 from deadheat.experiment.running import Failure, run_study
 from deadheat.experiment.study import (
@@ -22,6 +22,7 @@ __all__ = [
     "Study",
     "error_budget",
     "every_measure",
+    "is_computed_twice",
     "load_results",
     "paper_study",
     "read_study",

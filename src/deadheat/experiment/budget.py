@@ -143,4 +143,10 @@ def _groups(results: Sequence[StoredResult]) -> list[_Alike]:
         other = frozenset((name, value) for name, value in settings if name not in COMPUTE)
         key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
         alike.setdefault(key, []).append(stored)
-    return [_Alike(variants) for variants in alike.values()]
+    return [_Alike(sorted(variants, key=_way)) for variants in alike.values()]
+
+
+def _way(stored: StoredResult) -> tuple[int, str, int]:
+    """How a result was computed, to be sorted by."""
+    model = stored.manifest.model
+    return model.batch_size, model.attn_implementation, stored.manifest.threads

@@ -86,6 +86,8 @@ class Manifest(Record):
     dataset_folder: str
     inputs: Mapping[str, InputFacts] = field(default_factory=dict)
     """Per stream of inputs: ``logits``, or ``queries`` and ``documents``."""
+    label: str | None = None
+    """What the user calls the model; no number depends on it."""
 
 
 class ExperimentFolder:
@@ -105,13 +107,17 @@ class ExperimentFolder:
             raise FolderError(f"{path} is a file: choose a folder")
         mark = self.path / MARK
         if not mark.is_file():
+            if not create:
+                raise FolderError(
+                    f"{path} is not the folder of an experiment (there is no {MARK} in it): give "
+                    "the folder that deadheat run wrote; run files go to deadheat eval, or to "
+                    "deadheat report with --qrels"
+                )
             if self.path.is_dir() and any(p.name[0] != "." for p in self.path.iterdir()):
                 raise FolderError(
                     f"{path} holds other files and no {MARK}, so it is not the folder of an "
                     "experiment: choose a new or empty folder"
                 )
-            if not create:
-                raise FolderError(f"{path} holds no experiment: there is no {MARK} in it")
             write_file(mark, _json({"schema": SCHEMA, "what": "deadheat experiment"}))
         with reading(mark):
             schema = _object(mark, mark.read_bytes()).get("schema")

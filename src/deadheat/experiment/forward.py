@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.datasets import RetrievalDataset
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from deadheat.models import BiEncoder, Reranker
 
 Progress = Callable[[str, int, int], None]
-"""Told what is running, how many of its batches are done, and how many there are."""
+"""Told what is running, how many of its inputs are done, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class CellRun:
         manifest = self.stored.manifest
         if manifest is None or any(parts.gaps() for parts in self.stored.streams().values()):
             manifest = self._forward()
-        else:
-            self.stored.write_manifest(manifest)  # as it is; its hash may be missing
+        if self.cell.model.label not in (None, manifest.label):
+            manifest = replace(manifest, label=self.cell.model.label)
+        self.stored.write_manifest(manifest)  # its label may be new, and its hash missing
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
         evaluate_cell(
@@ -66,7 +68,9 @@ class CellRun:
     def settings(self) -> dict[str, str]:
         """All that the outputs follow from, known before the model is loaded."""
         study, model = self.study, self.cell.model
-        asked = {name: value for name, value in asdict(model).items() if name != "name"}
+        asked = {
+            name: value for name, value in asdict(model).items() if name not in ("name", "label")
+        }
         texts = json.dumps([list(self.dataset.queries.items()), list(self.dataset.corpus)])
         settings = {
             **asked,
@@ -107,7 +111,7 @@ class CellRun:
             manifest = self._manifest(facts)
             self.stored.write_manifest(manifest)
             for stream, parts in self.stored.streams().items():
-                self._run_stream(stream, parts, pool)
+                self._run_stream(stream, facts.inputs[stream].count, parts, pool)
         return manifest
 
     def _manifest(self, facts: Facts) -> Manifest:
@@ -120,21 +124,24 @@ class CellRun:
             dataset=self.dataset.provenance(),
             dataset_folder=self.dataset_folder,
             inputs=facts.inputs,
+            label=self.cell.model.label,
         )
 
-    def _run_stream(self, stream: str, parts: Parts, pool: Pool) -> None:
+    def _run_stream(self, stream: str, inputs: int, parts: Parts, pool: Pool) -> None:
         """Run and store the missing parts of one stream of inputs."""
         missing = [Part(stream, number, parts.step) for gap in parts.gaps() for number in gap]
         done = parts.count - len(missing)
+        size = parts.step * self.cell.compute.batch_size
         if missing:
-            self._tell(stream, done * parts.step, parts.batches)
+            self._tell(stream, done * size, inputs)
         for part, output in pool.results(missing):
             parts.write(part.number, output.tensors, output.halved)
             done += 1
-            self._tell(stream, min(done * parts.step, parts.batches), parts.batches)
+            self._tell(stream, min(done * size, inputs), inputs)
 
     def _tell(self, stream: str, done: int, total: int) -> None:
         if self.progress is not None:
-            several = len(self.study.computes) > 1
-            cell = f"{self.cell}, {self.cell.compute}" if several else str(self.cell)
-            self.progress(f"{cell}: {stream}", done, total)
+            cell = self.cell
+            name = f"{cell.model.short_name} {cell.model_dtype} {Path(cell.dataset.name).name}"
+            ways = f", {cell.compute}" if len(self.study.computes) > 1 else ""
+            self.progress(f"{name}{ways}: {stream}", done, total)

@@ -48,8 +48,8 @@ class StoredResult:
 
     @property
     def short_name(self) -> str:
-        """The model's name without its owner or folder."""
-        return Path(self.model).name
+        """The model's label, or its name without owner or folder."""
+        return self.manifest.label or Path(self.model).name
 
     @property
     def name(self) -> str:

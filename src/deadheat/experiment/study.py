@@ -39,6 +39,13 @@ class ModelSpec:
     similarity: str | None = None
     """Product of a bi-encoder: ``dot`` or ``cosine``. Unless given, ``dot`` for embeddings that
     leave the model normalised, else ``cosine``."""
+    label: str | None = None
+    """What to call it in tables; the last part of its name unless given."""
+
+    @property
+    def short_name(self) -> str:
+        """What it is called in tables."""
+        return self.label or Path(self.name).name
 
 
 @dataclass(frozen=True)

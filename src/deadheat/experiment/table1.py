@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Summary, headline
+from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.scoring.regimes import describe_regime
 from deadheat.tables import Column, Table
-from deadheat.ties.rules import RULE_WORDS
+from deadheat.ties.rules import rule_note
 
 if TYPE_CHECKING:
     from deadheat.experiment.results import StoredResult
 
 _VIEWS = (
-    Column(("M_obl", "std"), "firm", title="M_obl", latex=r"$M_{obl}$"),
-    Column("E[M]", latex=r"$\mathbb{E}[M]$", bold="certain"),
-    Column("range", gives_way=2),
-    Column(("bias", "std"), "firm signed", title="bias", gives_way=1),
+    replace(VIEW_COLUMNS["oblivious"], of=("oblivious", "std"), kind="firm"),
+    replace(VIEW_COLUMNS["expected"], bold="certain", bar=None),
+    replace(VIEW_COLUMNS["range"], gives_way=2),
+    replace(VIEW_COLUMNS["bias"], of=("bias", "std"), kind="firm signed", gives_way=1),
 )
 _NAMES = (
     Column("dataset", "name"),
@@ -32,7 +32,7 @@ _NAMES = (
     Column("model_dtype", "name", over="model", title="dtype"),
 )
 _EXACT = Column("FP32_M", over="FP32", title="M", latex="$M$", gives_way=3)
-_EXACT_TIES = "FP32 M is the expected value: the FP32 scores have ties of their own."
+_EXACT_TIES = "FP32 M = the expected value, for the FP32 scores have ties of their own"
 
 
 def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = None) -> Table:
@@ -40,8 +40,8 @@ def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = Non
 
     The highest expected value of a dataset, measure, dtype and regime is bold if it is the
     highest whatever the tie-break: its worst value lies above the best of all others.
-    Tie-breaking moves the oblivious value and the bias: they are shown without the digits below
-    the first of the tie std.
+    Tie-breaking moves the oblivious value and the bias: their digits below the first of the tie
+    std are grey, or an x.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = Non
     """
     every = every_measure(results)
     chosen = headline(every) if measures is None else parse_measures(measures)
+    if missing := [repr(measure) for measure in chosen if measure not in every]:
+        some = ", ".join(map(repr, headline(every)))
+        more = f" and {len(every) - len(headline(every))} more" if headline(every) != every else ""
+        raise InputError(f"not evaluated: {', '.join(missing)}; there are {some}{more}")
     lines = [line for measure in chosen for line in _lines(results, measure)]
-    if not lines:
-        evaluated = ", ".join(map(repr, every))
-        raise InputError(f"none of the measures asked for was evaluated; there are {evaluated}")
     lines.sort(key=lambda line: line.dataset)
     regimes = list(dict.fromkeys(regime for line in lines for regime in line.regimes))
-    rules = dict.fromkeys(RULE_WORDS[s.result.provenance.tie_break] for s in results)
-    notes = [f"M_obl = ties in the order of {' or '.join(rules)}."]
-    notes += [f"{regime} = {describe_regime(regime)}." for regime in regimes]
-    if any(s.is_reference and any(summary.range for summary in s.result) for s in results):
+    notes = list(dict.fromkeys(rule_note(s.result.provenance.tie_break) for s in results))
+    notes += [f"{regime} = {describe_regime(regime)}" for regime in regimes]
+    if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
         notes.append(_EXACT_TIES)
     if any(summary.std for line in lines for summary in line.regimes.values()):
-        notes.append("M_obl and bias are rounded at the first digit of their tie std.")
+        notes.append("grey digits, or x: ties make them meaningless, they lie below the tie std")
     if any(_is_certain(line, regime, lines) for line in lines for regime in line.regimes):
-        notes.append("Bold: the highest whatever the tie-break.")
+        notes.append("bold = the highest whatever the tie-break")
     return _wide(lines, regimes, notes)
 
 
@@ -162,10 +162,10 @@ def _views(line: _Line, regime: str, lines: Sequence[_Line]) -> dict[str, Any]:
     """Views of a line in one regime, nothing where it was not run."""
     summary = line.regimes.get(regime)
     if summary is None:
-        return dict.fromkeys(("M_obl", "E[M]", "range", "bias", "std", "certain"))
+        return dict.fromkeys(("oblivious", "expected", "range", "bias", "std", "certain"))
     return {
-        "M_obl": summary.oblivious,
-        "E[M]": summary.expected,
+        "oblivious": summary.oblivious,
+        "expected": summary.expected,
         "range": summary.range,
         "bias": summary.bias,
         "std": summary.std,

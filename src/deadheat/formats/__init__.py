@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.formats import dicts, files, frames
 from deadheat.formats.shapes import Judgements, Run
 
-__all__ = ["Judgements", "Run", "read_qrels", "read_run"]
+__all__ = ["Judgements", "QrelsLike", "Run", "RunLike", "read_qrels", "read_run"]
 
 
-def read_qrels(qrels: Any) -> Judgements:
+class TableLike(Protocol):
+    """A table with named columns: of polars, pandas or pyarrow."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+
+
+Rows: TypeAlias = Mapping[Any, Mapping[Any, Any]] | TableLike | Iterable[Sequence[Any]]
+QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
+"""What judgements may be: a path, a dict of dicts, a table, an iterable of tuples."""
+RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
+"""What a run may be: a path, a dict of dicts, a table, an iterable of tuples."""
+
+
+def read_qrels(qrels: QrelsLike) -> Judgements:
     """Read judgements from a path, a dict of dicts, a table or an iterable of tuples.
 
     >>> read_qrels({"q1": {"d1": 1, "d2": 0}}).query_ids
@@ -21,10 +37,11 @@ def read_qrels(qrels: Any) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
-    if isinstance(qrels, (str, os.PathLike)):
-        return files.judgements_from_file(qrels)
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
+    check_fork()
+    if isinstance(qrels, (str, os.PathLike)):
+        return files.judgements_from_file(qrels)
     if frames.is_table(qrels):
         return frames.judgements_from_table("qrels", qrels)
     if isinstance(qrels, Iterable):
@@ -32,7 +49,7 @@ def read_qrels(qrels: Any) -> Judgements:
     raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
 
 
-def read_run(run: Any, *, with_ranks: bool = False, copy: bool = True) -> Run:
+def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict of dicts, a table or an iterable of tuples.
 
     `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``. Without `copy` a
@@ -43,10 +60,11 @@ def read_run(run: Any, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """
     if isinstance(run, Run):
         return run
-    if isinstance(run, (str, os.PathLike)):
-        return files.run_from_file(run, with_ranks=with_ranks)
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
+    check_fork()
+    if isinstance(run, (str, os.PathLike)):
+        return files.run_from_file(run, with_ranks=with_ranks)
     if frames.is_table(run):
         return frames.run_from_table("run", run)
     if isinstance(run, Iterable):

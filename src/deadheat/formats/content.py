@@ -22,6 +22,9 @@ _PIECE = 1 << 12  # zstandard cannot limit what comes out of a piece, up to 2**1
 _CHUNK = 1 << 20
 PARQUET = b"PAR1"
 """How Parquet files begin and end."""
+_MARK = b"\xef\xbb\xbf"
+# The beginnings of gzip, zstd and zlib; those of zlib are letters: an id may begin with x^.
+_TAKEN_FOR_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda")
 
 
 def content(source: str, file: IO[bytes]) -> io.BytesIO:
@@ -44,7 +47,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
                 )
             if out.tell() == len(chunk) and _is_binary(chunk):
                 raise InputError(f"{source}: this is a binary file that deadheat does not know")
-        data = out.getvalue().removeprefix(b"\xef\xbb\xbf")
+        data = out.getvalue().removeprefix(_MARK)
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error, _DamagedError) as error:
         raise InputError(f"{source}: the compressed data is damaged ({error})") from None
     except MemoryError:
@@ -52,6 +55,14 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     if not data or data.isspace():
         raise InputError(f"{source}: the file is empty")
     return io.BytesIO(data)
+
+
+def as_it_is(data: bytes) -> bytes:
+    """Give lines to polars so that it does not decompress them, which it would do without a limit.
+
+    A byte order mark, which polars drops, keeps it from looking.
+    """
+    return _MARK + data if data.startswith(_TAKEN_FOR_COMPRESSED) else data
 
 
 class _DamagedError(Exception):

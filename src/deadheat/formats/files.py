@@ -15,8 +15,9 @@ import polars as pl
 from deadheat.errors import InputError
 from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.content import PARQUET, content
+from deadheat.formats.content import PARQUET, as_it_is, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.ids import is_unicode
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
 
@@ -44,7 +45,10 @@ def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
 
 
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
-    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not."""
+    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not.
+
+    A TSV without names of columns holds query, document, rank and score.
+    """
     source, file = _open(path)
     kind = _kind(source, file)
     if kind in TABLES:
@@ -54,7 +58,7 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     if kind == "json":
         return run_from_dict(source, _json(source, data))
     keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-    frame = trec.read_lines(source, data, trec.RUN_FIELDS, "score", keep)
+    frame = trec.read_lines(source, data, trec.run_fields(data), "score", keep)
     del data
     ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
     query = frame["query_id"]
@@ -189,7 +193,9 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
             return _json_lines(source, data, all_columns)
         # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
-        return pl.read_csv(data, separator=separator, quote_char=quote, infer_schema=False)
+        return pl.read_csv(
+            as_it_is(data), separator=separator, quote_char=quote, infer_schema=False
+        )
     except (pl.exceptions.PolarsError, DamagedParquetError) as error:
         line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
         raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
@@ -209,6 +215,11 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
         row = _object(source, number, line)
         if not names.issuperset(row):
             new = [name for name in row if name not in names]
+            if not all(map(is_unicode, new)):
+                raise InputError(
+                    f"{source}, line {number}: the name of a column is no text that UTF-8 can "
+                    f"write: {trec.shown(line)}; correct it"
+                )
             names.update(new)
             columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
         for name, values in columns.items():

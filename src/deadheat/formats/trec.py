@@ -6,16 +6,21 @@ other file is read line by line, which also finds the line to name in an error.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.formats.content import as_it_is
 from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
+FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
+"""A run without the columns that say nothing, with tabs between."""
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
 _CHUNK = 1 << 16
 
@@ -32,6 +37,19 @@ def read_lines(
     if frame is not None and (frame[numeric].abs() >= LARGEST_WHOLE).any():
         frame = _read_regular(data, fields, None, keep)
     return _read_any(source, data, fields, numeric, keep) if frame is None else frame
+
+
+def run_fields(data: bytes) -> tuple[str, ...]:
+    """Tell the fields of a run by its first lines: four between tabs, or those of TREC.
+
+    Judgements may have four between tabs, too, but 0 or Q0 in every second one.
+    """
+    lines = (line for line in io.BytesIO(data) if line.strip() and not line.startswith(b"#"))
+    rows = [line.strip().split(b"\t") for line in islice(lines, 100)]
+    if not rows or len(rows[0]) != 4 or not rows[0][2].strip().isdigit():
+        return RUN_FIELDS
+    judgements = {row[1] for row in rows if len(row) == 4} <= {b"0", b"Q0"}
+    return RUN_FIELDS if judgements else FOUR_FIELDS
 
 
 def _read_regular(
@@ -51,7 +69,7 @@ def _read_regular(
         return None
     schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
-        data,
+        as_it_is(data),
         has_header=False,
         separator=separator,
         quote_char=None,

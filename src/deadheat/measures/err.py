@@ -9,7 +9,11 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.measures.base import Example, Measure, exp_gain
 from deadheat.measures.parameters import parameter
+from deadheat.measures.places import log_passing, sampled_places
 from deadheat.ties.groups import Floats, Ints, TieGroups
+
+_LONG = 1 << 18
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +60,8 @@ class ERRMeasure(Measure):
 
         ``P_t``, the chance to pass ``t`` documents of a group, is the mean of
         ``Π (1 − ρ)`` over its subsets of size t. Adding a document to a group of n gives
-        ``P_t ← ((n + 1 − t)·P_t + t·(1 − ρ)·P_{t−1}) / (n + 1)``.
+        ``P_t ← ((n + 1 − t)·P_t + t·(1 − ρ)·P_{t−1}) / (n + 1)``. In a large group `_long_part`
+        looks at some places only.
         """
         stopping = self.stopping(groups)
         within = self.within(groups)
@@ -68,6 +73,10 @@ class ERRMeasure(Measure):
             if places == 0:
                 continue
             own = stopping[first[i] : first[i + 1]]
+            if places * len(own) > _LONG:
+                total[q] += reached[q] * _long_part(c, g, places, own[own > 0])
+                reached[q] *= np.prod(1 - own)
+                continue
             t = np.arange(places + 1)
             # Documents that never stop the reader come first; more than there are, none passes.
             passing = (t <= g - len(own)).astype(np.float64)
@@ -94,6 +103,63 @@ class ERRMeasure(Measure):
             total[query[i]] += reached[query[i]] * rho[i] / rank[i]
             reached[query[i]] *= 1 - rho[i]
         return total
+
+
+def _long_part(above: int, size: int, places: int, stopping: Floats) -> float:
+    """What a large group adds for a reader who comes to it.
+
+    The reader stops at place ``t`` (from 0) if the relevant document there is the one after ``n``
+    others, with the chance ``q_n`` to stop at that one. With ``h_n(t)``, the chance that ``n`` of
+    the ``r`` relevant ones are among the first ``t`` (hypergeometric), the group adds
+    ``Σ_t Σ_n q_n · h_n(t) · (r − n)/(g − t) / (c + t + 1)``.
+    """
+    r = len(stopping)
+    if not r:
+        return 0.0
+    scale = size / stopping.sum()
+    t, weight = sampled_places(int(min(places, np.ceil(37 * scale) + 1)), above, scale)
+    q = _stops_at(stopping)
+    part = 0.0
+    step = max(1, _BLOCK // len(q))
+    for i in range(0, len(t), step):
+        place, n = t[i : i + step], np.arange(len(q))
+        stops = (_relevant_among(place, size, r, len(q)) * q * (r - n)).sum(axis=1)
+        part += float((weight[i : i + step] * stops / (size - place) / (above + place + 1)).sum())
+    return part
+
+
+def _stops_at(stopping: Floats) -> Floats:
+    """Chances to stop at the first, second … relevant document in random order, while they count.
+
+    The chance to pass ``n`` of them is at most ``(1 − mean)^n``.
+    """
+    r, mean = len(stopping), stopping.mean()
+    count = r if mean == 0 else min(r, int(np.ceil(37 / mean)) + 1)
+    if (stopping == stopping[0]).all():
+        return np.asarray(stopping[0] * np.power(1 - stopping[0], np.arange(count)))
+    n = np.arange(count + 1)
+    passing = (n == 0).astype(np.float64)
+    for seen, rho in enumerate(stopping):
+        added = n[1:] * (1 - rho) * passing[:-1]
+        passing[1:] = (np.maximum(seen + 1 - n[1:], 0) * passing[1:] + added) / (seen + 1)
+    return np.asarray(passing[:-1] - passing[1:])
+
+
+def _relevant_among(t: Ints, size: int, relevant: int, count: int) -> Floats:
+    """Chance of 0, 1 … ``count − 1`` relevant documents among the first `t`, a row per `t`."""
+    other = size - relevant
+    least = np.maximum(t - other, 0)[:, None]  # where the others do not suffice
+    i = np.arange(relevant)
+    no_others = np.concatenate(([0], np.cumsum(np.log((relevant - i) / (size - i)))))
+    begin = np.where(
+        t <= other, log_passing(t, size, relevant), no_others[np.minimum(size - t, relevant)]
+    )
+    n = np.arange(count - 1)
+    left = np.maximum(t[:, None] - n, 0) * (relevant - n)
+    with np.errstate(divide="ignore"):
+        ratio = np.log(left / ((n + 1) * np.maximum(other - t[:, None] + n + 1, 1)))
+    logs = np.concatenate((begin[:, None], np.where(n < least, 0, ratio)), axis=1).cumsum(axis=1)
+    return np.where(np.arange(count) < least, 0, np.exp(logs))
 
 
 ERR = ERRMeasure()

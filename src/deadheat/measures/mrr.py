@@ -10,9 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
+from deadheat.measures.places import log_passing, sampled_places
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _BLOCK = 1 << 20
+_LONG = 1 << 17
+
+
+def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
+    """Per group: the places at which the first relevant document may stand.
+
+    The chance to pass ``t`` documents is at most ``(1−r/g)^t``: a long group is left where the
+    rest is far below rounding error.
+    """
+    with np.errstate(divide="ignore"):
+        enough = np.ceil(-37 / np.log1p(-relevant / size))  # exp(-37) < 2**-53
+    length = np.minimum(np.minimum(within, enough + 1), size - relevant + 1)
+    return np.asarray(length, np.int64)
 
 
 def passing_chances(
@@ -20,8 +34,7 @@ def passing_chances(
 ) -> Iterator[tuple[NDArray[Any], Floats, Ints]]:
     """Chances to pass the first documents of shuffled groups without meeting a relevant one.
 
-    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``. Because
-    ``π_t ≤ (1−r/g)^t``, a long group is left where the rest is far below rounding error.
+    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``.
 
     Yields
     ------
@@ -30,9 +43,7 @@ def passing_chances(
         how many places of each count. Entries past ``length`` mean nothing.
     """
     g = size.astype(np.float64)
-    with np.errstate(divide="ignore"):
-        enough = np.ceil(-37 / np.log1p(-relevant / g))  # exp(-37) < 2**-53
-    length = np.minimum(np.minimum(within, enough + 1), g - relevant + 1).astype(np.int64)
+    length = places_that_count(size, relevant, within)
     order = np.argsort(length, kind="stable")
     order = order[length[order] > 0]
     stop = len(order)
@@ -88,6 +99,10 @@ class MRRMeasure(BinaryMeasure):
             above, size = groups.above[first], groups.size[first]
             relevant, within = groups.relevant(self.rel)[first], self.within(groups)[first]
             moments = np.zeros((2, len(first)))
+            length = places_that_count(size, relevant, within)
+            for i in np.flatnonzero(length > _LONG):
+                moments[:, i] = _long_moments(above[i], size[i], int(relevant[i]), int(length[i]))
+            within = np.where(length > _LONG, 0, within)
             for rows, passing, length in passing_chances(size, relevant, within):
                 t = np.arange(passing.shape[1] - 1)
                 stopping = passing[:, :-1] * (
@@ -101,6 +116,14 @@ class MRRMeasure(BinaryMeasure):
             return spread(groups, moments[0], query), spread(groups, moments[1], query)
 
         return groups.memo(("moments", self), compute)
+
+
+def _long_moments(above: int, size: int, relevant: int, length: int) -> tuple[float, float]:
+    """First two moments of 1/rank in a group too long to look at each of its places."""
+    t, weight = sampled_places(length, above, size / relevant)
+    stopping = weight * np.exp(log_passing(t, size, relevant)) * relevant / (size - t)
+    rank = above + t + 1.0
+    return float((stopping / rank).sum()), float((stopping / rank / rank).sum())
 
 
 MRR = MRRMeasure()

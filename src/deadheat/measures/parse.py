@@ -45,9 +45,10 @@ def parse_measure(text: str) -> Measure:
 def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     """Read measures, each once and in the order given.
 
-    A string may give several cutoffs; measures of ir_measures are read by their names.
+    A string may name several measures, and several cutoffs of each; measures of ir_measures are
+    read by their names.
 
-    >>> parse_measures(["nDCG@5,10", "mrr@10", "ndcg_at_10"])
+    >>> parse_measures(["nDCG@5,10,mrr@10", "ndcg_at_10"])
     [nDCG@5, nDCG@10, MRR@10]
     """
     if isinstance(measures, (str, Measure)):
@@ -66,6 +67,8 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
 
 def _expand(text: str) -> list[Measure]:
     """Read the measures of a text, one for each of its cutoffs."""
+    if len(several := _split(text)) > 1:
+        return [measure for part in several for measure in _expand(part)]
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
@@ -85,6 +88,23 @@ def _expand(text: str) -> list[Measure]:
     if cutoffs is None:
         return [measure]
     return [measure @ _cutoff(text, k) for k in cutoffs.split(",")]
+
+
+def _split(text: str) -> list[str]:
+    """Split a text before every measure that it names.
+
+    >>> _split("nDCG@5,10,MAP(rel=2, divisor='N')@5, MRR")
+    ['nDCG@5,10', "MAP(rel=2, divisor='N')@5", ' MRR']
+    """
+    parts: list[str] = []
+    open_ = 0
+    for piece in text.split(","):
+        if parts and (open_ or not piece.lstrip()[:1].isalpha()):
+            parts[-1] += f",{piece}"  # another parameter, or another cutoff
+        else:
+            parts.append(piece)
+        open_ = max(0, open_ + piece.count("(") - piece.count(")"))
+    return parts
 
 
 def _cutoff(text: str, k: str) -> int:
@@ -124,6 +144,10 @@ def _keywords(arguments: str) -> list[tuple[str, Any]] | None:
 
 
 def _suggestion(name: str) -> str:
+    if (run_together := re.fullmatch(r"(.*[^\d_.])(\d+)", name.strip())) is not None:
+        measure = _NAMES.get(_plain(run_together[1]))
+        if measure is not None:
+            return f": did you mean {measure.name}@{run_together[2]}?"
     stem = re.sub(r"(_cut|_at)?[_.]?$", "", _plain(name).rstrip("0123456789"))
     near = difflib.get_close_matches(stem, _NAMES, n=1, cutoff=0.5)
     known = ", ".join(m.name for m in MEASURES)

@@ -35,11 +35,11 @@ class SuccessMeasure(BinaryMeasure):
 
     def _expected(self, groups: TieGroups) -> Floats:
         first = first_groups(groups, self.rel)
-        within = self.within(groups)[first]
+        within, relevant = self.within(groups)[first], groups.relevant(self.rel)[first]
         miss = np.ones(len(first))
-        for rows, passing, length in passing_chances(
-            groups.size[first], groups.relevant(self.rel)[first], within
-        ):
+        # T places without any of r documents, or r places without any of T: the same chance.
+        many, few = np.maximum(within, relevant), np.minimum(within, relevant).astype(np.int64)
+        for rows, passing, length in passing_chances(groups.size[first], many, few):
             miss[rows] = passing[np.arange(len(rows)), length]
         return spread(groups, 1 - miss, groups.query[first])
 

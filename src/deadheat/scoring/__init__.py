@@ -2,6 +2,7 @@
 
 from deadheat.scoring.dtypes import FORMATS, Format, parse_format
 from deadheat.scoring.functions import hamming, head_logits, product, sigmoid, softmax
+from deadheat.scoring.products import Products
 from deadheat.scoring.regimes import (
     REGIMES,
     SCORED,
@@ -19,6 +20,7 @@ __all__ = [
     "REGIMES",
     "SCORED",
     "Format",
+    "Products",
     "Regime",
     "describe_regime",
     "hamming",

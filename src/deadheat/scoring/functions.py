@@ -25,6 +25,7 @@ from deadheat.scoring.refusals import (
     check_pairs,
     check_product,
     check_range,
+    fits_fp32,
     not_eight_bit,
     not_finite,
 )
@@ -120,12 +121,29 @@ def product(
         return hamming(q, d)
     if format.name == "int8":
         return _exact(_eight_bit("queries", q), _eight_bit("documents", d))
-    q, d = _floats("queries", q, format), _floats("documents", d, format)
-    if kind == "cosine":
-        q, d = _normalised("queries", q, format), _normalised("documents", d, format)
-    scores = q @ d.T
+    scores = operand("queries", q, format, kind) @ operand("documents", d, format, kind).T
     check_range("a product", float(np.abs(scores).max()), format)
     return format.round(scores)
+
+
+def operand(name: str, values: npt.ArrayLike, format: Format, kind: Product) -> Floats:
+    """Cast embeddings, and for a cosine bring them to length 1 after that."""
+    floats = _floats(name, values, format)
+    return _normalised(name, floats, format) if kind == "cosine" else floats
+
+
+def cast(values: npt.NDArray[Any], format: Format) -> Floats:
+    """Round finite values to a format that holds their range."""
+    return format.round(values)
+
+
+def whole_operand(name: str, values: npt.ArrayLike, kind: Product) -> npt.NDArray[Any]:
+    """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
+    array = as_array(name, values)
+    if kind == "hamming":
+        return np.asarray(2 * _bits(name, array) - 1, np.float32)
+    wide = np.float32 if fits_fp32(array.dtype, array.shape) else np.float64
+    return _eight_bit(name, array).astype(wide)
 
 
 def hamming(queries: npt.ArrayLike, documents: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -45,7 +45,9 @@ def check_head(hidden: Shape, weight: Shape, bias: Shape | None) -> None:
 def check_bits(queries: object, documents: object) -> None:
     """Require bits stored alike; packed into int8 they are those of uint8 less 128."""
     if str(queries) != str(documents):
-        raise InputError(f"binary embeddings of one dtype compare, not {queries} with {documents}")
+        raise InputError(
+            f"binary and integer embeddings of one dtype compare, not {queries} with {documents}"
+        )
 
 
 def check_range(name: str, largest: float, format: Format) -> None:
@@ -62,6 +64,12 @@ def check_norms(name: str, smallest: float, largest: float, format: Format) -> N
     if smallest < format.smallest:
         raise InputError(f"{name} hold a vector of length {smallest:g}, which has no cosine")
     check_range(f"{name}: a length", largest, format)
+
+
+def fits_fp32(dtype: object, shape: Shape) -> bool:
+    """Whether FP32 holds every sum of products of two such vectors of 8-bit integers."""
+    signed = str(dtype).endswith("int8") and not str(dtype).endswith("uint8")
+    return shape[-1] * (1 << (14 if signed else 16)) <= 1 << 24
 
 
 def not_finite(name: str, index: list[int], value: float) -> InputError:

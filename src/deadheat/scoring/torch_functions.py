@@ -24,6 +24,7 @@ from deadheat.scoring.refusals import (
     check_pairs,
     check_product,
     check_range,
+    fits_fp32,
     not_eight_bit,
     not_finite,
 )
@@ -82,10 +83,24 @@ def operands(
     queries: Tensor, documents: Tensor, format: Format, kind: Product
 ) -> tuple[Tensor, Tensor]:
     """Cast embeddings, and for a cosine bring them to length 1 after that."""
-    q, d = _checked("queries", queries, format), _checked("documents", documents, format)
-    if kind == "cosine":
-        q, d = _normalised("queries", q, format), _normalised("documents", d, format)
-    return q, d
+    return (
+        operand("queries", queries, format, kind),
+        operand("documents", documents, format, kind),
+    )
+
+
+def operand(name: str, values: Tensor, format: Format, kind: Product) -> Tensor:
+    """Cast embeddings, and for a cosine bring them to length 1 after that."""
+    floats = _checked(name, values, format)
+    return _normalised(name, floats, format) if kind == "cosine" else floats
+
+
+def whole_operand(name: str, values: Tensor, kind: Product) -> Tensor:
+    """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
+    if kind == "hamming":
+        return (2 * _bits(name, values) - 1).float()
+    eight = _eight_bit(name, values)
+    return eight.float() if fits_fp32(eight.dtype, eight.shape) else eight.double()
 
 
 def head_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

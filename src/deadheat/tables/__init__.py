@@ -1,7 +1,7 @@
 """Tables for people: a frame, what kind of thing each column holds, and every way to write it."""
 
 from deadheat.tables.cells import DIGITS, number, standing_digits
-from deadheat.tables.table import Column, Heading, Kind, Table
+from deadheat.tables.table import Column, Heading, Kind, Table, Tint
 from deadheat.tables.write import STYLES, plain, render, rich_parts
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Heading",
     "Kind",
     "Table",
+    "Tint",
     "number",
     "plain",
     "render",

@@ -31,6 +31,7 @@ Kind = Literal[
 ]
 
 
+Tint = Literal["good", "bad", "open"]
 LABELS: tuple[Kind, ...] = ("name", "word")
 """Kinds that say whose a row is: flush left, and never without room."""
 
@@ -55,6 +56,10 @@ class Column:
     """What is shown in place of a text: short names in place of paths."""
     bold: str = ""
     """A column of true and false that says which of its cells stand out."""
+    tints: Mapping[str, Tint] = field(default_factory=dict)
+    """Colours of words, by how they begin: what is decided, wrong, or left open."""
+    bar: tuple[str, str, str] | None = None
+    """Columns (low, high, middle) of the frame that a bar beside the number shows, in HTML."""
     gives_way: int = 0
     """When it goes where a terminal has no room for it: 1 first, 2 next; 0 never."""
     instead: Column | None = None
@@ -69,6 +74,10 @@ class Column:
     def heading(self) -> str:
         """What stands over the column."""
         return self.title or self.sources[0]
+
+    def tint(self, text: str) -> Tint | None:
+        """Give the colour of a cell."""
+        return next((tint for word, tint in self.tints.items() if text.startswith(word)), None)
 
     @property
     def is_label(self) -> bool:

@@ -23,6 +23,7 @@ LEAST = 6
 """Characters that names keep when no column is left to give way."""
 _FRAME = 3
 """Characters around the text of a column."""
+_STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class _Form:
             for i, heading in enumerate(headings(self.table, "\n"))
         ]
 
+    @property
+    def longest_name(self) -> int:
+        """The width of the longest name."""
+        return max((longest for longest, _, is_name in self._widths if is_name), default=0)
+
     def width(self, name_length: int = 1000) -> int:
         """Give the width of the table with names of at most this length."""
         return 1 + sum(
@@ -96,7 +102,11 @@ class _Form:
         table = self.table
         title = Text(table.title, "table.title", justify="left") if table.title else None
         caption = Text("\n".join(table.notes), "table.caption", justify="left")
-        built = RichTable(title=title, caption=caption if table.notes else None)
+        built = RichTable(
+            title=title,
+            caption=caption if table.notes else None,
+            width=self.width(name_length),  # or rich would take it from the names
+        )
         shorten = all(_distinct(texts, name_length) for texts in self.names)
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
@@ -105,14 +115,12 @@ class _Form:
                 justify="left" if column.is_label else "right",
                 no_wrap=not folded,
                 overflow="fold" if folded else "ellipsis",
-                min_width=LEAST if folded else None,
-                max_width=name_length if folded else None,
             )
 
         def text(cell: Cell, bold: bool, column: Column) -> Text:
             if column.kind == "name":
                 return Text(shortened(cell.full, name_length) if shorten else cell.full)
-            style = "bold" if bold else ""
+            style = "bold" if bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
             return Text.assemble((cell.firm, style), (cell.faint, "dim"))
@@ -133,13 +141,9 @@ def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
     """Choose the widest form that a terminal has room for, and the length of its names."""
     for narrower in _forms(table, percent):
         form = _Form(narrower, percent)
-        texts = form.names
-        longest = max((len(text) for column in texts for text in column), default=LEAST)
-        length = next(
-            (n for n in range(max(longest, LEAST), LEAST, -1) if form.width(n) <= width), LEAST
-        )
-        whole = form.width(length) <= width and all(_distinct(column, length) for column in texts)
-        if whole and length >= min(longest, ENOUGH):
+        lengths = range(max(form.longest_name, LEAST), LEAST, -1)
+        length = next((n for n in lengths if form.width(n) <= width), LEAST)
+        if form.width(length) <= width and length >= min(form.longest_name, ENOUGH):
             break
     return form, length
 
@@ -152,18 +156,29 @@ def _forms(table: Table, percent: bool) -> Iterator[Table]:
         return
     table = _shared_names_above(_broken_headings(table, percent), percent)
     yield table
-    hidden: list[str] = []
-    notes = table.notes
-    for turn in sorted({column.gives_way for column in table.columns} - {0}):
-        gone = [column for column in table.columns if column.gives_way == turn]
+    every = table
+    while turns := {column.gives_way for column in table.columns} - {0}:
+        gone = [column for column in table.columns if column.gives_way == min(turns)]
         kept = [column.instead if column in gone else column for column in table.columns]
-        if not any(column.instead for column in gone):
-            hidden += [" ".join(column.heading.split()) for column in gone]
-        table = replace(table, columns=list(filter(None, kept)), notes=notes)
-        if hidden:
-            said = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
-            table = replace(table, notes=[*notes, said])
-        yield table
+        table = replace(table, columns=[column for column in kept if column is not None])
+        yield _with_footer(table, every)
+    while len(values := [column for column in table.columns if not column.is_label]) > 1:
+        table = replace(table, columns=[c for c in table.columns if c is not values[-1]])
+        yield _with_footer(table, every)
+
+
+def _with_footer(table: Table, every: Table) -> Table:
+    """Say which columns are hidden of those that there were."""
+    shown = {source for column in table.columns for source in column.sources}
+    hidden = [
+        " ".join(column.heading.split())
+        for column in every.columns
+        if not shown.issuperset(column.sources)
+    ]
+    if not hidden:
+        return table
+    footer = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
+    return replace(table, notes=[*table.notes, footer])
 
 
 def _broken_headings(table: Table, percent: bool) -> Table:

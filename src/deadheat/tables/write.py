@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
+from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Table
 from deadheat.tables.terminal import TerminalTable
 from deadheat.tables.text import headings, rows_of
@@ -137,11 +138,16 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "×": r"$\times$",
     "<": "$<$",
     ">": "$>$",
+    "|": r"\textbar{}",
+    "…": r"\dots{}",
 }
 
 
 def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in printable(text))
+    text = " ".join(printable(text).split())
+    escaped = "".join(_LATEX.get(character, character) for character in text)
+    # After the end of a line these would be its arguments.
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
 
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
@@ -158,18 +164,29 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 
 
 def _latex(table: Table, percent: bool) -> str:
-    """Write a LaTeX table (booktabs), its notes as comments below."""
+    """Write a LaTeX table (booktabs), its notes as comments below.
+
+    What the rows of a group share stands in its first.
+    """
     alignment = "".join("l" if column.is_label else "r" for column in table.columns)
-    rows = [
-        [rf"\textbf{{{_latex_text(str(c))}}}" if bold else _latex_text(str(c)) for c, bold in row]
-        for row in rows_of(table, percent)
-    ]
+    groups = []
+    for _, group in groupby(rows_of(table, percent), lambda row: row[: table.grouped]):
+        lines = []
+        for i, row in enumerate(group):
+            texts = ((_latex_text(str(cell)), bold) for cell, bold in row)
+            cells = [rf"\textbf{{{text}}}" if bold else text for text, bold in texts]
+            if i:
+                cells[: table.grouped] = [""] * table.grouped
+            lines.append(" & ".join(cells) + r" \\")
+        groups.append("\n".join(lines))
+    apart = "\n\\midrule\n" if any("\n" in group for group in groups) and table.grouped else "\n"
     lines = [
+        r"% \usepackage{booktabs}",
         rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
         r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
+        apart.join(groups),
         r"\bottomrule",
         r"\end{tabular}",
         *(_comment(text) for text in table.notes),
@@ -179,22 +196,6 @@ def _latex(table: Table, percent: bool) -> str:
 
 def _comment(text: str) -> str:
     return "% " + " ".join(text.split())
-
-
-def _html(table: Table, percent: bool) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(
-        line([f"<b>{escape(str(c))}</b>" if bold else escape(str(c)) for c, bold in row], "td")
-        for row in rows_of(table, percent)
-    )
-    return (
-        f"<table><caption>{escape(table.title)}</caption><thead>"
-        f"{line([escape(heading) for heading in headings(table, ' ')], 'th')}</thead>"
-        f"<tbody>{body}</tbody></table>"
-        f"<p><small>{'<br>'.join(map(escape, table.notes))}</small></p>"
-    )
 
 
 def _markdown_sentence(text: str) -> str:
@@ -210,7 +211,7 @@ def _html_sentence(text: str) -> str:
 _WRITERS: dict[str, tuple[Callable[[Table, bool], str], Callable[[str], str]]] = {
     "markdown": (_markdown, _markdown_sentence),
     "latex": (_latex, _comment),
-    "html": (_html, _html_sentence),
+    "html": (html_table, _html_sentence),
 }
 """Per style for people: how a table is written, and how a sentence."""
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")

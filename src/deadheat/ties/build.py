@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ def tie_groups(
         merged = _counted(lists, scores)
         rank = reorder(rank, counter.rows(lists.bounds), merged.rows(lists.bounds))
         counter = merged
-    return counter.groups(rank, None if lists.complete else _ends(counter, scores, lists))
+    groups = counter.groups(rank, None if lists.complete else _ends(counter, scores, lists))
+    return replace(groups, top_grade=lists.max_grade)
 
 
 def _counted(lists: JudgedLists, scores: NDArray[Any]) -> TieCounter:

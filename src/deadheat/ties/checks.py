@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import LARGEST_GRADE, is_tensor, tensor_values
+from deadheat.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.scores import Bounds
 
@@ -57,6 +57,30 @@ def places(start: Any, positions: Any, n: int) -> Ints:
     if len(np.unique(place)) < n:
         raise InputError("positions names a place twice")
     return place
+
+
+def list_starts(start: Any, n_queries: int) -> Ints:
+    """Per query: the place in its list of the first score of a piece."""
+    first = whole_numbers("start", start, one=True)
+    if first.shape not in ((), (n_queries,)):
+        raise InputError(
+            f"start must be one place, or one for each of the {n_queries} queries, not {len(first)}"
+        )
+    return np.broadcast_to(first, n_queries)
+
+
+def number_array(scores: Any) -> NDArray[Any]:
+    """Take scores as an array of numbers in their own type, or say why not."""
+    try:
+        array = np.asarray(scores)
+    except ValueError as error:
+        raise InputError(f"scores must be one array of numbers ({error})") from None
+    return array if array.dtype.kind in "biufV" else exact_floats(scores, by_place=False)
+
+
+def nan_score() -> InputError:
+    """Say that a score cannot be ranked."""
+    return InputError("a score is NaN: a NaN has no place in a ranking")
 
 
 def check_number(name: str, number: Any, *, least: int) -> int:

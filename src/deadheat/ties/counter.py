@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import exact_floats
+from deadheat.numbers import exact_floats, is_tensor
 from deadheat.ties.checks import (
     check_distinct,
     check_number,
     grade_values,
     list_bounds,
+    list_starts,
+    nan_score,
+    number_array,
+    places,
     query_indices,
     whole_numbers,
 )
 from deadheat.ties.counting import Counts, count_candidates
 from deadheat.ties.groups import Floats, Ints, TieGroups
 from deadheat.ties.scores import Bounds
+from deadheat.ties.torch_counting import tensor_counts
+
+BLOCK = 1 << 20
+"""Scores of a piece that are counted together: few enough to stay near the processor."""
 
 
 class TieCounter:
@@ -149,7 +158,9 @@ class TieCounter:
         scores: Any,
         start: int | ArrayLike = 0,
         *,
+        positions: ArrayLike | None = None,
         bounds: Bounds | None = None,
+        threads: int = 1,
     ) -> None:
         """Count one piece of every query's list.
 
@@ -157,72 +168,152 @@ class TieCounter:
         ----------
         scores
             ``[n_queries, n]``: the same `n` places of every list. Or, with `bounds`, one
-            row of scores for all queries.
+            row of scores for all queries. Arrays and tensors of 16 bits are widened some
+            queries at a time, and a tensor on another device than the CPU is counted there.
         start
             The place in its list of the first score of each query, one for all or one each.
+        positions
+            The place in the lists of each of the `n` columns, where they do not follow one
+            another.
         bounds
             ``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``.
+        threads
+            Count in so many threads. The compiled pass releases the interpreter's lock.
         """
-        scores = exact_floats(scores, by_place=False)
-        if bounds is None:
-            if scores.ndim != 2 or len(scores) != self.n_queries:
-                raise InputError(
-                    f"scores must have the shape [{self.n_queries} queries, candidates], "
-                    f"not {list(scores.shape)}"
-                )
-            starts = np.arange(self.n_queries, dtype=np.int64) * scores.shape[1]
-            bounds = (starts, starts + scores.shape[1])
-        else:
-            bounds = list_bounds(bounds, scores, self.n_queries)
-        first = whole_numbers("start", start, one=True)
-        if first.shape not in ((), (self.n_queries,)):
+        if bounds is not None:
+            self._update_lists(exact_floats(scores, by_place=False), start, bounds)
+            return
+        scores = scores if is_tensor(scores) else number_array(scores)
+        if scores.ndim != 2 or len(scores) != self.n_queries:
             raise InputError(
-                f"start must be one place, or one for each of the {self.n_queries} queries, "
-                f"not {len(first)}"
+                f"scores must have the shape [{self.n_queries} queries, candidates], "
+                f"not {list(scores.shape)}"
             )
-        if scores.size and np.isnan(np.min(scores)):
-            raise InputError("a score is NaN: a NaN has no place in a ranking")
-        flat = np.ascontiguousarray(scores).reshape(-1)
-        rows = self.position + (bounds[0] - first)[self.query]
-        passed = self._passing(flat, bounds, rows)
-        self.add(flat, bounds, rows)
-        self.passed += passed - 1  # `add` takes all documents to have passed
+        if positions is None:
+            column = self.position - list_starts(start, self.n_queries)[self.query]
+            inside = (column >= 0) & (column < scores.shape[1])
+        else:
+            place = places(0, positions, scores.shape[1])
+            if (np.diff(place) < 0).any():
+                order = np.argsort(place)
+                scores, place = scores[:, order], place[order]
+            column, inside = self.columns(place)
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                self.add_piece(scores, column, inside, pool)
+        else:
+            self.add_piece(scores, column, inside)
+
+    def columns(self, place: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Find the documents among columns whose places, ascending, are given; see `add_piece`."""
+        column = np.searchsorted(place, self.position)
+        inside = column < len(place)
+        inside[inside] = place[column[inside]] == self.position[inside]
+        return column, inside
+
+    def _update_lists(self, scores: NDArray[Any], start: Any, bounds: Any) -> None:
+        """Count pieces of lists that stand in one row."""
+        starts, stops = list_bounds(bounds, scores, self.n_queries)
+        _check_nan(scores)
+        rows = self.position + (starts - list_starts(start, self.n_queries))[self.query]
+        inside = (rows >= starts[self.query]) & (rows < stops[self.query])
+        self._check_announced(scores, rows, np.flatnonzero(inside), slice(None))
+        self.add(scores, (starts, stops), rows)
+        self.passed += inside.astype(np.int64) - 1  # `add` takes all documents to have passed
 
     def add(self, scores: NDArray[Any], bounds: Bounds, rows: Ints) -> None:
         """Count whole lists of floats that are known to be sound and to hold every document.
 
         `rows` are the documents' indices among the scores, as `rows` gives them.
         """
-        above, equal, before = self._counts(scores, bounds, rows)
-        self.above += above
-        self.equal += equal
-        self.before += before
-        self.passed += 1
-        self.retrieved += bounds[1] - bounds[0]
+        counts = _counts(scores, bounds, self.offsets, self.score, rows)
+        self._add(counts, 1, bounds[1] - bounds[0])
 
-    def _counts(self, scores: NDArray[Any], bounds: Bounds, rows: Ints) -> Counts:
-        values = self.score
-        if scores.dtype != values.dtype:
-            scores, values = scores.astype(np.float64), values.astype(np.float64)
-        flat = np.ascontiguousarray(scores)
-        return count_candidates(flat, *bounds, self.offsets, values, rows)
+    def add_piece(
+        self,
+        scores: Any,
+        column: Ints,
+        inside: NDArray[np.bool_],
+        pool: Executor | None = None,
+    ) -> None:
+        """Count a piece as `update` does.
 
-    def _passing(self, scores: NDArray[Any], bounds: Bounds, rows: Ints) -> NDArray[np.bool_]:
-        """Tell whose places are in this piece; refuse one that has another score there."""
-        if not self.has_positions:
-            return np.zeros(len(rows), bool)
-        inside = (rows >= bounds[0][self.query]) & (rows < bounds[1][self.query])
+        Parameters
+        ----------
+        column
+            Per document: the column before which an equal score stands before it.
+        inside
+            Per document: whether that column is its own.
+        pool
+            Threads to count in.
+        """
+        if is_tensor(scores) and scores.device.type != "cpu":
+            counts = self._counts_on_device(scores, column, inside)
+        else:
+            counts = self._counts_of_piece(scores, column, inside, pool)
+        passed = inside.astype(np.int64) if self.has_positions else 0
+        self._add(counts, passed, scores.shape[1])
+
+    def _add(self, counts: Counts, passed: Ints | int, retrieved: Ints | int) -> None:
+        self.above += counts[0]
+        self.equal += counts[1]
+        self.before += counts[2]
+        self.passed += passed
+        self.retrieved += retrieved
+
+    def _counts_of_piece(
+        self, scores: Any, column: Ints, inside: NDArray[np.bool_], pool: Executor | None
+    ) -> Counts:
+        """Count in memory, some queries at a time."""
+
+        def count(first: int) -> Counts:
+            last = min(first + step, self.n_queries)
+            block = exact_floats(scores[first:last], by_place=False)
+            _check_nan(block)
+            flat = np.ascontiguousarray(block).reshape(-1)
+            starts = np.arange(last - first, dtype=np.int64) * n
+            own = slice(int(self.offsets[first]), int(self.offsets[last]))
+            rows = column[own] + starts[self.query[own] - first]
+            self._check_announced(flat, rows, np.flatnonzero(inside[own]), own)
+            offsets = self.offsets[first : last + 1] - own.start
+            return _counts(flat, (starts, starts + n), offsets, self.score[own], rows)
+
+        n = scores.shape[1]
+        step = max(1, BLOCK // max(1, n))
+        firsts = range(0, self.n_queries, step)
+        blocks = list(map(count, firsts) if pool is None else pool.map(count, firsts))
+        nothing = np.empty(0, np.int64)
+        above, equal, before = (
+            np.concatenate([nothing, *(block[i] for block in blocks)]) for i in range(3)
+        )
+        return above, equal, before
+
+    def _counts_on_device(self, scores: Any, column: Ints, inside: NDArray[np.bool_]) -> Counts:
+        """Count where a tensor lies; only the counts leave its device."""
+        if scores.is_floating_point() and bool(scores.isnan().any()):
+            raise nan_score()
         seen = np.flatnonzero(inside)
-        other = seen[scores[rows[seen]] != self.score[seen]]
+        if self.has_positions and len(seen):
+            own = exact_floats(scores[self.query[seen], column[seen]], by_place=False)
+            self._check_announced(own, np.arange(len(seen)), np.arange(len(seen)), seen)
+        return tensor_counts(scores, self.offsets, self.score, column)
+
+    def _check_announced(self, scores: NDArray[Any], rows: Ints, seen: Ints, own: Any) -> None:
+        """Refuse a document that has another score in the stream than it was announced with.
+
+        `own` are the documents that `rows` and `seen` speak of.
+        """
+        if not self.has_positions or not len(seen):
+            return
+        other = seen[scores[rows[seen]] != self.score[own][seen]]
         if len(other):
             i = int(other[0])
             raise InputError(
-                f"the document at position {self.position[i]} of query {self.query[i]} was "
-                f"announced with the score {self.score[i]}, and the stream has "
+                f"the document at position {self.position[own][i]} of query {self.query[own][i]} "
+                f"was announced with the score {self.score[own][i]}, and the stream has "
                 f"{scores[rows[i]]} there: score the announced documents exactly as the stream "
                 "does"
             )
-        return np.asarray(inside)
 
     def rows(self, bounds: Bounds) -> Ints:
         """Per document: its index among the scores that `bounds` divides into lists."""
@@ -328,3 +419,17 @@ class TieCounter:
             order = np.lexsort((-grade, query))
             query, grade = query[order], grade[order]
         return query, grade
+
+
+def _counts(
+    scores: NDArray[Any], bounds: Bounds, offsets: Ints, values: NDArray[Any], rows: Ints
+) -> Counts:
+    if scores.dtype != values.dtype:
+        scores, values = scores.astype(np.float64), values.astype(np.float64)
+    flat = np.ascontiguousarray(scores)
+    return count_candidates(flat, *bounds, offsets, np.ascontiguousarray(values), rows)
+
+
+def _check_nan(scores: NDArray[Any]) -> None:
+    if scores.size and np.isnan(np.min(scores)):
+        raise nan_score()

@@ -52,6 +52,8 @@ class TieGroups:
     """Per query: candidates in the group that ends the list."""
     zeros: Ints | None = None
     """Per query: documents of interest of grade 0, retrieved or not."""
+    top_grade: float | None = None
+    """The highest grade of the judgements, where other queries may hold it."""
     ranked: bool = True
     """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
     known: int | None = None
@@ -94,7 +96,8 @@ class TieGroups:
     @cached_property
     def max_grade(self) -> float:
         """The highest grade of the judgements, 0 if no grade is positive."""
-        return float(self.ideal_grade.max(initial=0.0))
+        own = float(self.ideal_grade.max(initial=0.0))
+        return own if self.top_grade is None else max(own, self.top_grade)
 
     @cached_property
     def ideal_rank(self) -> Ints:

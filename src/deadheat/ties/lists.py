@@ -41,6 +41,8 @@ class JudgedLists:
     """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
     exact: NDArray[Any] | None = None
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+    max_grade: float | None = None
+    """The highest grade of all judgements, also of queries that do not count, where known."""
 
 
 def judged_lists(
@@ -100,6 +102,7 @@ def judged_lists(
         (query[~retrieved], grade[~retrieved]),
         run.complete,
         run.exact,
+        float(judgements.grades.max(initial=0)),
     )
     return lists, remarks
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.forks import check_fork
 from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
 from deadheat.ties.scores import Bounds
 
-TIE_RULES = {
+TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
+"""Name of a tie rule."""
+TIE_RULES: dict[TieRule, str] = {
     "input": "the order of the input: the paper, Python's sorted, BEIR's own MRR",
     "id_desc": "document id, descending bytes: trec_eval 10, MTEB's MRR",
     "id_asc": "document id, ascending bytes: sentence-transformers' IR evaluator, RR@k of "
@@ -27,7 +30,7 @@ TIE_RULES = {
 }
 
 RULE_WORDS = {
-    "input": "the input",
+    "input": "input order",
     "id_desc": "descending document ids",
     "id_asc": "ascending document ids",
     "rank": "the rank column",
@@ -59,10 +62,10 @@ def rule_note(rule: str, score_dtype: str | None = None) -> str:
     """Say what an oblivious value is, for the notes under a table, and which scores all views see.
 
     >>> rule_note("id_desc", "fp32")
-    'oblivious = ties in the order of descending document ids; all views: scores rounded to fp32'
+    'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
     """
     seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
-    return f"oblivious = ties in the order of {RULE_WORDS[rule]}{seen}"
+    return f"oblivious = as reported ({RULE_WORDS[rule]}){seen}"
 
 
 def rule_order(
@@ -87,6 +90,7 @@ def rule_order(
     """
     if rule == "input":
         return RuleOrder(scores, None)
+    check_fork()
     if rule == "rank":
         if rank_column is None:
             raise InputError("the tie rule 'rank' needs a run with a column of ranks")

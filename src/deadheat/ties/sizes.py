@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.formats import Run
+from deadheat.numbers import exact_floats
 from deadheat.provenance import ScoreFacts
 from deadheat.ties.groups import Ints
 from deadheat.ties.lists import without_nan
@@ -35,6 +36,29 @@ class GroupSizes:
     def tied_pairs(self) -> int:
         """Pairs of documents with the same score, over all queries."""
         return int((self.size * (self.size - 1) // 2).sum())
+
+
+class SizeCounter:
+    """Counts all tie groups of lists that pass by in pieces; keeps every distinct score."""
+
+    def __init__(self, n_queries: int) -> None:
+        self._sizes: list[dict[float, int]] = [{} for _ in range(n_queries)]
+
+    def update(self, scores: Any) -> None:
+        """Count one piece of every query's list: ``[n_queries, n]``, without NaN."""
+        for sizes, row in zip(self._sizes, scores, strict=True):
+            values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)
+            for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+                sizes[value] = sizes.get(value, 0) + count
+
+    @property
+    def facts(self) -> ScoreFacts:
+        """Documents, distinct scores, and the size of the largest group."""
+        return ScoreFacts(
+            sum(sum(sizes.values()) for sizes in self._sizes),
+            sum(map(len, self._sizes)),
+            max((max(sizes.values(), default=0) for sizes in self._sizes), default=0),
+        )
 
 
 def run_sizes(run: Run) -> GroupSizes:

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat.errors import InputError
 from deadheat.numbers import check_tensors, exact_floats, is_tensor
 from deadheat.packages import require
-from deadheat.ties.checks import check_number, places, query_indices, whole_numbers
+from deadheat.ties.checks import (
+    check_number,
+    nan_score,
+    number_array,
+    places,
+    query_indices,
+    whole_numbers,
+)
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -122,7 +129,7 @@ class TopCounter:
         if tensor:
             check_tensors(scores=scores)
         else:
-            scores = _array(scores)
+            scores = number_array(scores)
         if scores.ndim != 2 or len(scores) != self.n_queries:
             raise InputError(
                 f"scores must have the shape [{self.n_queries} queries, candidates], "
@@ -333,14 +340,6 @@ def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> I
     return found
 
 
-def _array(scores: Any) -> NDArray[Any]:
-    try:
-        array = np.asarray(scores)
-    except ValueError as error:
-        raise InputError(f"scores must be one array of numbers ({error})") from None
-    return array if array.dtype.kind in "biufV" else exact_floats(scores, by_place=False)
-
-
 def _in_array(scores: NDArray[Any], least: Floats | None, k: int) -> Found:
     """Find the documents whose scores reach `least`, or are among the `k` best of the piece."""
     step = max(1, BLOCK // scores.shape[1])
@@ -348,7 +347,7 @@ def _in_array(scores: NDArray[Any], least: Floats | None, k: int) -> Found:
     for first in range(0, len(scores), step):
         block = exact_floats(scores[first : first + step], by_place=False)
         if np.isnan(np.min(block)):
-            raise InputError("a score is NaN: a NaN has no place in a ranking")
+            raise nan_score()
         floor = None if least is None else least[first : first + step, None].astype(block.dtype)
         reaching = None if floor is None else block >= floor
         if reaching is None or np.count_nonzero(reaching) > CROWD * k * len(block):
@@ -369,7 +368,7 @@ def _in_tensor(scores: Any, least: Floats | None, k: int) -> Found:
     if values.dtype == torch.bool or (values.is_floating_point() and values.element_size() == 1):
         values = values.float()  # no comparison of these types is sure to exist
     if values.is_floating_point() and bool(values.isnan().any()):
-        raise InputError("a score is NaN: a NaN has no place in a ranking")
+        raise nan_score()
     floor = None
     if least is not None:  # scores of this very type: the cast is exact
         floor = torch.from_numpy(least).to(values.dtype).to(values.device)[:, None]

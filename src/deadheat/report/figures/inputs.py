@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, same_judgements, short_labels
+from deadheat.evaluation import Result, labels_of, same_judgements
 from deadheat.measures import Measure
 from deadheat.remarks import counted
 from deadheat.ties.rules import RULE_WORDS
@@ -22,7 +22,7 @@ def comparable(results: Results) -> dict[str, Result]:
         results = [results]
     if not isinstance(results, Mapping):
         listed = list(results)
-        labels = short_labels([result.name for result in listed])
+        labels = labels_of(listed)
         if len(set(labels)) < len(labels):
             raise InputError("two of the runs have the same name: give each a label of its own")
         results = dict(zip(labels, listed, strict=True))
@@ -76,7 +76,7 @@ def tie_rule(results: Mapping[str, Result]) -> str:
         origin = result.provenance
         near = f", scores within {origin.tie_tolerance:g} tied" if origin.tie_tolerance else ""
         seen = f", scores rounded to {origin.score_dtype}" if origin.score_dtype else ""
-        rules[label] = f"ties in the order of {RULE_WORDS[origin.tie_break]}{seen}{near}"
+        rules[label] = f"ties by {RULE_WORDS[origin.tie_break]}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())

@@ -125,7 +125,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
 
 def _summaries(system: System, shown: list[str]) -> dict[str, Summary | None]:
     """Summaries of the shown measures; None where the system was not evaluated in one."""
-    evaluated = {summary.measure: summary for summary in system.result}
+    evaluated = dict(system.result)
     return {measure: evaluated.get(measure) for measure in shown}
 
 
@@ -160,7 +160,7 @@ def _data(collection: Collection, top: int, shown: list[Measure]) -> dict[str, A
                 "labels": dict(system.labels),
                 "means": {
                     s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
-                    for s in system.result
+                    for s in system.result.values()
                 },
                 "values": _values(system, shown, place),
                 "lists": _lists(system, collection, queries, top, documents),

@@ -1,0 +1,46 @@
+"""Options that say where work is done, and the engine they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from deadheat.cli.common import options
+from deadheat.engines import Engine, Here
+from deadheat.errors import InputError
+
+ENGINE = options(
+    click.option(
+        "--engine",
+        type=click.Choice(["here", "ray"]),
+        default="here",
+        show_default=True,
+        help="Do the work in this process, or on a Ray cluster; the numbers are the same.",
+    ),
+    click.option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="host:port, ray://host:port or auto. [default: a cluster of this machine alone]",
+    ),
+    click.option("--workers", type=int, help="Workers on the cluster. [default: all there is]"),
+    click.option("--gpus-per-worker", type=float, help="GPUs that each worker has. [default: 0]"),
+)
+ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
+
+
+def engine_of(given: Mapping[str, Any]) -> Engine:
+    """Make the engine that the options of a command ask for."""
+    if given["engine"] == "ray":
+        from deadheat.engines.cluster import RayCluster
+
+        return RayCluster(
+            given["ray_address"],
+            workers=given["workers"],
+            gpus_per_worker=given["gpus_per_worker"] or 0,
+        )
+    for name in ENGINE_OPTIONS[1:]:
+        if given[name] is not None:
+            raise InputError(f"--{name.replace('_', '-')} is about a Ray cluster: add --engine ray")
+    return Here()

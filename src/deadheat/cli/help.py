@@ -1,0 +1,74 @@
+"""Help that can be read: options in groups, one example, and completion of what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from deadheat.measures import MEASURES
+
+_GROUPS = {
+    "What to evaluate": (
+        *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
+        *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
+        "tolerance",
+    ),
+    "How the model is run": (
+        *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
+        *("limit", "candidates", "depth", "device", "trust_remote_code"),
+    ),
+    "Published numbers": ("published", "columns", "name_column", "group"),
+    "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
+    "Comparison": ("baseline", "alpha", "resamples", "seed"),
+    "Output": (
+        *("per_query", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
+        *("labels", "title"),
+        *("percent", "style", "wide", "width", "output", "folder", "force", "strict", "report"),
+    ),
+}
+"""Names of parameters under the headings of a help text; all others go under the last one."""
+_OTHER = "Other options"
+
+
+class Command(click.Command):
+    """A command whose options stand in groups, and whose help ends with an example."""
+
+    def __init__(self, *args: Any, example: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.example = example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of their groups."""
+        headings = {name: heading for heading, names in _GROUPS.items() for name in names}
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if record is not None:
+                groups[headings.get(option.name or "", _OTHER)].append(record)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example."""
+        super().format_epilog(ctx, formatter)
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"  {line}\n")
+
+
+def complete_measures(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> Sequence[str]:
+    """Complete the name of a measure, and offer cutoffs once it is there."""
+    before, comma, begun = incomplete.rpartition(",")
+    name, at, _ = begun.partition("@")
+    if at:
+        offered = [f"{name}@{k}" for k in (1, 3, 5, 10, 20, 50, 100, 1000)]
+    else:
+        offered = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
+    return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]

@@ -1,0 +1,75 @@
+"""`deadheat mteb`: predictions that MTEB stored in, its values beside the truth out."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from deadheat.cli.common import check_output, output_options, say, show
+from deadheat.errors import InputError
+
+
+@click.command("mteb")
+@click.argument("folder")
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    help="A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
+    "[default: nDCG@10, MRR@10, MAP@10, Recall@100]",
+)
+@click.option(
+    "--qrels",
+    multiple=True,
+    metavar="[TASK[/SUBSET[/SPLIT]]=]FILE",
+    help="Judgements, in any format that eval reads; may be repeated. Where none are given they "
+    "come from the task as the installed MTEB has it.",
+)
+@output_options
+def command(
+    folder: str,
+    measures: tuple[str, ...],
+    qrels: tuple[str, ...],
+    percent: bool,
+    style: str,
+    wide: bool,
+    output: str | None,
+    force: bool,
+    strict: bool,
+) -> None:
+    """Show what MTEB's values owe to ties, from the predictions it stored in FOLDER.
+
+    FOLDER is what mteb.evaluate was given as prediction_folder, or one of its files. Every task,
+    subset and split in it is evaluated: MTEB's value, the expected one, range and bias, and the
+    rule by which MTEB broke ties. Exit status: 0 fine, 1 evaluated with problems (with --strict),
+    2 bad usage or input.
+    """
+    from deadheat.integrations.mteb.predictions import (
+        DEFAULT_MEASURES,
+        evaluate_predictions,
+        predictions_table,
+    )
+
+    check_output(output, force=force)
+    given = _given(qrels)
+    evaluated = evaluate_predictions(folder, measures or DEFAULT_MEASURES, qrels=given)
+    said = {one.predictions.name: one.remarks for one in evaluated}
+    say(said, of="split")
+    show([predictions_table(evaluated)], style, output, percent=percent, wide=wide)
+    if strict and any(remark.level == "warning" for own in said.values() for remark in own):
+        sys.exit(1)
+
+
+def _given(qrels: tuple[str, ...]) -> dict[str, str]:
+    """Take ``NAME=FILE`` apart; a file without a name is for all predictions."""
+    given: dict[str, str] = {}
+    for text in qrels:
+        name, is_named, path = text.partition("=")
+        if not is_named:
+            name, path = "", text
+        if name in given:
+            raise InputError(f"--qrels: judgements of {name or 'all tasks'} are given twice")
+        given[name] = path
+    return given

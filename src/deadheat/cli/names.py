@@ -1,0 +1,50 @@
+"""Runs and models by a name of the user's choice: ``name=path``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from deadheat.errors import InputError
+
+
+class Named(NamedTuple):
+    """A path, and what the user calls what is there."""
+
+    path: str
+    label: str | None = None
+
+
+def labelled(word: str) -> Named:
+    """Read ``name=path``; a path that exists means itself, whatever is in its name.
+
+    >>> labelled("bm25=runs/a.run"), labelled("runs/k1=0.9/a.run").label
+    (Named(path='runs/a.run', label='bm25'), None)
+    """
+    label, equals, path = word.partition("=")
+    if not (equals and label.strip() and path) or "/" in label or _exists(word):
+        return Named(word)
+    return Named(path, label.strip())
+
+
+def labelled_runs(words: Sequence[str]) -> list[Named]:
+    """Read what runs are given, and refuse one that is given twice."""
+    runs = list(map(labelled, words))
+    names = [run.label or run.path for run in runs]
+    for run, name in zip(runs, names, strict=True):
+        if names.count(name) > 1:
+            way_out = (
+                "choose another name for one of them"
+                if run.label
+                else f"leave one out, or tell them apart by names, such as again={run.path}"
+            )
+            raise InputError(f"{name} is given twice: {way_out}")
+    return runs
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long, or no name at all
+        return False

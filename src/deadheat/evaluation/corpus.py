@@ -1,0 +1,514 @@
+"""Evaluate embeddings against a whole corpus that never has to fit in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_of, versions
+from deadheat.evaluation.result import Result
+from deadheat.formats import Judgements, Run, read_qrels
+from deadheat.formats.arrays import query_names
+from deadheat.formats.shapes import id_column, text_id
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.numbers import exact_floats, is_tensor
+from deadheat.packages import require
+from deadheat.provenance import Provenance, ScoreFacts
+from deadheat.remarks import Remark, announcing, note, warning
+from deadheat.scoring import Products
+from deadheat.ties import TieCounter, TieGroups
+from deadheat.ties.checks import places
+from deadheat.ties.groups import Ints
+from deadheat.ties.lists import JudgedLists, judged_lists
+from deadheat.ties.sizes import SizeCounter
+
+SCORES = 1 << 21
+"""Scores of a block: as many documents are multiplied at once as give so many."""
+FEWEST, MOST = 1 << 12, 1 << 16
+"""Documents of a block, whatever the number of queries."""
+BLOCKS = 32
+"""In so many blocks a corpus is divided at least, down to the fewest documents of a block."""
+
+Chunks = Iterable[Any] | Callable[[], Iterable[Any]]
+
+
+@announcing
+def evaluate_corpus(
+    queries: tuple[Sequence[Any], Any],
+    chunks: Chunks,
+    qrels: Any,
+    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    *,
+    similarity: str = "dot",
+    regime: str = "native",
+    exact_ties: bool = False,
+) -> Result:
+    """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
+
+    Every document counts, nothing is cut to a top-k, and all views are exact. A chunk is
+    multiplied and counted before the next one is read, so that one chunk of embeddings and one
+    block of scores are in memory, however large the corpus is.
+
+    Parameters
+    ----------
+    queries
+        ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
+    chunks
+        Gives ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
+        documents do not come in the order of the corpus. It is passed twice, so it must be an
+        iterable that can be started again, such as a list, or a function that makes an iterator.
+        The first pass looks at the ids of all chunks and takes the embeddings of judged documents
+        only, so that memory-mapped ones are hardly touched. Both passes must give the same.
+    qrels, measures
+        As for `deadheat.evaluate`.
+    similarity
+        ``"dot"``, ``"cosine"``, or ``"hamming"`` for binary embeddings (booleans, or packed into
+        8-bit integers). 8-bit integers are multiplied exactly.
+    regime
+        ``"native"`` scores in the dtype of the embeddings, ``"hps"`` in FP32.
+    exact_ties
+        Count the distinct scores of all documents for ``provenance.scores``, which keeps them.
+        Otherwise its numbers are of the tie groups with a judged document.
+
+    Returns
+    -------
+    Result
+        As of `deadheat.evaluate`; the oblivious value breaks ties in the order of the corpus.
+
+    Notes
+    -----
+    The judged documents are scored first: at the very place of a block in which they stand later,
+    with the same queries, so that the scores are the same to the last bit. That is checked as they
+    pass by. Where a backend gives another score the second time, the first one stands in for the
+    document itself, and the result says for how many. Whether *equal* documents at different
+    places get equal scores is up to the backend; encode and pass such documents once where that
+    matters.
+
+    Tensors are multiplied and counted on their device; tested on the CPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deadheat as dh
+    >>> documents = np.array([[1, 0], [0, 1], [1, 1], [1, 0]], np.int8)
+    >>> chunks = [(["a", "b"], documents[:2]), (["c", "d"], documents[2:])]
+    >>> queries = (["q"], np.array([[1, 0]], np.int8))
+    >>> summary = dh.evaluate_corpus(queries, chunks, {"q": {"d": 1}}, ["MRR"])["MRR"]
+    >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
+    (0.6111, 0.3333333333333333, 1.0, 0.3333333333333333)
+    """
+    judgements, parsed = read_qrels(qrels), parse_measures(measures)
+    try:
+        ids, embeddings = queries
+    except (TypeError, ValueError):
+        raise InputError("queries must be a pair: their ids, and their embeddings") from None
+    ready = Products.of(embeddings, _similarity(similarity), _regime(regime))
+    corpus = Corpus(ready, query_names(ids, len(ready)), restartable(chunks))
+    sizes = SizeCounter(len(ready)) if exact_ties else None
+    result = corpus_result(corpus, judgements, parsed, sizes=sizes)
+    return replace(result, remarks=(*result.remarks, *corpus.missing(judgements)))
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some documents of a corpus, in the order of the corpus."""
+
+    given_ids: Sequence[Any]
+    embeddings: Any
+    positions: Ints
+    order: Ints | None = None
+    """Per document: its place among the given ids, where they came in another order."""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def ids(self) -> list[str]:
+        """Ids of the documents."""
+        given = self.given_ids
+        ids = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        if not set(map(type, ids)) <= {str}:
+            ids = list(map(text_id, ids))
+        return ids if self.order is None else [ids[i] for i in self.order.tolist()]
+
+    def id(self, row: int) -> str:
+        """Id of one document."""
+        return text_id(self.given_ids[row if self.order is None else int(self.order[row])])
+
+
+@dataclass
+class Judged:
+    """A judged document: where it stands, and its embedding."""
+
+    document: str
+    position: int
+    row: int
+    """In its chunk."""
+    rows: int
+    """Documents of its chunk."""
+    embedding: Any
+    """One row."""
+
+
+@dataclass
+class Corpus:
+    """Queries, and the documents of a corpus that are scored with them block by block."""
+
+    products: Products
+    query_ids: list[str]
+    chunks: Callable[[], Iterable[Any]]
+    judged: dict[str, Judged] = field(default_factory=dict)
+    """By document id, once `survey` has looked for them."""
+    by_chunk: dict[int, list[str]] = field(default_factory=dict)
+    documents: int = 0
+    """Documents of the corpus, once `survey` has counted them."""
+    first_ids: list[str] = field(default_factory=list)
+
+    def survey(self, wanted: set[str]) -> None:
+        """Pass all chunks once: count the documents, and find the wanted ones."""
+        hashes = []
+        for number, chunk in enumerate(self.read()):
+            ids = chunk.ids()
+            self.first_ids = self.first_ids or ids[:2]
+            self.documents += len(ids)
+            hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+            for row in [row for row, document in enumerate(ids) if document in wanted]:
+                if ids[row] in self.judged:
+                    raise _twice(ids[row])
+                own = chunk.embeddings[row : row + 1]
+                own = own.clone() if is_tensor(own) else own.copy()  # not a view of the chunk
+                place = int(chunk.positions[row])
+                self.judged[ids[row]] = Judged(ids[row], place, row, len(ids), own)
+                self.by_chunk.setdefault(number, []).append(ids[row])
+        if not self.documents:
+            raise InputError("the corpus is empty: chunks gave no document")
+        self._check_distinct(np.concatenate(hashes))
+
+    def read(self) -> Iterator[Chunk]:
+        """Give the chunks, checked."""
+        position = 0
+        for number, given in enumerate(self.chunks()):
+            try:
+                chunk = _chunk(given, position, self.products)
+            except InputError as error:
+                raise InputError(f"chunk {number} of the corpus: {error}") from None
+            position += len(chunk)
+            if len(chunk):
+                yield chunk
+
+    def blocks(self) -> Iterator[tuple[Ints, Any]]:
+        """Give positions and scores of the documents, a block of a chunk at a time.
+
+        The scores of a block are overwritten by those of the next.
+        """
+        documents, passed, scores, step = 0, 0, None, self._step()
+        for number, chunk in enumerate(self.read()):
+            passed += self._check_again(number, chunk)
+            documents += len(chunk)
+            for first in range(0, len(chunk), step):
+                last = min(first + step, len(chunk))
+                scores = self._score(chunk, first, last, scores)
+                yield chunk.positions[first:last], scores
+        if documents != self.documents or passed != len(self.judged):
+            raise InputError(
+                f"the corpus had {self.documents:,} documents when it was passed first and "
+                f"{documents:,} when it was passed again: chunks must give the same both times"
+            )
+
+    def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
+        """Score the documents of interest before the others, each at its place in a block.
+
+        Parameters
+        ----------
+        rows
+            Per query of `lists`: its row among the queries, where it has one.
+        """
+        by_position = {judged.position: judged for judged in self.judged.values()}
+        distinct, document = np.unique(lists.position, return_inverse=True)
+        buffer_of, place_of = np.empty((2, len(distinct)), np.int64)
+        buffers = self._buffers([by_position[position] for position in distinct.tolist()])
+        for number, (_, buffer) in enumerate(buffers):
+            own = np.searchsorted(distinct, [judged.position for judged in buffer.values()])
+            buffer_of[own], place_of[own] = number, list(buffer)
+        scores: NDArray[Any] = np.empty(len(document), np.float32)
+        for number, (length, buffer) in enumerate(buffers):
+            entries = np.flatnonzero(buffer_of[document] == number)
+            products = self._score_judged(length, buffer)
+            row, place = rows[lists.query[entries]], place_of[document[entries]]
+            values = exact_floats(products[row, place])
+            scores = scores.astype(values.dtype, copy=False)
+            scores[entries] = values
+        return scores
+
+    def missing(self, judgements: Judgements) -> list[Remark]:
+        """Warn of relevant documents that are not in the corpus."""
+        relevant = judgements.doc_ids.filter(pl.Series(judgements.grades > 0))
+        absent = relevant.filter(~relevant.is_in(pl.Series(list(self.judged)).implode()))
+        if not len(absent):
+            return []
+        pattern = (
+            "{absent:document} judged relevant but not in the corpus, for example {example}: "
+            "counted as not retrieved"
+        )
+        return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
+
+    def _step(self) -> int:
+        """Documents of a block."""
+        room = min(SCORES // max(1, len(self.products)), self.documents // BLOCKS)
+        return min(MOST, max(FEWEST, room))
+
+    def _score(self, chunk: Chunk, first: int, last: int, out: Any = None) -> Any:
+        try:
+            return self.products(chunk.embeddings[first:last], out)
+        except InputError as error:
+            raise InputError(f"{self._culprit(chunk, first, last)}: {error}") from None
+
+    def _score_judged(self, length: int, buffer: dict[int, Judged]) -> Any:
+        """Score a block with judged documents at their places; copies of one fill the others."""
+        order = list(buffer)
+        source = np.zeros(length, np.int64)
+        source[order] = np.arange(len(order))
+        embeddings = [buffer[place].embedding for place in order]
+        if is_tensor(embeddings[0]):
+            rows = require("torch", "a corpus of tensors").cat(embeddings)
+        else:
+            rows = np.concatenate(embeddings)
+        ids = [buffer[place].document for place in order]
+        return self._score(Chunk(ids, rows[source], source, source), 0, length)
+
+    def _culprit(self, chunk: Chunk, first: int, last: int) -> str:
+        """Name the document of a block that cannot be scored."""
+        for row in range(first, last):
+            try:
+                self.products(chunk.embeddings[row : row + 1])
+            except InputError:
+                return f"document {chunk.id(row)!r}"
+        return f"documents {chunk.id(first)!r} to {chunk.id(last - 1)!r}"
+
+    def _buffers(self, documents: list[Judged]) -> list[tuple[int, dict[int, Judged]]]:
+        """Put documents into as few blocks as hold each at its own place in a block of its size."""
+        blocks: dict[int, list[dict[int, Judged]]] = {}
+        step = self._step()
+        for judged in documents:
+            place = judged.row % step
+            length = min(step, judged.rows - (judged.row - place))
+            buffers = blocks.setdefault(length, [])
+            free = next((buffer for buffer in buffers if place not in buffer), None)
+            if free is None:
+                free = {}
+                buffers.append(free)
+            free[place] = judged
+        return [(length, buffer) for length, buffers in blocks.items() for buffer in buffers]
+
+    def _check_again(self, number: int, chunk: Chunk) -> int:
+        """Count the judged documents of a chunk that stand where they stood before."""
+        own = self.by_chunk.get(number, [])
+        for document in own:
+            row = self.judged[document].row
+            if row >= len(chunk) or chunk.id(row) != document:
+                raise InputError(
+                    f"document {document!r} is not where it was when the corpus was passed first: "
+                    "chunks must give the same both times"
+                )
+        return len(own)
+
+    def _check_distinct(self, hashes: NDArray[np.int64]) -> None:
+        """Refuse a document that comes twice, given the hashes of all ids."""
+        hashes.sort()
+        twice = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+        seen: set[str] = set()
+        for chunk in self.read() if twice else ():
+            for document in chunk.ids():
+                if hash(document) in twice:
+                    if document in seen:
+                        raise _twice(document)
+                    seen.add(document)
+
+
+@dataclass(frozen=True)
+class _CorpusDocuments:
+    """The judged documents of a corpus, as a run that lists the whole corpus for every query."""
+
+    corpus: Corpus
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the first documents, for examples in messages."""
+        return id_column([self.corpus.first_ids[row] for row in rows.tolist()])
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where the corpus lacks it."""
+        found = [self.corpus.judged.get(document) for document in doc_ids.to_list()]
+        position = np.array([-1 if judged is None else judged.position for judged in found])
+        return np.where(position >= 0, position + queries * self.corpus.documents, -1)
+
+
+def corpus_result(
+    corpus: Corpus,
+    judgements: Judgements,
+    measures: Sequence[Measure],
+    *,
+    sizes: SizeCounter | None = None,
+    see: Callable[[Ints, Any], None] | None = None,
+) -> Result:
+    """Evaluate a corpus as `evaluate_corpus` does, without a word.
+
+    Parameters
+    ----------
+    sizes
+        Counts tie groups of all documents.
+    see
+        Is shown the positions and the scores of every block, judged or not.
+    """
+    corpus.survey(set(judgements.doc_ids.to_list()))
+    n = len(corpus.query_ids)
+    offsets = np.arange(n + 1, dtype=np.int64) * corpus.documents
+    documents = _CorpusDocuments(corpus)
+    run = Run("corpus", corpus.query_ids, offsets, np.empty(0), documents, complete=True)
+    lists, remarks = judged_lists(
+        judgements, run, queries="judged", with_judged=need_judged(measures)
+    )
+    counter, changed = _counted(corpus, lists, run.query_index, sizes, see)
+    if changed:
+        pattern = (
+            "{changed:score} of judged documents differed in the last bits when the corpus was "
+            "passed: the one computed first stands in for the document itself"
+        )
+        remarks.append(note(pattern, changed=changed))
+    groups = counter.groups()
+    provenance = Provenance(
+        run.source,
+        judgements.source,
+        scoring=corpus.products.provenance(),
+        scores=_judged_facts(groups) if sizes is None else sizes.facts,
+        versions=versions(),
+    )
+    return result_of(lists.query_ids, groups, measures, provenance, remarks)
+
+
+def _counted(
+    corpus: Corpus,
+    lists: JudgedLists,
+    query_index: dict[str, int],
+    sizes: SizeCounter | None,
+    see: Callable[[Ints, Any], None] | None,
+) -> tuple[TieCounter, int]:
+    """Count every document; say how many judged scores changed between the passes."""
+    row_of = np.array([query_index.get(query, -1) for query in lists.query_ids])
+    # The counter has the queries in the order of their embeddings, so that blocks need no copy.
+    announced = corpus.announced(lists, row_of)
+    rows = row_of[lists.query]
+    none = np.empty(0, np.int64), np.empty(0)
+    n = len(corpus.query_ids)
+    counter = TieCounter.of(n, rows, announced, lists.grade, lists.position, none)
+    changed = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for positions, scores in corpus.blocks():
+            column, inside = counter.columns(positions)
+            changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
+            counter.add_piece(scores, column, inside, pool)
+            if sizes is not None:
+                sizes.update(scores)
+            if see is not None:
+                see(positions, scores)
+    return _in_order(counter, row_of, lists), changed
+
+
+def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int:
+    """Put the announced scores in their documents' places; tell how many were others."""
+    if not len(seen):
+        return 0
+    query, place = counter.query[seen], column[seen]
+    found = scores[query, place]
+    other = np.flatnonzero(exact_floats(found) != counter.score[seen])
+    if len(other):
+        announced = counter.score[seen[other]]
+        if is_tensor(scores):
+            announced = scores.new_tensor(announced)
+        scores[query[other], place[other]] = announced
+    return len(other)
+
+
+def _in_order(counter: TieCounter, row_of: Ints, lists: JudgedLists) -> TieCounter:
+    """Bring the counts into the order of the judged queries; queries without a row are empty."""
+    n = len(row_of)
+    number = np.full(counter.n_queries, -1, np.int64)
+    number[row_of[row_of >= 0]] = np.flatnonzero(row_of >= 0)
+    query = number[counter.query]
+    ordered = TieCounter.of(
+        n, query, counter.score, counter.grade, counter.position, lists.unretrieved
+    )
+    order = np.lexsort((counter.position, -counter.score, query))
+    for counts in ("above", "equal", "before", "passed"):
+        setattr(ordered, counts, getattr(counter, counts)[order])
+    ordered.retrieved[:] = np.where(row_of >= 0, counter.retrieved[row_of], 0)
+    return ordered
+
+
+def _judged_facts(groups: TieGroups) -> ScoreFacts:
+    """Tie statistics of the groups that hold a document of interest."""
+    sizes = groups.size
+    return ScoreFacts(int(sizes.sum()), len(sizes), int(sizes.max(initial=0)), judged_only=True)
+
+
+def restartable(chunks: Chunks) -> Callable[[], Iterable[Any]]:
+    """Take chunks that can be passed more than once, or say why not."""
+    if callable(chunks):
+        return chunks
+    if not isinstance(chunks, Iterable):
+        raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
+    if isinstance(chunks, Iterator):
+        raise InputError(
+            "chunks can be passed only once, and the corpus is passed twice: give a list, or a "
+            "function that makes the iterator (lambda: …)"
+        )
+    again: Iterable[Any] = chunks
+    return lambda: again
+
+
+def _chunk(given: Any, start: int, products: Products) -> Chunk:
+    """Check a chunk, and put it in the order of positions."""
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+        raise InputError("a chunk must be (document_ids, embeddings)")
+    ids, embeddings = given[:2]
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"document ids must be a sequence, not {ids!r:.40}")
+    if not hasattr(ids, "__len__") or not hasattr(ids, "__getitem__"):
+        ids = list(ids)
+    if not is_tensor(embeddings) and not isinstance(embeddings, np.ndarray):
+        embeddings = np.asarray(embeddings)
+    if embeddings.ndim != 2 or len(embeddings) != len(ids):
+        raise InputError(
+            f"{len(ids)} document ids stand beside embeddings of the shape "
+            f"{list(embeddings.shape)}; a row for each document is needed"
+        )
+    if len(ids):
+        products.check(embeddings)
+    positions = places(start, given[2] if len(given) == 3 else None, len(ids))
+    if not (np.diff(positions) < 0).any():
+        return Chunk(ids, embeddings, positions)
+    order = np.argsort(positions)
+    return Chunk(ids, embeddings[order], positions[order], order)
+
+
+def _similarity(name: str) -> Any:
+    if name not in ("dot", "cosine", "hamming"):
+        raise InputError(f"unknown similarity {name!r}; choose dot, cosine or hamming")
+    return name
+
+
+def _regime(name: str) -> str:
+    if name not in ("native", "hps"):
+        raise InputError(f"unknown regime {name!r} of embeddings; choose native or hps")
+    return name
+
+
+def _twice(document: str) -> InputError:
+    return InputError(f"the corpus holds document {document!r} more than once; pass it once")

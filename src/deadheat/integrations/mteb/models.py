@@ -1,0 +1,89 @@
+"""Give MTEB a model that it runs unchanged, in the regime asked for."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from functools import lru_cache
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.integrations.sentence_transformers import high_precision, low_precision
+from deadheat.packages import require_host
+from deadheat.scoring.regimes import parse_regime
+
+SETTING = "deadheat_regime"
+"""Under this name a result's metadata and its place in MTEB's cache tell the regime."""
+
+
+def wrap(model: Any, regime: str = "hps") -> Any:
+    """Give MTEB a model that scores in the regime asked for.
+
+    MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
+    model itself. What this gives it runs as it is, and the model you pass in stays as it was.
+
+    Parameters
+    ----------
+    model
+        A sentence-transformers ``CrossEncoder`` or ``SentenceTransformer``, or MTEB's own wrapper
+        of a ``SentenceTransformer`` (what ``mteb.get_model`` gives), whose prompts are kept.
+    regime
+        ``"native"``: scoring in the model's dtype; ``"hps"``: FP32 scoring of the logits or
+        embeddings the model gives; ``"head"``: for a CrossEncoder, its scoring head in FP32, too.
+
+    Returns
+    -------
+    object
+        A model for ``mteb.evaluate``. Its ``mteb_model_meta.experiment_kwargs`` name the regime,
+        and so does the folder in which MTEB stores its results: regimes never share a result.
+
+    Examples
+    --------
+    ::
+
+        model = CrossEncoder(name, model_kwargs={"dtype": "bfloat16"})
+        mteb.evaluate(wrap(model, regime="native"), tasks)
+    """
+    require_host("mteb", "mteb", "`wrap`")
+    from mteb.models import CrossEncoderWrapper, SentenceTransformerEncoderWrapper
+    from sentence_transformers import CrossEncoder
+
+    regime = parse_regime(regime)
+    if isinstance(model, CrossEncoderWrapper):
+        raise InputError(
+            "MTEB loaded this CrossEncoder and has changed its scoring head: load it with "
+            "sentence-transformers, CrossEncoder(name), and wrap that"
+        )
+    if isinstance(model, SentenceTransformerEncoderWrapper):
+        wrapped = copy.copy(model)
+        wrapped.model = _view(model.model, regime)
+    else:
+        view = _view(model, regime)  # refuses what is neither
+        reranks = isinstance(view, CrossEncoder)
+        wrapped = _reranker(view) if reranks else SentenceTransformerEncoderWrapper(view)
+    meta = wrapped.mteb_model_meta
+    kwargs = {**(meta.experiment_kwargs or {}), SETTING: regime}
+    wrapped.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs}, deep=True)
+    return wrapped
+
+
+def _view(model: Any, regime: str) -> Any:
+    return low_precision(model) if regime == "native" else high_precision(model, regime)
+
+
+def _reranker(view: Any) -> Any:
+    """Make MTEB's wrapper without its constructor, which would change the model."""
+    from mteb.models import CrossEncoderWrapper, ModelMeta
+
+    wrapper = _reranker_class(CrossEncoderWrapper)()
+    for name, parameter in inspect.signature(CrossEncoderWrapper.__init__).parameters.items():
+        if parameter.default is not parameter.empty:
+            setattr(wrapper, name, parameter.default)
+    wrapper.model = view
+    wrapper.mteb_model_meta = ModelMeta.from_cross_encoder(view)
+    return wrapper
+
+
+@lru_cache
+def _reranker_class(base: Any) -> Any:
+    return type("TieAwareCrossEncoder", (base,), {"__init__": lambda self: None})

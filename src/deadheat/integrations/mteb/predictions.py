@@ -1,0 +1,317 @@
+"""Predictions that MTEB stored (``prediction_folder=…``): read, judged, evaluated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from deadheat.errors import InputError, one_line
+from deadheat.evaluation import Result
+from deadheat.formats import Judgements, read_qrels
+from deadheat.formats.columns import judgements_from_columns
+from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.ids import id_column
+from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
+from deadheat.measures.parse import parse_measures
+from deadheat.packages import require_host
+from deadheat.remarks import Remark, warning
+from deadheat.tables import Column, Table
+from deadheat.ties import TIE_RULES
+
+ENDING = "_predictions.json"
+_META = "mteb_model_meta"
+DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP@10", "Recall@100")
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The ranked lists of one split of a task."""
+
+    path: Path
+    task: str
+    subset: str
+    split: str
+    lists: Mapping[str, Mapping[str, float]]
+    """Per query: the score of each document."""
+
+    @property
+    def name(self) -> str:
+        """Task, subset and split, as ``--qrels`` names them."""
+        return f"{self.task}/{self.subset}/{self.split}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judgements of one split, and what its task does with lists before it judges them."""
+
+    judgements: Judgements
+    complete: bool = False
+    """Whether the lists hold every candidate: the task reranks."""
+    without_query: bool = False
+    """Whether a document with the id of its query is left out."""
+    without_first: bool = False
+    """Whether the first document of each list is left out."""
+    assumed: bool = False
+    """Whether all but the judgements is only assumed, since MTEB does not know the task."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What MTEB reported for one split of a task, and what is true of it."""
+
+    predictions: Predictions
+    results: list[tuple[str, Result]]
+    """Each measure, and the result that holds it under MTEB's tie rule."""
+    remarks: list[Remark]
+
+
+def evaluate_predictions(
+    folder: str | Path,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    *,
+    qrels: Mapping[str, Any] | None = None,
+) -> list[Evaluated]:
+    """Evaluate every task, subset and split in a folder of predictions as MTEB did.
+
+    Parameters
+    ----------
+    folder
+        What was given to ``mteb.evaluate`` as ``prediction_folder``, or one of its files.
+    measures
+        As for `deadheat.evaluate`.
+    qrels
+        Judgements by task, ``task/subset`` or ``task/subset/split``; an empty name is for all.
+        Those of other splits come from the task as the installed MTEB has it.
+    """
+    parsed = list(map(repr, parse_measures(measures)))
+    given = dict(qrels or {})
+    found = read_predictions(Path(folder))
+    unused = set(given).difference(*({*_names(p)} for p in found))
+    if unused:
+        named = ", ".join(p.name for p in found)
+        raise InputError(
+            f"judgements were given for {', '.join(sorted(unused))}, but the predictions are of "
+            f"{named}"
+        )
+    judged = {predictions.name: _judged(predictions, given) for predictions in found}
+    return [_evaluated(predictions, judged[predictions.name], parsed) for predictions in found]
+
+
+def read_predictions(folder: Path) -> list[Predictions]:
+    """Read all files of predictions in a folder; they must be of one model."""
+    files = sorted(folder.glob(f"*{ENDING}")) if folder.is_dir() else [folder]
+    if not files:
+        raise InputError(
+            f"{folder}: there are no predictions of MTEB in it, files named TASK{ENDING}; they are "
+            "written by mteb.evaluate(…, prediction_folder=…)"
+        )
+    contents = {path: _read(path) for path in files}
+    _check_one_model(contents)
+    found = [p for path, content in contents.items() for p in _splits(path, content)]
+    if not found:
+        raise InputError(f"{folder}: the files of predictions hold no lists")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not a whole JSON file ({one_line(error)}); if MTEB was interrupted while "
+            "writing it, run the task again"
+        ) from None
+    if not isinstance(content, dict) or not path.name.endswith(ENDING):
+        raise InputError(f"{path}: not predictions of MTEB, a JSON object in a file TASK{ENDING}")
+    return content
+
+
+def _check_one_model(contents: Mapping[Path, Mapping[str, Any]]) -> None:
+    """Refuse predictions of several models: their numbers would stand under one name."""
+    models: dict[str, Path] = {}
+    for path, content in contents.items():
+        meta = content.get(_META)
+        if isinstance(meta, dict):
+            models.setdefault(f"{meta.get('model_name')} ({meta.get('revision')})", path)
+    if len(models) > 1:
+        named = "; ".join(f"{model} in {path.name}" for model, path in models.items())
+        raise InputError(
+            f"these predictions are of several models: {named}. Give each model a folder of its "
+            "own, or one file at a time"
+        )
+
+
+def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
+    task = path.name.removesuffix(ENDING)
+    for subset, splits in content.items():
+        if subset == _META:
+            continue
+        for split, lists in (splits if isinstance(splits, dict) else {"": splits}).items():
+            whole = isinstance(lists, dict) and all(isinstance(v, dict) for v in lists.values())
+            if not whole:
+                raise InputError(
+                    f"{path}: the predictions of {subset!r} are no ranked lists of documents: "
+                    f"{task} is not a retrieval or reranking task, and has no ties to look at"
+                )
+            yield Predictions(path, task, subset, split, lists)
+
+
+def _names(predictions: Predictions) -> list[str]:
+    """Give the names under which judgements of a split may be given, the closest first."""
+    task, subset = predictions.task, predictions.subset
+    return [predictions.name, f"{task}/{subset}", task, ""]
+
+
+def _judged(predictions: Predictions, given: Mapping[str, Any]) -> Judged:
+    name = next((name for name in _names(predictions) if name in given), None)
+    if name is None:
+        return _from_task(predictions)
+    judgements = read_qrels(given[name])
+    try:
+        task = _task(predictions)
+    except (InputError, ImportError):
+        return Judged(judgements, assumed=True)
+    return _with_habits(task, judgements)
+
+
+def _from_task(predictions: Predictions) -> Judged:
+    """Take the judgements of a split from the installed task."""
+    try:
+        task = _task(predictions)
+        task.load_data()
+        task.convert_v1_dataset_format_to_v2(num_proc=None)
+        data = task.dataset[predictions.subset][predictions.split]
+    except (InputError, ImportError):
+        raise
+    except Exception as error:  # whatever the hub, a dataset or its code raises
+        raise InputError(
+            f"the judgements of {predictions.name} could not be loaded ({one_line(error)}); give "
+            f"them with --qrels {predictions.name}=FILE"
+        ) from None
+    source = f"the task {predictions.task} of MTEB"
+    habits = _with_habits(task, judgements_from_dict(source, data["relevant_docs"]))
+    longest = max(map(len, predictions.lists.values()), default=0)
+    return replace(habits, complete=data["top_ranked"] is not None and longest < max(task.k_values))
+
+
+def _task(predictions: Predictions) -> Any:
+    """Give the installed task, for this split only; refuse one that does not retrieve."""
+    mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
+    from mteb.abstasks import AbsTaskRetrieval
+
+    name, subset = predictions.task, predictions.subset
+    try:
+        task = mteb.get_task(name, eval_splits=[predictions.split], hf_subsets=[subset])
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{predictions.path}: the installed MTEB has no task {predictions.name} "
+            f"({one_line(error)}); give its judgements with --qrels {name}=FILE"
+        ) from None
+    if not isinstance(task, AbsTaskRetrieval):
+        raise InputError(
+            f"{predictions.path}: {name} is a task of {task.metadata.type}, not of retrieval or "
+            "reranking: it has no ranked lists to look at"
+        )
+    return task
+
+
+def _with_habits(task: Any, judgements: Judgements) -> Judged:
+    identical, first = task.ignore_identical_ids, task.skip_first_result
+    return Judged(judgements, without_query=identical, without_first=first)
+
+
+def _evaluated(predictions: Predictions, judged: Judged, names: Sequence[str]) -> Evaluated:
+    lists, remarks = predictions.lists, list[Remark]()
+    own = sum(query in listed for query, listed in lists.items())
+    if judged.without_query and own:
+        lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
+    elif judged.assumed and own:
+        remarks.append(
+            warning(
+                "{own:query} found in the lists of their own: some tasks leave such a document "
+                "out, and MTEB, which knows, has no such task here",
+                own=own,
+            )
+        )
+    if judged.without_first:
+        lists = {query: without_first(listed) for query, listed in lists.items()}
+    run = run_from_dict(f"{predictions.path} ({predictions.name})", lists)
+    if not set(judged.judgements.query_ids).intersection(lists):
+        raise InputError(
+            f"{predictions.path}: none of the queries of {predictions.name} is judged in "
+            f"{judged.judgements.source}, for example {run.query_ids[0]!r}: are these its "
+            "judgements?"
+        )
+    judgements = _of_queries(judged.judgements, lists)
+    unjudged = len(lists) - len(judgements.query_ids)
+    if unjudged:
+        text = "{unjudged:query} not judged, and left out, as MTEB does"
+        remarks.append(warning(text, unjudged=unjudged))
+    results = evaluate_as_mteb(judgements, replace(run, complete=judged.complete), names)
+    distinct = {id(result): result for _, result in results}.values()
+    return Evaluated(
+        predictions, results, [*remarks, *(r for one in distinct for r in one.remarks)]
+    )
+
+
+def _of_queries(judgements: Judgements, queries: Collection[str]) -> Judgements:
+    """Give the judgements of some queries."""
+    names = np.repeat(np.array(judgements.query_ids, object), np.diff(judgements.offsets))
+    chosen = np.array([name in queries for name in names], bool)
+    return judgements_from_columns(
+        judgements.source,
+        id_column(names[chosen].tolist()),
+        judgements.doc_ids.filter(pl.Series(chosen)),
+        judgements.grades[chosen],
+    )
+
+
+def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
+    """Put MTEB's values beside what is true of them: a row per split and measure."""
+    rows = [
+        {
+            "task": one.predictions.task,
+            "subset": one.predictions.subset,
+            "split": one.predictions.split,
+            "measure": name,
+            "mteb": summary.oblivious,
+            "expected": summary.expected,
+            "std": summary.std,
+            "worst": summary.worst,
+            "best": summary.best,
+            "range": summary.range,
+            "bias": summary.bias,
+            "rule": result.provenance.tie_break,
+            "queries": summary.queries,
+        }
+        for one in evaluated
+        for name, result in one.results
+        for summary in [result[name]]
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    varying = [name for name in ("subset", "split") if frame[name].n_unique() > 1]
+    rules = dict.fromkeys(frame["rule"])
+    return Table(
+        frame,
+        [
+            Column("task", "name"),
+            *(Column(name, "name") for name in varying),
+            Column("measure", "name"),
+            Column("mteb", title="MTEB"),
+            Column("expected"),
+            Column("std", title="± tie std", gives_way=1),
+            Column("range"),
+            Column("bias", "signed"),
+            Column("rule", "name", gives_way=2),
+        ],
+        notes=[f"{rule}: {TIE_RULES[rule]}" for rule in rules],
+        grouped=1 + len(varying),
+    )

@@ -1,0 +1,124 @@
+"""What MTEB reports for a retrieval task, once more with every view of its ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deadheat.evaluation import Result, evaluated
+from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.measures import MRR, Measure
+from deadheat.measures.parse import parse_measures
+
+if TYPE_CHECKING:
+    from deadheat.integrations.corpus_counts import CorpusCounts
+
+KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
+"""The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
+VIEWS = {
+    "expected": "expected",
+    "best": "best",
+    "worst": "worst",
+    "range": "range",
+    "tie_std": "std",
+    "bias": "bias",
+}
+"""The keys that stand beside one of MTEB's, and the views they hold."""
+ACCURACY = "accuracy"
+"""MTEB's name for recall at 1."""
+
+
+def tie_rule(measure: Measure) -> str:
+    """Name the rule by which MTEB orders tied documents for a measure.
+
+    Its MRR sorts by score, then by id, descending; pytrec_eval computes the others, which does
+    the same after a cast of the scores to float32.
+    """
+    return "id_desc" if isinstance(measure, type(MRR)) else "pytrec_eval"
+
+
+def measure_names(cutoffs: Iterable[int]) -> list[str]:
+    """Give MTEB's names of its measures at each cutoff.
+
+    >>> measure_names([10])[:3]
+    ['ndcg_at_10', 'map_at_10', 'recall_at_10']
+    """
+    return [f"{kind}_at_{k}" for kind in KINDS for k in sorted(set(cutoffs))]
+
+
+def tie_aware_scores(
+    qrels: Mapping[str, Mapping[str, float]],
+    results: Mapping[str, Mapping[str, float]],
+    cutoffs: Sequence[int] = (1, 3, 5, 10, 20, 100, 1000),
+    *,
+    counts: CorpusCounts | None = None,
+) -> dict[str, Any]:
+    """Give the keys that belong beside those of MTEB, from the same judgements and lists.
+
+    Parameters
+    ----------
+    qrels, results
+        Judgements and retrieved documents of each query, as MTEB has them. As there, the queries
+        of `results` count that are judged, one without a relevant document as 0.
+    cutoffs
+        The task's ``k_values``.
+    counts
+        Of a search of the whole corpus, whose lists are cut: what was lost with the cut.
+
+    Returns
+    -------
+    dict
+        ``ndcg_at_10_expected``, ``…_best``, ``…_worst``, ``…_range``, ``…_tie_std`` and
+        ``…_bias``, for each measure and cutoff. The bias is that of MTEB's own value.
+        ``ties_counted_in`` says what the views rest on: ``"corpus"``, every score of a search,
+        or ``"lists"``, the retrieved documents alone.
+
+    Examples
+    --------
+    >>> scores = tie_aware_scores({"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}, [1])
+    >>> scores["recall_at_1_expected"], scores["recall_at_1_range"], scores["recall_at_1_bias"]
+    (0.5, 1.0, -0.5)
+    """
+    judged = {query: grades for query, grades in qrels.items() if query in results}
+    names = measure_names(cutoffs)
+    seen = evaluate_as_mteb(read_qrels(judged), read_run(results, copy=False), names)
+    complete = counts is not None and counts.complete and counts.query_ids == list(results)
+    whole = counts.evaluate(names) if counts is not None and complete else None
+    scores: dict[str, Any] = {"ties_counted_in": "corpus" if whole else "lists"}
+    for name, result in seen:
+        summary = (whole or result)[name]
+        scores |= {f"{name}_{key}": getattr(summary, view) for key, view in VIEWS.items()}
+        scores[f"{name}_bias"] = result[name].oblivious - summary.expected
+    for key in VIEWS:
+        if f"recall_at_1_{key}" in scores:
+            scores[f"{ACCURACY}_{key}"] = scores[f"recall_at_1_{key}"]
+    return scores
+
+
+def evaluate_as_mteb(
+    judgements: Judgements, run: Run, names: Sequence[str]
+) -> list[tuple[str, Result]]:
+    """Evaluate measures by MTEB's names, each with the tie rule that MTEB has for it."""
+    measures = dict(zip(names, parse_measures(names), strict=True))
+    results = {}
+    for rule in dict.fromkeys(map(tie_rule, measures.values())):
+        chosen = [measure for measure in measures.values() if tie_rule(measure) == rule]
+        results[rule] = evaluated(judgements, run, chosen, tie_break=rule, queries="all")
+    return [(name, results[tie_rule(measure)]) for name, measure in measures.items()]
+
+
+def has_keys(scores: Mapping[str, Any]) -> bool:
+    """Whether the scores of a task that retrieves were stored with the keys of ties.
+
+    Tasks of other kinds need none.
+    """
+    retrieves = "ndcg_at_10" in scores
+    return not retrieves or "ndcg_at_10_expected" in scores
+
+
+def without_first(listed: Mapping[str, float]) -> dict[str, float]:
+    """Leave out the document that MTEB leaves out: of the best ones, the first of the list."""
+    if not listed:
+        return {}
+    first = max(listed, key=listed.__getitem__)
+    return {document: score for document, score in listed.items() if document != first}

@@ -1,0 +1,170 @@
+"""Scores of the same queries with documents that come in blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.numbers import check_tensors, is_tensor
+from deadheat.packages import require
+from deadheat.provenance import ScoringProvenance
+from deadheat.scoring import functions, torch_functions
+from deadheat.scoring.dtypes import Format, parse_format
+from deadheat.scoring.functions import Product
+from deadheat.scoring.refusals import check_bits, check_product, check_range
+from deadheat.scoring.regimes import scoring_format, scoring_provenance
+
+
+@dataclass(frozen=True)
+class Products:
+    """Queries made ready once, to be multiplied with one block of documents after another.
+
+    The scores are those of `deadheat.scoring.score`: floats in the scoring dtype (16 bits stay 16
+    bits in torch; NumPy, which does not compute in them, gives their values as float32), and the
+    whole numbers of int8 and binary embeddings as floats that hold them exactly.
+    """
+
+    queries: Any
+    """Cast to the scoring dtype, for a cosine brought to length 1."""
+    width: int
+    kind: Product
+    regime: str
+    given: Format
+    """Of the queries as they were given."""
+    format: Format
+    """The scoring dtype."""
+    dtype: str
+    """What the queries were stored as; binary ones may be packed."""
+    longest: float
+    """Length of the longest query."""
+
+    @classmethod
+    def of(cls, queries: Any, kind: Product, regime: str) -> Products:
+        """Make queries ready: an array or a torch tensor, ``[queries, width]``."""
+        tensor = is_tensor(queries)
+        if tensor:
+            check_tensors(queries=queries)
+        else:
+            queries = functions.as_array("queries", queries)
+        given = embedding_format("queries", queries, kind)
+        format = scoring_format(regime, given, kind)
+        check_product(format, kind, queries.shape, queries.shape)
+        twin: Any = torch_functions if tensor else functions
+        if format.is_float:
+            ready = twin.operand("queries", queries, format, kind)
+        else:
+            ready = twin.whole_operand("queries", queries, kind)
+        longest = _longest(ready)
+        width = int(queries.shape[1])
+        return cls(ready, width, kind, regime, given, format, _type(queries), longest)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __call__(self, documents: Any, out: Any = None) -> Any:
+        """Score every query with a block of documents: ``[queries, documents]``.
+
+        `out` is an earlier answer that is not needed any more: its memory is used again where
+        the shape is the same.
+        """
+        twin: Any = torch_functions if is_tensor(self.queries) else functions
+        if not self.format.is_float:
+            scores = self._multiplied(twin.whole_operand("documents", documents, self.kind), out)
+            if self.kind == "hamming":
+                scores -= self.queries.shape[1]
+                scores /= 2
+            return scores
+        # One look at the lengths tells that all values are finite and no product can overflow.
+        longest = 1.0 if self.kind == "cosine" else _longest(documents)
+        if self.kind == "dot" and max(longest, longest * self.longest) < self.format.largest / 2:
+            scores = self._multiplied(twin.cast(documents, self.format), out)
+        else:
+            ready = twin.operand("documents", documents, self.format, self.kind)
+            scores = self._in_range(ready, out)
+        if is_tensor(scores):
+            return scores.to(self.format.torch)
+        return scores if self.format.name == "fp32" else self.format.round(scores)
+
+    def _multiplied(self, documents: Any, out: Any) -> Any:
+        fits = out is not None and out.dtype == documents.dtype
+        if not fits or out.shape != (len(self), len(documents)):
+            return self.queries @ documents.T
+        if is_tensor(documents):
+            return require("torch", "a product of tensors").mm(self.queries, documents.T, out=out)
+        return np.matmul(self.queries, documents.T, out=out)
+
+    def _in_range(self, documents: Any, out: Any) -> Any:
+        """Multiply vectors whose products may overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._multiplied(documents, out)
+            largest = float(abs(scores).max())
+        check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
+        return scores
+
+    def check(self, documents: Any) -> None:
+        """Refuse a block of documents that are not embedded as the queries are."""
+        if is_tensor(documents) != is_tensor(self.queries):
+            words = ("torch tensors", "arrays")
+            here, there = words if is_tensor(documents) else words[::-1]
+            raise InputError(f"the documents are {here} and the queries {there}: give both alike")
+        if documents.ndim != 2 or documents.shape[1] != self.width:
+            raise InputError(
+                f"embeddings of the shape {list(documents.shape)} do not fit queries of the width "
+                f"{self.width}"
+            )
+        if not self.format.is_float:
+            check_bits(self.dtype, _type(documents))
+            return
+        given = embedding_format("documents", documents, self.kind)
+        if given.name not in (self.given.name, "int8"):
+            raise InputError(
+                f"the documents are {given.name} and the queries {self.given.name}: embed both in "
+                "one dtype (int8 documents may be scored with float queries)"
+            )
+        if is_tensor(documents) and documents.device != self.queries.device:
+            raise InputError(
+                f"the documents are on {documents.device} and the queries on "
+                f"{self.queries.device}: move them together"
+            )
+
+    def provenance(self) -> ScoringProvenance:
+        """Say how the scores are made."""
+        backend: Any = "torch" if is_tensor(self.queries) else "numpy"
+        return scoring_provenance(self.regime, self.given, self.kind, backend)
+
+
+def embedding_format(name: str, values: Any, kind: Product) -> Format:
+    """Tell the format of embeddings from what they are stored as."""
+    dtype = _type(values)
+    if kind == "hamming":
+        if dtype not in ("bool", "int8", "uint8"):
+            raise InputError(
+                f"{name} are {dtype}: Hamming distances need bits, boolean or packed into (u)int8"
+            )
+        return parse_format("binary")
+    try:
+        format = parse_format("int8" if dtype == "uint8" else dtype)
+    except InputError:
+        raise InputError(
+            f"{name} are {dtype}, which no model computes in: cast them, for example to float32"
+        ) from None
+    if format.name == "binary":
+        raise InputError(f"{name} are bits: their similarity is hamming")
+    return format
+
+
+def _type(values: Any) -> str:
+    return str(values.dtype).removeprefix("torch.")
+
+
+def _longest(vectors: Any) -> float:
+    """Length of the longest vector; inf or NaN where a value is, or where it overflows FP32."""
+    if is_tensor(vectors):
+        wide = vectors.float() if vectors.element_size() == 1 else vectors
+        return float(wide.norm(dim=-1).max())
+    wide = vectors if vectors.dtype == np.float32 else vectors.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sqrt(np.einsum("nd,nd->n", wide, wide).max()))

@@ -1,0 +1,27 @@
+"""The table of hosts: which modules the tests, the recipe and the example of each need.
+
+To add one: an extra in pyproject.toml, also named by the extra `hosts` there; a line here; the
+integration, `tests/hosts/test_NAME.py`, `docs/recipes/NAME.md` and `examples/in_NAME.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+HOSTS = {
+    "mteb": ["mteb"],
+    "sentence-transformers": ["sentence_transformers"],
+}
+
+
+def needs(host: str) -> Any:
+    """Import the first module a host needs, or skip; one that is there but broken is an error."""
+    for module in HOSTS[host]:
+        if find_spec(module) is None:
+            reason = f"{module} is not installed: `make test-hosts` runs this"
+            pytest.skip(reason, allow_module_level=True)
+    return importlib.import_module(HOSTS[host][0])

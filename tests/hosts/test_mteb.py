@@ -1,0 +1,437 @@
+"""MTEB runs our models unchanged, and its results know of ties."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from needed import needs
+
+mteb = needs("mteb")
+
+import sentence_transformers as st  # noqa: E402
+import tiny_models  # noqa: E402
+import torch  # noqa: E402
+from mteb_tasks import (  # noqa: E402
+    Encoder,
+    Scorer,
+    make_task,
+    only,
+    reranking,
+    split,
+)
+
+import deadheat as dh  # noqa: E402
+from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
+from deadheat.integrations.mteb import evaluate, tie_aware, wrap  # noqa: E402
+from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
+
+# What the host warns about is its own.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("error::deadheat.errors.DeadheatWarning"),
+]
+
+WORDS = [
+    "heat",
+    "race",
+    "line",
+    "runner",
+    "horse",
+    "mile",
+    "nose",
+    "photograph",
+    "stand",
+    "dead",
+    "won",
+    "furlong",
+    "instant",
+]
+TEXTS = [" ".join(words) for words in np.random.default_rng(0).choice(WORDS, (60, 5))]
+CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def reranker(tmp_path_factory):
+    path = tiny_models.xlm_roberta(tmp_path_factory.mktemp("reranker"))
+    return st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
+
+
+@pytest.fixture(scope="module")
+def bi_encoder(tmp_path_factory):
+    path = tiny_models.bert_encoder(tmp_path_factory.mktemp("encoder"))
+    tiny_models.add_pooling(path, "mean")
+    return st.SentenceTransformer(str(path), device="cpu").to(torch.bfloat16).eval()
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return mteb.ResultCache(tmp_path / "cache")
+
+
+@pytest.fixture
+def data():
+    return reranking(np.random.default_rng(1), TEXTS)
+
+
+def run(model, task, function=evaluate, **options):
+    options = {"cache": None, "show_progress_bar": False, "co2_tracker": False, **options}
+    return function(model, task, **options)
+
+
+def predictions(folder, task):
+    text = (folder / f"{task.metadata.name}_predictions.json").read_text()
+    return json.loads(text)["default"]["test"]
+
+
+def state(model):
+    """All that MTEB could have changed in a model."""
+    modules = {name: (id(m), type(m)) for name, m in model.named_modules()}
+    hooks = {name: len(m._forward_hooks) for name, m in model.named_modules()}
+    tensors = {name: (id(p), p.dtype) for name, p in model.named_parameters()}
+    return modules, hooks, tensors
+
+
+class TestRegimes:
+    @pytest.mark.parametrize("regime", ["native", "hps", "head"])
+    def test_a_reranker_scores_as_it_does_directly(self, reranker, data, regime, tmp_path):
+        before = state(reranker)
+        task = make_task(data)
+        wrapped = wrap(reranker, regime)
+        options = {"prediction_folder": tmp_path, "encode_kwargs": {"batch_size": 8}}
+        scores = only(run(wrapped, task, **options))
+        stored = predictions(tmp_path, task)
+        view = dh.low_precision(reranker)
+        if regime != "native":
+            view = dh.high_precision(reranker, regime)
+        pairs = [(q, d) for q, docs in data["top_ranked"].items() for d in docs]
+        texts = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
+        texts |= dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))
+        direct = []
+        for i in range(0, len(pairs), 8):  # in the batches that MTEB has
+            batch = [(texts[q], texts[d]) for q, d in pairs[i : i + 8]]
+            direct += view.predict(batch, batch_size=8, convert_to_tensor=True).tolist()
+        assert [stored[q][d] for q, d in pairs] == direct
+        result = dh.evaluate.quiet(data["relevant_docs"], stored, ["nDCG@10"], queries="all")
+        assert scores["ndcg_at_10_expected"] == result["nDCG@10"].expected
+        assert state(reranker) == before
+
+    def test_each_regime_has_more_distinct_scores_than_the_one_before(
+        self, reranker, data, tmp_path
+    ):
+        distinct = []
+        for regime in ("native", "hps", "head"):
+            task = make_task(data)
+            run(wrap(reranker, regime), task, prediction_folder=tmp_path / regime)
+            stored = predictions(tmp_path / regime, task)
+            distinct.append(len({score for listed in stored.values() for score in listed.values()}))
+        native, hps, head = distinct
+        assert native < hps < head
+
+    def test_without_us_mteb_changes_the_model(self, tmp_path):
+        """The reason for `wrap`; where this fails, MTEB has learnt to leave models alone."""
+        path = tiny_models.xlm_roberta(tmp_path / "model")
+        model = st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
+        before = state(model)
+        run(model, make_task(reranking(np.random.default_rng(1), TEXTS)), mteb.evaluate)
+        assert (state(model) == before) == (
+            tuple(map(int, mteb.__version__.split(".")[:2])) < (2, 26)
+        )
+
+    @pytest.mark.parametrize("regime", ["native", "hps"])
+    def test_a_bi_encoder_too(self, bi_encoder, data, regime, tmp_path):
+        before = state(bi_encoder)
+        task = make_task(data)
+        run(wrap(bi_encoder, regime), task, prediction_folder=tmp_path)
+        stored = predictions(tmp_path, task)
+        view = dh.low_precision(bi_encoder) if regime == "native" else dh.high_precision(bi_encoder)
+        queries = view.encode_query(data["queries"]["text"])
+        documents = view.encode_document(data["corpus"]["text"])
+        direct = view.similarity(queries, documents)
+        index = {d: i for i, d in enumerate(data["corpus"]["id"])}
+        got = torch.tensor([list(listed.values()) for listed in stored.values()])
+        expected = torch.stack(
+            [direct[i, [index[d] for d in listed]] for i, listed in enumerate(stored.values())]
+        )
+        tolerance = 0 if regime == "native" else 1e-6  # a product of other shapes, in FP32
+        torch.testing.assert_close(got, expected.float(), rtol=tolerance, atol=tolerance)
+        if regime == "native":
+            assert torch.equal(got, got.bfloat16().float())
+            assert len(got.unique()) < got.numel() / 2
+        assert state(bi_encoder) == before
+
+    def test_the_wrapper_that_mteb_made_of_an_encoder_keeps_its_prompts(self, bi_encoder):
+        loaded = mteb.models.SentenceTransformerEncoderWrapper(
+            bi_encoder, model_prompts={"query": "find ", "document": ""}
+        )
+        wrapped = wrap(loaded, "native")
+        assert wrapped.model_prompts == loaded.model_prompts
+        assert wrapped.model.scoring.startswith("bf16, native")
+        assert loaded.model is bi_encoder
+        assert not loaded.mteb_model_meta.experiment_kwargs
+
+    def test_the_regime_is_in_the_metadata_and_the_path(self, reranker, data, cache):
+        for regime in ("native", "hps"):
+            run(wrap(reranker, regime), make_task(data), cache=cache)
+        metas = [
+            json.loads(path.read_text()) for path in cache.cache_path.glob("**/model_meta.json")
+        ]
+        kwargs = [meta["experiment_kwargs"] for meta in metas if meta.get("experiment_kwargs")]
+        assert {k["deadheat_regime"] for k in kwargs} == {"native", "hps"}
+        paths = [str(path) for path in cache.cache_path.glob("**/DeadheatTask.json")]
+        assert len(paths) == 2
+        assert all(any(regime in path for path in paths) for regime in ("_native", "_hps"))
+
+    def test_what_cannot_be_wrapped(self, reranker, bi_encoder):
+        with pytest.raises(InputError, match="choose native, hps or head"):
+            wrap(reranker, "bf16")
+        with pytest.raises(InputError, match="no scoring head"):
+            wrap(bi_encoder, "head")
+        with pytest.raises(InputError, match="cannot change how a Scorer scores"):
+            wrap(Scorer(len))
+        loaded = mteb.models.CrossEncoderWrapper.__new__(mteb.models.CrossEncoderWrapper)
+        with pytest.raises(InputError, match=r"load it with sentence-transformers"):
+            wrap(loaded)
+
+
+class TestKeys:
+    def constant(self, relevant: str):
+        """Ten candidates, two of them relevant, whose ids start with a word."""
+        ids = [f"{relevant}{i}" for i in range(2)] + [f"m{i}" for i in range(8)]
+        qrels = {"q": dict.fromkeys(ids[:2], 1)}
+        return make_task(split({"q": "a"}, dict.fromkeys(ids, "b"), qrels, {"q": ids}))
+
+    def test_a_constant_scorer_gets_one_value_however_ids_are_spelt(self):
+        low, high = (
+            only(run(Scorer(lambda q, d: 0.5), self.constant(word))) for word in ("a", "z")
+        )
+        assert (round(low["ndcg_at_10"], 2), high["ndcg_at_10"]) == (0.36, 1.0)
+        for scores in (low, high):
+            assert round(scores["ndcg_at_10_expected"], 3) == 0.557
+            assert round(scores["ndcg_at_10_worst"], 2) == 0.36
+            assert scores["ndcg_at_10_best"] == 1
+            assert round(scores["ndcg_at_10_range"], 2) == 0.64
+            assert scores["ndcg_at_10_tie_std"] > 0.1
+        assert low["ndcg_at_10_bias"] < 0 < high["ndcg_at_10_bias"]
+
+    def test_every_value_of_mteb_has_its_views_and_its_bias(self, data):
+        scores = only(run(Scorer(lambda q, d: len(d) % 3), make_task(data)))
+        names = [*measure_names(CUTOFFS), "accuracy"]
+        assert {key for key in scores if key.endswith("_expected")} == {
+            f"{n}_expected" for n in names
+        }
+        for name in names:
+            views = {view: scores[f"{name}_{view}"] for view in VIEWS}
+            mtebs = views["expected"] + views["bias"]
+            assert mtebs == pytest.approx(scores[name], abs=6e-6)  # MTEB rounds to five digits
+            assert views["worst"] <= views["expected"] + 1e-12
+            assert views["expected"] <= views["best"] + 1e-12
+            assert views["range"] == views["best"] - views["worst"]
+
+    def test_without_ties_they_are_mtebs_own_values(self, data):
+        ranks = {text: i for i, text in enumerate(sorted(set(TEXTS)))}
+        scores = only(run(Scorer(lambda q, d: ranks[d] + 0.25), make_task(data)))
+        for name in [*measure_names(CUTOFFS), "accuracy"]:
+            assert scores[f"{name}_expected"] == pytest.approx(scores[name], abs=6e-6)
+            assert scores[f"{name}_bias"] == pytest.approx(0, abs=1e-12)
+
+    def test_queries_that_only_have_judgements_of_0_count_as_mteb_counts_them(self, data):
+        qrels = dict(data["relevant_docs"])
+        qrels["q0"] = dict.fromkeys(qrels["q0"], 0)
+        data["relevant_docs"] = qrels
+        scores = only(run(Scorer(lambda q, d: len(d) % 3), make_task(data)))
+        for name in ("ndcg_at_10", "mrr_at_10", "recall_at_5"):
+            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+
+    @pytest.mark.parametrize("option", ["ignore_identical_ids", "skip_first_result"])
+    def test_documents_that_mteb_leaves_out_are_left_out(self, data, option):
+        corpus = {**dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))}
+        corpus |= dict.fromkeys(data["top_ranked"], "the query itself")
+        top = {q: [*docs[:20], q] for q, docs in data["top_ranked"].items()}
+        queries = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
+        changed = split(queries, corpus, data["relevant_docs"], top)
+        task = make_task(changed, **{option: True})
+        scores = only(run(Scorer(lambda q, d: len(d) % 3), task))
+        for name in ("ndcg_at_10", "mrr_at_10", "recall_at_5"):
+            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+
+    def test_the_json_file_has_them(self, data, cache):
+        run(Scorer(lambda q, d: 0.5), make_task(data), cache=cache)
+        (path,) = cache.cache_path.glob("**/DeadheatTask.json")
+        (scores,) = json.loads(path.read_text())["scores"]["test"]
+        assert 0 < scores["ndcg_at_10_expected"] < scores["ndcg_at_10_best"]
+
+    def test_every_subset_has_them(self, data):
+        other = reranking(np.random.default_rng(2), TEXTS, queries=3)
+        task = make_task(subsets={"en": data, "de": other})
+        result = run(Scorer(lambda q, d: 0.5), task)
+        per_subset = result.task_results[0].scores["test"]
+        assert len(per_subset) == 2
+        assert len({scores["ndcg_at_10_expected"] for scores in per_subset}) == 2
+
+    def test_a_task_with_scores_of_its_own_has_both(self):
+        nevir = mteb.get_task("NevIR")
+        ids = ["a_doc1", "a_doc2"]
+        qrels = {"a_q1": {"a_doc1": 1}, "a_q2": {"a_doc2": 1}}
+        top = dict.fromkeys(qrels, ids)
+        texts = dict.fromkeys(ids, "same")
+        data = split({"a_q1": "one", "a_q2": "two"}, texts, qrels, top)
+        nevir.dataset = {"default": {"test": data}}
+        nevir.data_loaded = True
+        scores = only(run(Scorer(lambda q, d: 0.5), nevir))
+        assert scores["paired_accuracy"] == 0
+        assert scores["ndcg_at_10_range"] > 0
+
+    def test_all_tasks_that_override_the_hook_are_asked_first(self):
+        base = mteb.abstasks.AbsTaskRetrieval
+        overriding = [
+            cls
+            for cls in every_subclass(base)
+            if cls.task_specific_scores is not base.task_specific_scores
+            and cls.__module__.startswith("mteb.tasks")
+        ]
+        assert len(overriding) > 30
+        for cls in overriding:
+            task = cls.__new__(cls)
+            task.task_specific_scores = lambda *_, hf_split, hf_subset: {"own": 1.0}
+            tie_aware(task)
+            scores = task.task_specific_scores(
+                {}, {"q": {"d": 1}}, {"q": {"d": 1.0, "e": 1.0}}, hf_split="test", hf_subset="en"
+            )
+            assert scores["own"] == 1
+            assert scores["mrr_at_10_expected"] == 0.75
+
+    def test_twice_tie_aware_is_once(self, data):
+        task = make_task(data)
+        hook = tie_aware(task).task_specific_scores
+        assert tie_aware([task])[0].task_specific_scores is hook
+
+    def test_other_tasks_stay_as_they_are(self):
+        task = mteb.get_task("STS12")
+        before = dict(vars(task))
+        assert tie_aware([task]) == [task]
+        assert vars(task) == before
+        with pytest.raises(InputError, match="is no task of MTEB"):
+            tie_aware("NFCorpus")
+
+    def test_the_rules_are_those_that_mteb_has(self):
+        rules = {name: tie_rule(dh.parse_measures([name])[0]) for name in measure_names([10])}
+        assert rules.pop("mrr_at_10") == "id_desc"
+        assert set(rules.values()) == {"pytrec_eval"}
+
+
+class TestCache:
+    model = Scorer(lambda q, d: 0.5)
+
+    def test_a_result_without_the_keys_is_run_again_and_said(self, data, cache):
+        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+        with pytest.warns(DeadheatWarning, match="DeadheatTask were stored without"):
+            scores = only(run(self.model, make_task(data), cache=cache))
+        assert scores["ndcg_at_10_range"] > 0
+        (path,) = cache.cache_path.glob("**/DeadheatTask.json")
+        assert "ndcg_at_10_range" in path.read_text()
+        asked = []
+        counting = Scorer(lambda q, d: asked.append(d) or 0.5)
+        assert only(run(counting, make_task(data), cache=cache))["ndcg_at_10_range"] > 0
+        assert not asked  # now the cache has what is wanted
+
+    def test_where_nothing_may_be_run_again_it_is_an_error(self, data, cache):
+        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+        with pytest.raises(InputError, match="'only-cache' forbids"):
+            run(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
+
+
+def every_subclass(cls):
+    for child in cls.__subclasses__():
+        yield child
+        yield from every_subclass(child)
+
+
+class TestWholeCorpus:
+    """Binary codes: a list cut at 20 of 3,000 documents goes through a large group of ties."""
+
+    @pytest.fixture
+    def codes(self):
+        rng = np.random.default_rng(3)
+        documents = rng.integers(0, 2, (3000, 12))
+        queries = rng.integers(0, 2, (8, 12))
+        corpus = {f"d{i}": " ".join(map(str, row)) for i, row in enumerate(documents)}
+        texts = {f"q{i}": " ".join(map(str, row)) for i, row in enumerate(queries)}
+        scores = queries @ documents.T
+        qrels = {}
+        for i, query in enumerate(texts):
+            near = rng.choice(np.argsort(-scores[i])[:200], 15, replace=False)
+            qrels[query] = {f"d{j}": int(rng.integers(1, 3)) for j in near}
+        qrels["q0"] = {**qrels["q0"], "nowhere": 1}
+        lists = {
+            q: dict(zip(corpus, row.tolist(), strict=True))
+            for q, row in zip(texts, scores, strict=True)
+        }
+        return split(texts, corpus, qrels), lists
+
+    @pytest.mark.parametrize("chunk", [3000, 700])
+    def test_the_views_are_those_of_the_whole_lists(self, codes, chunk, monkeypatch):
+        monkeypatch.setattr(
+            mteb.models.SearchEncoderWrapper.__init__, "__defaults__", (chunk, None)
+        )
+        data, lists = codes
+        task = make_task(data, k_values=(1, 3, 5, 10, 20))
+        scores = only(run(Encoder(), task))
+        assert scores["ties_counted_in"] == "corpus"
+        names = measure_names((1, 5, 20))
+        whole = dh.evaluate.quiet(data["relevant_docs"], lists, names, queries="all")
+        for name in names:
+            for key, view in VIEWS.items():
+                if key != "bias":
+                    truth = getattr(whole[name], view)
+                    assert scores[f"{name}_{key}"] == pytest.approx(truth, abs=1e-12), (name, key)
+            mtebs = scores[f"{name}_expected"] + scores[f"{name}_bias"]
+            assert mtebs == pytest.approx(scores[name], abs=6e-6)
+        assert scores["ndcg_at_20_range"] > 0.05
+
+    def test_the_lists_alone_would_understate_it(self, codes, tmp_path):
+        data, _ = codes
+        task = make_task(data, k_values=(1, 3, 5, 10, 20))
+        scores = only(run(Encoder(), task, prediction_folder=tmp_path))
+        cut = dh.evaluate.quiet(data["relevant_docs"], predictions(tmp_path, task), ["nDCG@20"])
+        assert cut["nDCG@20"].range < scores["ndcg_at_20_range"] * 0.9
+
+    def test_documents_named_as_their_query_are_left_out(self, codes):
+        data, lists = codes
+        queries = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
+        corpus = dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))
+        qrels = {q: {**grades, q: 2} for q, grades in data["relevant_docs"].items()}
+        task = make_task(
+            split(queries, {**queries, **corpus}, qrels),
+            k_values=(1, 3, 5, 10, 20),
+            ignore_identical_ids=True,
+        )
+        scores = only(run(Encoder(), task))
+        others = {q: np.array([*map(float, text.split())]) for q, text in queries.items()}
+        lists = {
+            q: {p: float(v @ others[q]) for p, v in others.items() if p != q} | listed
+            for q, listed in lists.items()
+        }
+        whole = dh.evaluate.quiet(qrels, lists, ["nDCG@10", "Recall@20"], queries="all")
+        assert scores["ndcg_at_10_expected"] == pytest.approx(whole["nDCG@10"].expected)
+        assert scores["recall_at_20_range"] == pytest.approx(whole["Recall@20"].range)
+
+    def test_a_bi_encoder_in_its_regime(self, bi_encoder, data):
+        ranges = {}
+        for regime in ("native", "hps"):
+            task = make_task({**data, "top_ranked": None})
+            scores = only(run(wrap(bi_encoder, regime), task))
+            assert scores["ties_counted_in"] == "corpus"
+            ranges[regime] = scores["ndcg_at_10_range"]
+        assert ranges["native"] > ranges["hps"]

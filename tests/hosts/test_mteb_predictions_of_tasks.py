@@ -1,0 +1,89 @@
+"""`deadheat mteb` with judgements from installed tasks, against what MTEB itself reported."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from needed import needs
+
+mteb = needs("mteb")
+
+from mteb_tasks import Scorer, make_task, only, reranking  # noqa: E402
+
+from deadheat.cli import main  # noqa: E402
+from deadheat.errors import InputError  # noqa: E402
+from deadheat.integrations.mteb.predictions import evaluate_predictions  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+TEXTS = [f"text {i % 7}" for i in range(60)]
+NAMES = ["ndcg_at_10", "mrr_at_10", "map_at_10", "recall_at_5", "precision_at_3", "hit_rate_at_3"]
+
+
+@pytest.fixture
+def task(monkeypatch):
+    """A task that MTEB knows by name, without the hub."""
+    made = make_task(reranking(np.random.default_rng(1), TEXTS), name="KnownTask")
+    real = mteb.get_task
+
+    def get_task(name, **options):
+        return made if name == "KnownTask" else real(name, **options)
+
+    monkeypatch.setattr(mteb, "get_task", get_task)
+    return made
+
+
+def run(task, folder):
+    options = {"cache": None, "show_progress_bar": False, "co2_tracker": False}
+    model = Scorer(lambda q, d: int(d[-1]) % 3)
+    return only(mteb.evaluate(model, task, prediction_folder=folder, **options))
+
+
+@pytest.mark.parametrize("habit", ["none", "ignore_identical_ids", "skip_first_result"])
+def test_its_values_are_those_that_mteb_reported(task, tmp_path, habit):
+    setattr(task, habit, True)
+    if habit != "none":  # every list holds its query, which MTEB stores and then leaves out
+        data = task.dataset["default"]["test"]
+        corpus = data["corpus"].to_list()
+        corpus += [{"id": q, "text": "text 2", "title": ""} for q in data["top_ranked"]]
+        data["corpus"] = type(data["corpus"]).from_list(corpus)
+        for query, listed in data["top_ranked"].items():
+            listed.append(query)
+    reported = run(task, tmp_path)
+    (evaluated,) = evaluate_predictions(tmp_path, NAMES)
+    for name, (measure, result) in zip(NAMES, evaluated.results, strict=True):
+        assert result[measure].oblivious == pytest.approx(reported[name], abs=6e-6)
+    assert not evaluated.remarks  # candidates to rerank are complete lists
+
+
+def test_the_command(task, tmp_path):
+    reported = run(task, tmp_path)
+    done = CliRunner().invoke(main, ["mteb", str(tmp_path), "-m", "nDCG@10", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert "KnownTask" in done.stdout
+    assert f"{reported['ndcg_at_10']:.4f}"[:5] in json.dumps(json.loads(done.stdout))
+
+
+def test_a_task_of_another_kind(tmp_path):
+    lists = {"q": {"a": 1.0}}
+    path = tmp_path / "STS12_predictions.json"
+    path.write_text(json.dumps({"mteb_model_meta": {}, "default": {"test": lists}}))
+    with pytest.raises(InputError, match="STS12 is a task of STS, not of retrieval"):
+        evaluate_predictions(tmp_path)
+
+
+def test_judgements_that_cannot_be_loaded(tmp_path):
+    path = tmp_path / "NFCorpus_predictions.json"
+    path.write_text(json.dumps({"mteb_model_meta": {}, "default": {"test": {"q": {"a": 1.0}}}}))
+    with pytest.raises(InputError, match=r"could not be loaded .*--qrels NFCorpus/default/test="):
+        evaluate_predictions(tmp_path)
+
+
+def test_a_task_that_mteb_does_not_know(tmp_path):
+    path = tmp_path / "Nothing_predictions.json"
+    path.write_text(json.dumps({"mteb_model_meta": {}, "default": {"test": {"q": {"a": 1.0}}}}))
+    with pytest.raises(InputError, match=r"has no task Nothing.*--qrels Nothing=FILE"):
+        evaluate_predictions(tmp_path)

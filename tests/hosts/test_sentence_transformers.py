@@ -1,0 +1,512 @@
+"""Evaluators in the place of those of sentence-transformers: alone, in files, in training."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from needed import needs
+
+st = needs("sentence-transformers")
+
+import tiny_models  # noqa: E402
+import torch  # noqa: E402
+from datasets import Dataset  # noqa: E402
+from sentence_transformers.cross_encoder import evaluation as their_cross_encoder  # noqa: E402
+from sentence_transformers.sentence_transformer import evaluation as theirs  # noqa: E402
+
+import deadheat as dh  # noqa: E402
+from deadheat.errors import InputError  # noqa: E402
+from deadheat.integrations import sentence_transformers as ours  # noqa: E402
+
+# What the library warns about is its own.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("error::deadheat.errors.DeadheatWarning"),
+]
+
+WORDS = ("heat", "race", "line", "horse", "mile", "nose", "stand", "dead", "won", "instant")
+TEXTS = [" ".join(words) for words in np.random.default_rng(0).choice(WORDS, (80, 5))]
+VIEWS = ("best", "worst", "range", "tie_std")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints")
+    reranker = tiny_models.xlm_roberta(folder / "reranker")
+    encoder = tiny_models.bert_encoder(folder / "encoder")
+    tiny_models.add_pooling(encoder, "mean")
+    return {"reranker": str(reranker), "encoder": str(encoder)}
+
+
+@pytest.fixture(scope="module")
+def reranker(checkpoints):
+    return st.CrossEncoder(checkpoints["reranker"], device="cpu").to(torch.bfloat16).eval()
+
+
+@pytest.fixture(scope="module")
+def encoder(checkpoints):
+    return st.SentenceTransformer(checkpoints["encoder"], device="cpu").to(torch.bfloat16).eval()
+
+
+@pytest.fixture(scope="module")
+def fine_encoder(checkpoints):
+    """In FP32: its scores of different texts do not tie."""
+    return st.SentenceTransformer(checkpoints["encoder"], device="cpu").eval()
+
+
+def samples(n=8, each=20, positives=3):
+    rng = np.random.default_rng(1)
+    made = []
+    for i in range(n):
+        texts = [str(text) for text in rng.choice(sorted(set(TEXTS)), each, replace=False)]
+        made.append(
+            {"query": TEXTS[i], "positive": texts[:positives], "negative": texts[positives:]}
+        )
+    return made
+
+
+def collection(unique=True):
+    rng = np.random.default_rng(2)
+    texts = sorted(set(TEXTS)) if unique else TEXTS * 3
+    corpus = {f"d{i}": text for i, text in enumerate(texts)}
+    queries = {f"q{i}": text for i, text in enumerate(TEXTS[:6])}
+    relevant = {q: {str(d) for d in rng.choice(list(corpus), 7, False)} for q in queries}
+    relevant["q0"].add("nowhere")
+    relevant["q5"] = set()  # does not count
+    return queries, corpus, relevant
+
+
+class Fixed:
+    """Scores or embeddings that a test has chosen, in place of a model."""
+
+    similarity_fn_name = "cosine"
+
+    def __init__(self, scores=None, model=None):
+        self.scores = scores
+        self.model_card_data = model.model_card_data if model else Card()
+
+    def predict(self, pairs, **_):
+        return np.asarray(self.scores(pairs))
+
+
+class Card:
+    def __init__(self):
+        self.stored = {}
+
+    def set_evaluation_metrics(self, evaluator, metrics, *_):
+        self.stored = dict(metrics)
+
+
+def same(ours_, theirs_):
+    """Our values are theirs, and ours come with views."""
+    for name, value in theirs_.items():
+        assert ours_[name] == pytest.approx(value, abs=1e-9), name
+    added = {name for name in ours_ if name not in theirs_}
+    assert added
+    assert all(name.endswith(VIEWS) for name in added)
+
+
+def lines(path):
+    """The rows of a CSV file."""
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+def table(rows, *columns):
+    return Dataset.from_dict({name: [row[i] for row in rows] for i, name in enumerate(columns)})
+
+
+class TestCrossEncoderReranking:
+    def fixed(self, distinct):
+        """A model whose scores tie, or not."""
+        order = {text: i for i, text in enumerate(sorted(set(TEXTS)))}
+        scale = 1 if distinct else 12
+        return Fixed(lambda pairs: [float(order[document] // scale) for _, document in pairs])
+
+    @pytest.mark.parametrize("documents", [False, True])
+    def test_without_ties_it_is_its_sibling(self, documents):
+        data = samples()
+        if documents:
+            data = [
+                {
+                    "query": s["query"],
+                    "positive": s["positive"],
+                    "documents": s["negative"][:5] + s["positive"][:2] + s["negative"][5:],
+                }
+                for s in data
+            ]
+        data.append({**data[0], "positive": []})
+        options = {"name": "dev", "at_k": 5}
+        if documents:
+            options["always_rerank_positives"] = False
+        mine = ours.CrossEncoderRerankingEvaluator(data, **options)
+        other = their_cross_encoder.CrossEncoderRerankingEvaluator(data, **options)
+        got, expected = mine(self.fixed(True)), other(self.fixed(True))
+        same(got, expected)
+        assert mine.primary_metric == other.primary_metric == "dev_ndcg@5"
+        assert got["dev_ndcg@5_range"] == 0
+        assert len(mine.results[""].query_ids) == len(data)
+
+    def test_with_ties_it_is_the_mean_over_orders(self):
+        data = samples()
+        evaluator = ours.CrossEncoderRerankingEvaluator(data)
+        model = self.fixed(False)
+        got = evaluator(model)
+        qrels, run = {}, {}
+        for i, sample in enumerate(data):
+            listed = sample["positive"] + sample["negative"]
+            scores = model.predict([("", text) for text in listed])
+            run[f"q{i}"] = {f"d{j}": s for j, s in enumerate(scores)}
+            qrels[f"q{i}"] = {f"d{j}": 1 for j in range(len(sample["positive"]))}
+        truth = dh.evaluate(qrels, run, ["MAP", "MRR@10", "nDCG@10"])
+        for name, measure in (("map", "MAP"), ("mrr@10", "MRR@10"), ("ndcg@10", "nDCG@10")):
+            assert got[name] == pytest.approx(truth[measure].expected)
+            assert got[f"{name}_range"] == pytest.approx(truth[measure].range)
+            assert got[f"{name}_best"] == pytest.approx(truth[measure].best)
+            assert got[f"{name}_tie_std"] == pytest.approx(truth[measure].std)
+        sibling = their_cross_encoder.CrossEncoderRerankingEvaluator(data)(model)
+        assert sibling["mrr@10"] != pytest.approx(got["mrr@10"])
+
+    def test_files_and_card_are_those_of_the_sibling(self, tmp_path):
+        for module in (ours, their_cross_encoder):
+            evaluator = module.CrossEncoderRerankingEvaluator(samples(), name="dev")
+            model = self.fixed(True)
+            evaluator(model, str(tmp_path / module.__name__), epoch=1, steps=2)
+            evaluator.card = model.model_card_data.stored
+            (path,) = (tmp_path / module.__name__).iterdir()
+            rows = lines(path)
+            if module is ours:
+                first = path.name, rows[0], rows[1], evaluator.card, evaluator.description
+        assert first[:2] == (path.name, rows[0])
+        assert list(map(float, first[2])) == pytest.approx(list(map(float, rows[1])))
+        assert first[3] == pytest.approx(evaluator.card)
+        assert first[4] == evaluator.description
+
+    @pytest.mark.parametrize("regime", ["native", "hps", "head"])
+    def test_the_regime_asked_for(self, reranker, regime):
+        data = samples()
+        got = ours.CrossEncoderRerankingEvaluator(data, regime=regime)(reranker)
+        native = regime == "native"
+        view = dh.low_precision(reranker) if native else dh.high_precision(reranker, regime)
+        assert got == ours.CrossEncoderRerankingEvaluator(data)(view)
+        config = ours.CrossEncoderRerankingEvaluator(data, regime=regime).get_config_dict()
+        assert config["regime"] == regime
+
+    def test_finer_regimes_leave_less_to_chance(self, reranker):
+        ranges = [
+            ours.CrossEncoderRerankingEvaluator(samples(), regime=regime)(reranker)["map_range"]
+            for regime in ("native", "hps", "head")
+        ]
+        assert ranges[0] > ranges[1] >= ranges[2]
+
+    def test_another_regime(self):
+        with pytest.raises(InputError, match="choose native, hps or head"):
+            ours.CrossEncoderRerankingEvaluator(samples(), regime="bf16")
+
+
+class TestReranking:
+    @pytest.mark.parametrize("batched", [True, False])
+    def test_without_ties_it_is_its_sibling(self, fine_encoder, batched):
+        options = {"name": "dev", "use_batched_encoding": batched}
+        mine = ours.RerankingEvaluator(samples(), **options)
+        other = theirs.RerankingEvaluator(samples(), **options)
+        same(mine(fine_encoder), other(fine_encoder))
+        assert mine.primary_metric == other.primary_metric == "dev_ndcg@10"
+        assert mine.csv_file == other.csv_file
+
+    def test_with_ties_it_is_the_mean_over_orders(self, encoder):
+        data = samples()
+        evaluator = ours.RerankingEvaluator(data, regime="native")
+        got = evaluator(encoder)
+        view = dh.low_precision(encoder)
+        lists, labels = [], []
+        for sample in data:
+            documents = sample["positive"] + sample["negative"]
+            scores = view.similarity(
+                view.encode_query([sample["query"]], convert_to_tensor=True),
+                view.encode_document(documents, convert_to_tensor=True),
+            )
+            assert scores.dtype == torch.bfloat16
+            lists.append(scores[0].float().numpy())
+            labels.append([1] * 3 + [0] * 17)
+        truth = dh.evaluate_arrays(lists, labels, ["MRR@10"])["MRR@10"]
+        assert got["mrr@10_range"] > 0
+        # The library encodes all documents together, which may move a BF16 embedding.
+        assert got["mrr@10"] == pytest.approx(truth.expected, abs=0.1)
+        assert evaluator.similarity_fct is theirs.RerankingEvaluator(data).similarity_fct
+
+    def test_a_similarity_of_ones_own_is_used(self, encoder):
+        def constant(a, b):
+            return torch.zeros(1, len(b))
+
+        got = ours.RerankingEvaluator(samples(), similarity_fct=constant, regime="hps")(encoder)
+        sums = dh.evaluate_arrays([[0.0] * 20], [[1] * 3 + [0] * 17], ["nDCG@10"])["nDCG@10"]
+        assert got["ndcg@10"] == pytest.approx(sums.expected)
+        assert got["ndcg@10_range"] == pytest.approx(sums.range)
+
+
+class TestInformationRetrieval:
+    def test_without_ties_it_is_its_sibling(self, fine_encoder, tmp_path):
+        cutoffs = {"map_at_k": [3, 100], "ndcg_at_k": [5, 10], "corpus_chunk_size": 17}
+        found = {}
+        for module in (ours, theirs):
+            evaluator = module.InformationRetrievalEvaluator(*collection(), name="dev", **cutoffs)
+            path = tmp_path / module.__name__
+            found[module] = evaluator(fine_encoder, str(path), 1, 2), evaluator, path
+        mine, other = found[ours], found[theirs]
+        same(mine[0], other[0])
+        assert mine[1].primary_metric == other[1].primary_metric == "dev_cosine_ndcg@10"
+        ((a,), (b,)) = (list(each[2].iterdir()) for each in (mine, other))
+        assert a.name == b.name
+        (header, row), (their_header, their_row) = map(lines, (a, b))
+        assert header == their_header
+        assert list(map(float, row)) == pytest.approx(list(map(float, their_row)))
+
+    def test_the_card_is_filled_as_by_the_sibling(self, fine_encoder):
+        cards = []
+        for module in (ours, theirs):
+            evaluator = module.InformationRetrievalEvaluator(*collection(), name="dev")
+            evaluator(fine_encoder)
+            cards.append(fine_encoder.model_card_data.eval_results_dict.pop(evaluator))
+        assert cards[0] == pytest.approx(cards[1])
+
+    @pytest.mark.parametrize("chunk", [1000, 50])
+    def test_ties_past_the_last_kept_document_count(self, chunk):
+        """Whole numbers over many documents: each cutoff goes through a large group."""
+        queries, corpus, relevant = collection(unique=False)
+        rng = np.random.default_rng(5)
+        places = {text: rng.integers(0, 3, 2) for text in [*queries.values(), *corpus.values()]}
+        model = Embeds(places)
+        evaluator = ours.InformationRetrievalEvaluator(
+            queries,
+            corpus,
+            relevant,
+            corpus_chunk_size=chunk,
+            map_at_k=[10],
+            score_functions={"dot": dot},
+        )
+        got = evaluator(model)
+        counted = {q: text for q, text in queries.items() if relevant[q]}
+        run = {
+            q: {d: float(places[text] @ places[other]) for d, other in corpus.items()}
+            for q, text in counted.items()
+        }
+        qrels = {q: dict.fromkeys(relevant[q], 1) for q in counted}
+        pairs = {
+            "ndcg@10": "nDCG@10",
+            "mrr@10": "MRR@10",
+            "accuracy@5": "Success@5",
+            "precision@3": "Precision@3",
+            "recall@10": "Recall@10",
+            "map@10": dh.MAP(divisor="min") @ 10,
+        }
+        truth = dh.evaluate.quiet(qrels, run, list(pairs.values()))
+        for name, measure in pairs.items():
+            assert got[f"dot_{name}"] == pytest.approx(truth[measure].expected), name
+            assert got[f"dot_{name}_range"] == pytest.approx(truth[measure].range)
+            assert got[f"dot_{name}_tie_std"] == pytest.approx(truth[measure].std)
+        assert got["dot_ndcg@10_range"] > 0.05
+        assert got["dot_ndcg@10"] == evaluator.results["dot"]["nDCG@10"].expected
+        sibling = theirs.InformationRetrievalEvaluator(
+            queries, corpus, relevant, score_functions={"dot": dot}
+        )(model)
+        assert sibling["dot_ndcg@10"] != pytest.approx(got["dot_ndcg@10"])
+
+    def test_predictions_are_written_as_the_sibling_writes_them(self, fine_encoder, tmp_path):
+        written = []
+        for module in (ours, theirs):
+            path = tmp_path / module.__name__
+            evaluator = module.InformationRetrievalEvaluator(*collection(), write_predictions=True)
+            written.append((evaluator(fine_encoder, str(path)), next(path.glob("*.jsonl"))))
+        (mine, a), (other, b) = written
+        same(mine, other)
+        assert a.name == b.name
+        first, second = (path.read_text().splitlines() for path in (a, b))
+        assert list(map(json.loads, first)) == list(map(json.loads, second))
+
+    @pytest.mark.parametrize("regime", ["native", "hps"])
+    def test_the_regime_asked_for(self, encoder, regime):
+        got = ours.InformationRetrievalEvaluator(*collection(), regime=regime)(encoder)
+        view = dh.low_precision(encoder) if regime == "native" else dh.high_precision(encoder)
+        assert got == ours.InformationRetrievalEvaluator(*collection())(view)
+        assert (got["cosine_ndcg@10_range"] > 0) == (regime == "native")
+
+    def test_embeddings_made_before(self, fine_encoder):
+        queries, corpus, relevant = collection()
+        evaluator = ours.InformationRetrievalEvaluator(queries, corpus, relevant)
+        made = fine_encoder.encode_document(list(corpus.values()), convert_to_tensor=True)
+        expected = evaluator(fine_encoder)
+        assert evaluator(fine_encoder, corpus_embeddings=made) == pytest.approx(expected, abs=1e-6)
+
+
+class TestQuantised:
+    def test_binary_scores_count_dimensions(self):
+        q, d = torch.tensor([[0.5, -0.1, 0.2]]), torch.tensor([[0.1, -3.0, -1.0], [1.0, 1.0, 1.0]])
+        assert ours.quantised("binary")(q, d).tolist() == [[-1, -1]]
+        rescored = ours.quantised("binary", rescore=True)(q, d)
+        torch.testing.assert_close(rescored, torch.tensor([[0.4, 0.6]]))
+
+    def test_int8_scores_are_exact_products_of_the_grid(self):
+        rng = np.random.default_rng(0)
+        q, d = (torch.from_numpy(rng.normal(size=(n, 64))).float() for n in (3, 50))
+        least, largest = d.amin(0), d.amax(0)
+        score = ours.quantised("int8")
+        found = score(q, d)
+        places = [
+            (((x - least) / ((largest - least) / 255)).round().clamp(0, 255) - 128).double()
+            for x in (q, d)
+        ]
+        assert torch.equal(found.double(), places[0] @ places[1].T)
+        assert torch.equal(score(q, d[:7]), found[:, :7])  # the grid of the first call stays
+        given = ours.quantised("int8", ranges=torch.stack([least, largest]))
+        assert torch.equal(given(q, d[:7]), score(q, d[:7]))
+
+    def test_in_an_evaluator(self, encoder):
+        functions = {
+            "binary": ours.quantised("binary"),
+            "rescored": ours.quantised("binary", rescore=True),
+            "int8": ours.quantised("int8"),
+        }
+        evaluator = ours.InformationRetrievalEvaluator(*collection(), score_functions=functions)
+        got = evaluator(encoder)
+        assert got["binary_ndcg@10_range"] > got["rescored_ndcg@10_range"]
+        assert got["binary_ndcg@10_range"] > got["int8_ndcg@10_range"]
+
+    def test_another_precision(self):
+        with pytest.raises(InputError, match="binary, int8, not 'int4'"):
+            ours.quantised("int4")
+
+
+class TestNanoBEIR:
+    @pytest.fixture(autouse=True)
+    def offline(self, monkeypatch):
+        queries, corpus, relevant = collection()
+
+        def load(self, subset, split, required_columns):
+            shift = 3 * (split == "NanoSCIDOCS")
+            texts = {"queries": queries, "corpus": corpus}
+            if subset in texts:
+                rows = [{"_id": i, "text": text} for i, text in texts[subset].items()]
+                return rows[shift:] if subset == "corpus" else rows
+            return [{"query-id": q, "corpus-id": sorted(ids)} for q, ids in relevant.items() if ids]
+
+        monkeypatch.setattr(theirs.NanoBEIREvaluator, "_load_dataset_subset_split", load)
+
+    def test_without_ties_it_is_its_sibling(self, fine_encoder):
+        names = ["msmarco", "scidocs"]
+        mine, other = (m.NanoBEIREvaluator(names) for m in (ours, theirs))
+        same(mine(fine_encoder), other(fine_encoder))
+        assert mine.primary_metric == other.primary_metric == "NanoBEIR_mean_cosine_ndcg@10"
+
+    def test_views_of_the_mean(self, encoder):
+        got = ours.NanoBEIREvaluator(["msmarco", "scidocs"], regime="native")(encoder)
+        stds = [got[f"Nano{name}_cosine_ndcg@10_tie_std"] for name in ("MSMARCO", "SCIDOCS")]
+        assert min(stds) > 0
+        assert got["NanoBEIR_mean_cosine_ndcg@10_tie_std"] == pytest.approx(np.hypot(*stds) / 2)
+        ranges = [got[f"Nano{name}_cosine_ndcg@10_range"] for name in ("MSMARCO", "SCIDOCS")]
+        assert got["NanoBEIR_mean_cosine_ndcg@10_range"] == pytest.approx(np.mean(ranges))
+
+
+class TestTraining:
+    """A real, short training run: the best checkpoint is chosen by the expected value."""
+
+    def train(self, trainer_class, arguments_class, loss, evaluator, metric, data, folder):
+        arguments = arguments_class(
+            output_dir=str(folder),
+            num_train_epochs=3,
+            per_device_train_batch_size=8,
+            learning_rate=1e-3,
+            eval_strategy="epoch",
+            save_strategy="epoch",
+            load_best_model_at_end=True,
+            metric_for_best_model=f"eval_{metric}",
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
+        )
+        options = {"train_dataset": data, "loss": loss, "evaluator": evaluator}
+        trainer = trainer_class(loss.model, arguments, **options)
+        trainer.train()
+        history = [entry for entry in trainer.state.log_history if f"eval_{metric}" in entry]
+        logged = [entry[f"eval_{metric}"] for entry in history]
+        assert len(logged) == 3
+        assert trainer.state.best_metric == max(logged)
+        assert evaluator.primary_metric == metric
+        assert evaluator(loss.model)[metric] == pytest.approx(max(logged))  # the best is back
+        assert f"eval_{metric}_range" in history[0]
+
+    def test_a_reranker(self, checkpoints, tmp_path):
+        from sentence_transformers.cross_encoder import (
+            CrossEncoderTrainer,
+            CrossEncoderTrainingArguments,
+            losses,
+        )
+
+        model = st.CrossEncoder(checkpoints["reranker"], device="cpu")
+        evaluator = ours.CrossEncoderRerankingEvaluator(samples(), name="dev")
+        rows = [
+            (sample["query"], text, float(text in sample["positive"]))
+            for sample in samples(4)
+            for text in sample["positive"] + sample["negative"][:3]
+        ]
+        self.train(
+            CrossEncoderTrainer,
+            CrossEncoderTrainingArguments,
+            losses.BinaryCrossEntropyLoss(model),
+            evaluator,
+            "dev_ndcg@10",
+            table(rows, "query", "text", "label"),
+            tmp_path,
+        )
+
+    def test_a_bi_encoder(self, checkpoints, tmp_path):
+        from sentence_transformers import (
+            SentenceTransformerTrainer,
+            SentenceTransformerTrainingArguments,
+        )
+        from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+        model = st.SentenceTransformer(checkpoints["encoder"], device="cpu")
+        queries, corpus, relevant = collection()
+        evaluator = ours.InformationRetrievalEvaluator(queries, corpus, relevant, name="dev")
+        rows = [
+            (queries[query], corpus[document])
+            for query, documents in relevant.items()
+            for document in sorted(documents & set(corpus))
+        ]
+        self.train(
+            SentenceTransformerTrainer,
+            SentenceTransformerTrainingArguments,
+            MultipleNegativesRankingLoss(model),
+            evaluator,
+            "dev_cosine_ndcg@10",
+            table(rows, "anchor", "positive"),
+            tmp_path,
+        )
+
+
+def dot(a, b):
+    return torch.as_tensor(a).float() @ torch.as_tensor(b).float().T
+
+
+class Embeds(Fixed):
+    """Gives each text the embedding that a test has chosen."""
+
+    def __init__(self, places):
+        super().__init__()
+        self.places = places
+
+    def encode(self, texts, **_):
+        return torch.from_numpy(np.stack([self.places[text] for text in texts])).float()
+
+    encode_query = encode_document = encode

@@ -1,0 +1,329 @@
+"""Whole corpora, chunk by chunk: as exact as all scores at once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deadheat as dh
+from deadheat.evaluation import corpus as corpus_module
+from deadheat.measures import MEASURES
+from deadheat.provenance import ScoreFacts
+from deadheat.scoring import Products, score
+
+ALL = [*(m @ 3 for m in MEASURES), *MEASURES]
+VIEWS = ("expected", "best", "worst", "oblivious", "variance")
+
+
+def assert_same_views(found, expected):
+    assert found.query_ids == expected.query_ids
+    for measure, views in expected.views.items():
+        for view in VIEWS:
+            ours, theirs = getattr(found.views[measure], view), getattr(views, view)
+            if theirs is not None:
+                np.testing.assert_array_equal(ours, theirs, err_msg=f"{measure} {view}")
+
+
+def coarse(rng, shape):
+    """Embeddings with many equal products, all of them exact in every format."""
+    return rng.integers(-2, 3, shape).astype(np.float32)
+
+
+def signs(x):
+    """Vectors of length 4: cosines are exact, too."""
+    return np.where(x > 0, 1, -1).astype(np.float32)
+
+
+CASES = {
+    "fp32 dot": (lambda x: x, "dot", "native"),
+    "fp32 cosine": (signs, "cosine", "native"),
+    "fp16 dot": (lambda x: x.astype(np.float16), "dot", "native"),
+    "bf16 dot": (lambda x: x.astype(ml_dtypes.bfloat16), "dot", "native"),
+    "bf16 cosine": (lambda x: signs(x).astype(ml_dtypes.bfloat16), "cosine", "native"),
+    "bf16 hps": (lambda x: signs(x).astype(ml_dtypes.bfloat16), "cosine", "hps"),
+    "int8": (lambda x: (x * 50).astype(np.int8), "dot", "native"),
+    "uint8": (lambda x: ((x + 2) * 60).astype(np.uint8), "dot", "native"),
+    "bits": (lambda x: x > 0, "hamming", "native"),
+    "packed": (lambda x: np.packbits(x > 0, axis=1), "hamming", "native"),
+}
+
+
+def tensor(array):
+    torch = pytest.importorskip("torch")
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.astype(np.float32)).bfloat16()
+    return torch.from_numpy(array)
+
+
+def whole(queries, documents, qrels, measures, kind, regime):
+    """Evaluate all scores at once, computed at once."""
+    model = "binary" if kind == "hamming" else "int8" if "int8" in str(queries.dtype) else None
+    scores = score(
+        kind,
+        regime=regime,
+        model_dtype=model or queries.dtype,
+        queries=queries,
+        documents=documents,
+        backend="numpy" if isinstance(queries, np.ndarray) else "torch",
+    )
+    run = {
+        f"q{q}": {f"d{d}": s for d, s in enumerate(row.tolist())} for q, row in enumerate(scores)
+    }
+    return dh.evaluate.quiet(qrels, run, measures)
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+@pytest.mark.parametrize("case", CASES)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
+    make, kind, regime = CASES[case]
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n, length = data.draw(st.sampled_from([(2, 1), (3, 20), (5, 90)]))
+    queries, documents = (make(coarse(rng, (rows, 16))) for rows in (n, length))
+    if as_tensor:
+        queries, documents = tensor(queries), tensor(documents)
+    grades = rng.integers(-1, 3, (n, length))
+    grades[:, 0] = 1
+    qrels = {
+        f"q{q}": {f"d{d}": int(g) for d, g in enumerate(row) if g >= 0}
+        for q, row in enumerate(grades)
+    }
+    qrels["q0"]["elsewhere"] = 1
+    cuts = sorted(data.draw(st.lists(st.integers(0, length), max_size=4)))
+    order = np.arange(length)
+    if data.draw(st.booleans()):
+        order = rng.permutation(length)
+    chunks = [
+        ([f"d{d}" for d in order[a:b]], documents[order[a:b]], order[a:b])
+        for a, b in zip([0, *cuts], [*cuts, length], strict=True)
+    ]
+    names = [f"q{q}" for q in range(n)]
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("FEWEST", "MOST"):  # several blocks a chunk, and odd ones at its end
+            patch.setattr(corpus_module, limit, 7)
+        found = dh.evaluate_corpus.quiet(
+            (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
+        )
+    assert_same_views(found, whole(queries, documents, qrels, ALL, kind, regime))
+    assert found.warnings == [
+        "1 document judged relevant but not in the corpus, for example 'elsewhere': counted as not "
+        "retrieved"
+    ]
+
+
+def example(queries=4, documents=300, width=24, seed=0):
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(documents, width)).astype(np.float32)
+    asked = rng.normal(size=(queries, width)).astype(np.float32)
+    qrels = {f"q{q}": {f"d{d}": 1 for d in (q, 7 * q + 5, 290)} for q in range(queries)}
+    return asked, vectors, qrels
+
+
+def in_chunks(vectors, step=90):
+    ids = [f"d{d}" for d in range(len(vectors))]
+    return [(ids[a : a + step], vectors[a : a + step]) for a in range(0, len(vectors), step)]
+
+
+def named(asked):
+    return [f"q{q}" for q in range(len(asked))], asked
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_judged_documents_score_to_the_bit_as_the_stream_does(as_tensor, n):
+    """Random floats, where one bit decides; a single query is where BLAS takes another path."""
+    asked, vectors, qrels = example(n, 2_003, 100)
+    if as_tensor:
+        asked, vectors = tensor(asked), tensor(vectors)
+    found = dh.evaluate_corpus(named(asked), in_chunks(vectors, 1_001), qrels, ["MRR"])
+    assert found.remarks == ()
+
+
+def test_a_backend_that_never_repeats_itself(monkeypatch):
+    """The announced score stands in for the document, and the result says so."""
+    asked, vectors, qrels = example()
+    exact = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
+    multiply, times = Products._multiplied, []
+
+    def noisy(self, documents, out):
+        times.append(1)
+        return multiply(self, documents, out) * np.float32(1 + len(times) * 2e-7)
+
+    monkeypatch.setattr(Products, "_multiplied", noisy)
+    found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
+    (remark,) = found.remarks
+    assert remark.level == "note" and "stands in for the document itself" in str(remark)
+    assert 0 < remark.values["changed"] <= 12
+    for measure in ALL:  # no two scores are so near that the noise changes the order
+        assert found[measure] == exact[measure]
+
+
+def test_chunks_are_read_twice_and_one_at_a_time():
+    """And nothing of a chunk is kept but the judged rows."""
+    asked, vectors, qrels = example()
+    alive: set[int] = set()
+    most = []
+
+    class Tracked(np.ndarray):
+        def __del__(self):
+            alive.discard(id(self))
+
+    def chunks():
+        for ids, part in in_chunks(vectors, 30):
+            copy = np.array(part).view(Tracked)
+            alive.add(id(copy))
+            most.append(len(alive))
+            yield ids, copy
+            del copy
+
+    found = dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
+    assert len(most) == 2 * 10
+    assert max(most) <= 2  # the generator holds the new one while the loop lets the old one go
+    assert found["MRR"] == dh.evaluate_corpus(named(asked), [*chunks()], qrels, ["MRR"])["MRR"]
+
+
+def test_tie_statistics():
+    asked, vectors, qrels = example()
+    bits = (asked > 0, vectors > 0)
+    evaluate = partial(
+        dh.evaluate_corpus, named(bits[0]), in_chunks(bits[1]), qrels, ["MRR"], similarity="hamming"
+    )
+    scores = score("hamming", regime="native", model_dtype="binary", queries=bits[0],
+                   documents=bits[1], backend="numpy")  # fmt: skip
+    sizes = [np.unique(row, return_counts=True)[1] for row in scores]
+    exact = evaluate(exact_ties=True).provenance.scores
+    assert exact == ScoreFacts(scores.size, sum(map(len, sizes)), max(s.max() for s in sizes))
+    judged = evaluate().provenance.scores
+    assert judged.judged_only and judged.largest <= exact.largest
+    groups = {(q, scores[q, int(d[1:])]) for q in range(4) for d in qrels[f"q{q}"]}
+    assert judged.distinct == len(groups)
+    assert judged.documents == sum((scores[q] == value).sum() for q, value in groups)
+
+
+def test_where_it_comes_from():
+    asked, vectors, qrels = example()
+    half = asked.astype(np.float16), vectors.astype(np.float16)
+    origin = dh.evaluate_corpus(
+        named(half[0]), in_chunks(half[1]), qrels, ["MRR"], similarity="cosine", regime="hps"
+    ).provenance
+    assert origin.run == "corpus" and origin.tie_break == "input"
+    assert str(origin.scoring) == "model dtype fp16, scoring dtype fp32, regime hps"
+    assert (origin.scoring.function, origin.scoring.backend) == ("cosine", "numpy")
+
+
+def test_float_queries_score_integer_documents():
+    """As sentence-transformers rescores int8 documents."""
+    asked, vectors, qrels = example()
+    small = np.clip(vectors * 40, -128, 127).astype(np.int8)
+    found = dh.evaluate_corpus(named(asked), in_chunks(small), qrels, ["MRR"])
+    widened = dh.evaluate_corpus(named(asked), in_chunks(small.astype("f4")), qrels, ["MRR"])
+    assert found["MRR"] == widened["MRR"]
+
+
+def broken(value):
+    _, vectors, _ = example()
+    vectors[123, 4] = value
+    return in_chunks(vectors)
+
+
+class Shrinking:
+    """Chunks that end early when they are passed again."""
+
+    def __init__(self, kept):
+        self.kept, self.passes = kept, 0
+
+    def __iter__(self):
+        self.passes += 1
+        chunks = in_chunks(example()[1])
+        return iter(chunks if self.passes == 1 else chunks[: self.kept])
+
+
+WRONG = {
+    "iterator": (iter([]), "passed only once"),
+    "number": (7, "iterable of chunks"),
+    "empty": ([], "corpus is empty"),
+    "no pair": ([7], "chunk 0 of the corpus: a chunk must be"),
+    "ids": ([("abc", np.zeros((3, 24), "f4"))], "document ids must be a sequence"),
+    "lengths": ([(["a"], np.zeros((3, 24), "f4"))], "1 document ids stand beside"),
+    "one row": ([(["a"], np.zeros(24, "f4"))], "1 document ids stand beside"),
+    "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
+              r"chunk 1 .* \[1, 23\] .* width 24"),
+    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents are fp16 and the queries fp32"),
+    "double": ([(["a"], np.zeros((1, 24)))], "float64, which no model computes in"),
+    "nan": (broken(np.nan), "document 'd123': .* is nan"),
+    "inf": (broken(np.inf), "document 'd123': .* is inf"),
+    "overflow": (broken(3e38), "document 'd123': a product of"),
+    "twice": ([*in_chunks(np.ones((9, 24), "f4")), (["d3"], np.zeros((1, 24), "f4"))],
+              "document 'd3' more than once"),
+    "twice judged": ([*in_chunks(np.ones((9, 24), "f4")), (["d0"], np.zeros((1, 24), "f4"))],
+                     "document 'd0' more than once"),
+    "ends early": (Shrinking(2), "300 documents when it was passed first and 180"),
+    "position": ([(["a", "b"], np.zeros((2, 24), "f4"), [1, 1])], "names a place twice"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_chunks_are_refused(name):
+    chunks, words = WRONG[name]
+    asked, _, qrels = example()
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_corpus.quiet(named(asked), chunks, qrels, ["MRR"])
+
+
+def test_a_judged_document_with_nan_is_named():
+    asked, vectors, qrels = example()
+    vectors[290, 0] = np.nan
+    with pytest.raises(dh.InputError, match="document 'd290'"):
+        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
+
+
+def test_chunks_in_another_order_the_second_time_are_refused():
+    asked, vectors, qrels = example()
+    passes = iter([in_chunks(vectors), in_chunks(vectors)[::-1]])
+    with pytest.raises(dh.InputError, match="is not where it was"):
+        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+
+
+@pytest.mark.parametrize(
+    ("queries", "options", "words"),
+    [
+        (7, {}, "queries must be a pair"),
+        ((["q0"], np.zeros((2, 24), "f4")), {}, "1 query_ids were given for 2"),
+        ((["q0"], np.zeros(24, "f4")), {}, r"\[Q×D\]"),
+        ((["q0"], np.full((1, 24), np.nan, "f4")), {}, "queries.* is nan"),
+        ((["q0"], np.ones((1, 24), "f4")), {"similarity": "l2"}, "unknown similarity 'l2'"),
+        ((["q0"], np.ones((1, 24), "f4")), {"similarity": "hamming"}, "need bits"),
+        ((["q0"], np.ones((1, 24), bool)), {}, "similarity is hamming"),
+        ((["q0"], np.ones((1, 24), "i1")), {"similarity": "cosine"}, "score in fp32"),
+        ((["q0"], np.ones((1, 24), "f4")), {"regime": "head"}, "unknown regime 'head'"),
+        ((["other"], np.ones((1, 24), "f4")), {}, "no query of the run is judged"),
+    ],
+)
+def test_wrong_queries_are_refused(queries, options, words):
+    _, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_corpus(queries, in_chunks(vectors), qrels, ["MRR"], **options)
+
+
+def test_queries_without_judgements_and_without_embeddings():
+    asked, vectors, qrels = example()
+    expected = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
+    names = ["q3", "unjudged", "q0"]
+    rows = asked[[3, 1, 0]]
+    found = dh.evaluate_corpus.quiet((names, rows), in_chunks(vectors), qrels, ["MRR"])
+    assert found.query_ids == ["q0", "q1", "q2", "q3"]
+    values = expected.views[dh.MRR].expected
+    assert found.views[dh.MRR].expected.tolist() == [values[0], 0, 0, values[3]]
+    assert len(found.warnings) == 2
+
+
+def test_tensors_and_arrays_do_not_mix():
+    asked, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match="torch tensors and the queries arrays"):
+        dh.evaluate_corpus(named(asked), in_chunks(tensor(vectors)), qrels, ["MRR"])

@@ -1,0 +1,120 @@
+"""Optional packages and host libraries: absent, too old, too new, and the command that helps."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from deadheat import packages
+from deadheat.errors import InputError, MissingPackageError
+from deadheat.packages import EXTRAS, install_command, require
+
+REQUIREMENTS = [
+    "numpy>=1.26",
+    'json-host<3,>=2.18; extra == "json"',
+    'helper; extra == "json"',
+    'deadheat[models,json]; extra == "all"',
+    'other>=9; extra == "other"',
+]
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """A host whose module is json and whose version a test sets."""
+    versions = {"json-host": "2.26.24", "helper": "1"}
+
+    def version(package):
+        if package not in versions:
+            raise packages.PackageNotFoundError(package)
+        return versions[package]
+
+    monkeypatch.setattr(packages, "requires", lambda name: REQUIREMENTS)
+    monkeypatch.setattr(packages, "version", version)
+    monkeypatch.setitem(packages.EXTRAS, "json", "json")
+    return versions
+
+
+def host():
+    return packages.require_host("json", "json", "`wrap`")
+
+
+@pytest.mark.parametrize("version", ["2.18", "2.18.0", "2.26.24", "2.100.1+cpu", "2.19rc1"])
+def test_a_supported_version_is_imported(installed, version):
+    installed["json-host"] = version
+    assert host().dumps([]) == "[]"
+
+
+@pytest.mark.parametrize("version", ["2.17.9", "2.9", "3", "3.0.0", "3.0rc1", "10.0"])
+def test_another_version_is_refused_with_the_range(installed, version):
+    installed["json-host"] = version
+    with pytest.raises(InputError, match=rf"`wrap` supports json-host <3,>=2.18, but {version} is"):
+        host()
+
+
+def test_a_missing_host_names_the_extra(installed):
+    del installed["json-host"]
+    with pytest.raises(MissingPackageError, match=r"'json-host': .*pip install .*\[json\]'"):
+        host()
+
+
+def test_the_ranges_of_the_hosts_are_in_the_package_itself():
+    assert packages.supported_versions("mteb")["mteb"] == ["<3", ">=2.18"]
+
+
+URL = "https://example.org/deadheat.git"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "command"),
+    [
+        (
+            {"url": "file:///home/me/my%20code", "dir_info": {"editable": True}},
+            "cd '/home/me/my code' && pip install -e '.[plots]'",
+        ),
+        (
+            {"url": "file:///src/deadheat", "dir_info": {}},
+            "cd /src/deadheat && pip install '.[plots]'",
+        ),
+        (
+            {
+                "url": URL,
+                "vcs_info": {"vcs": "git", "commit_id": "abc", "requested_revision": "v"},
+            },
+            f"pip install 'deadheat[plots] @ git+{URL}@v'",
+        ),
+        (
+            {"url": URL, "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            f"pip install 'deadheat[plots] @ git+{URL}@abc'",
+        ),
+        (
+            {"url": "file:///tmp/deadheat-0.1.0-py3-none-any.whl", "archive_info": {}},
+            "pip install 'deadheat[plots] @ file:///tmp/deadheat-0.1.0-py3-none-any.whl'",
+        ),
+    ],
+)
+def test_the_command_follows_from_the_installation(monkeypatch, recorded, command):
+    found = SimpleNamespace(read_text=lambda _: json.dumps(recorded))
+    monkeypatch.setattr(packages, "distribution", lambda _: found)
+    assert install_command("plots") == command
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+def test_of_an_unknown_origin_the_packages_themselves_are_named(monkeypatch, extra):
+    """The name deadheat alone could be somebody else's on the package index."""
+    found = SimpleNamespace(read_text=lambda _: None)
+    monkeypatch.setattr(packages, "distribution", lambda _: found)
+    command = install_command(extra)
+    assert command.startswith("pip install ") and len(command) > len("pip install ")
+    assert "deadheat" not in command
+
+
+def test_a_missing_package_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingPackageError) as caught:
+        require("matplotlib", "a figure")
+    assert (
+        str(caught.value) == f"a figure needs the package 'matplotlib': {install_command('plots')}"
+    )

@@ -1,0 +1,218 @@
+"""Tables in a real terminal: none wider than it is, and no row without its name."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from deadheat.demo import recordings, write_files
+from deadheat.tables import Column, Table, render, rich_parts
+from deadheat.tables.terminal import ENOUGH, LEAST, fit, shortened
+
+MANY = """
+import sys
+from deadheat.cli import main
+for line in sys.argv[1:]:
+    main(line.split(), standalone_mode=False)
+"""
+
+
+def in_terminal(columns: int, folder: Path, *commands: str, env: dict[str, str] | None = None):
+    """What commands print to a pseudo-terminal, one after the other, with colour removed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 100, columns, 0, 0))
+    plain = {name: v for name, v in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", MANY, *commands],
+        **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
+        cwd=folder,
+        env={**plain, "TERM": "xterm-256color", **(env or {})},
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # Linux ends a terminal that nobody holds any more so
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    assert process.wait() == 0, said.decode()
+    return said.decode().replace("\r\n", "\n")
+
+
+def without_colour(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Real runs under long names."""
+    folder = tmp_path_factory.mktemp("terminal")
+    write_files(next(recordings()), folder)
+    for regime in ("native", "head", "fp32"):
+        name = f"qwen2.5-coder-0.5b-instruct-yes-no-reranker-noveleval-{regime}-of-the-model.run"
+        (folder / f"softmax-{regime}.run").rename(folder / name)
+    return folder
+
+
+def tables_of(text: str) -> list[list[list[str]]]:
+    """The cells of every table, sections apart, headings first."""
+    tables: list[list[list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("┏"):
+            tables.append([[]])
+        elif line.startswith(("├", "┡")):
+            tables[-1].append([])
+        elif line.startswith(("│", "┃")):
+            tables[-1][-1].append([cell.strip() for cell in re.split("[│┃]", line)[1:-1]])
+    return tables
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
+    runs = " ".join(sorted(path.name for path in folder.glob("qwen*.run")))
+    text = without_colour(
+        in_terminal(
+            columns,
+            folder,
+            f"eval softmax-qrels.txt {runs}",
+            f"eval softmax-qrels.txt {runs} --per-query -m MRR@10",
+            f"compare softmax-qrels.txt {runs} -m nDCG@10 -m MRR@10 --resamples 99",
+            f"diagnose {runs.split()[-1]} softmax-qrels.txt -m nDCG@10",
+        )
+    )
+    said = [line for line in text.splitlines() if not line.startswith("warning: ")]
+    assert max(map(cell_len, said)) <= columns
+    labels = {"run", "measure", "query", "system", "A", "B", "verdict", "size", "format"}
+    tables = tables_of(text)
+    assert len(tables) >= 6
+    for headings, *sections in tables:
+        names = [i for i, name in enumerate(headings[-1]) if name in labels]
+        assert names
+        for section in sections:
+            for i in names:
+                assert section[0][i] not in ("", "…"), section
+    pairs = next(table for table in tables if "verdict" in table[0][-1])
+    place = pairs[0][-1].index("verdict")
+    for row in (row for section in pairs[1:] for row in section):
+        assert row[place] in (
+            "undecided: queries",
+            "undecided: ties",
+            "decision error",
+            "A is better",
+            "B is better",
+        )
+    assert {row[0] for section in tables[0][1:] for row in section} == {
+        "",
+        "fp32",
+        "head",
+        "native",
+    }
+    hidden = text.count("--wide shows all")
+    assert hidden >= 2 if columns == 80 else hidden >= 1
+
+
+def test_wide_shows_every_column(folder):
+    runs = " ".join(sorted(path.name for path in folder.glob("qwen*.run")))
+    text = without_colour(in_terminal(80, folder, f"eval softmax-qrels.txt {runs} --wide"))
+    [(headings, *_)] = tables_of(text)
+    wanted = "run measure expected ± tie std worst best range oblivious bias"
+    assert " ".join(headings[-1]) == wanted
+    assert "hidden" not in text
+
+
+def table(names: list[str], **options: object) -> Table:
+    n = len(names)
+    frame = pl.DataFrame(
+        {
+            "run": names,
+            "kind": ["one kind"] * n,
+            "verdict": ["A is better"] * n,
+            "expected": [0.5] * n,
+            "std": [0.01] * n,
+            "worst": [0.25] * n,
+            "best": [0.75] * n,
+        }
+    )
+    span = Column(("worst", "best"), "span", title="worst–best")
+    columns = (
+        Column("run", "name"),
+        Column("kind", "name"),
+        Column("verdict", "word"),
+        Column("expected"),
+        Column("std", title="± tie std", gives_way=1),
+        Column("worst", gives_way=2, instead=span),
+        Column("best", gives_way=2),
+    )
+    return Table(frame, columns, **options)
+
+
+def headings_at(width: int, names: list[str]) -> list[str]:
+    form, _ = fit(table(names), percent=False, width=width)
+    return [column.heading for column in form.table.columns]
+
+
+def test_columns_give_way_in_their_order():
+    names = ["bm25", "bf16-native"]
+    every = ["run", "kind", "verdict", "expected", "± tie std", "worst", "best"]
+    assert headings_at(200, names) == every
+    # A name that all rows share goes above, headings break between words.
+    without_kind = ["run", "verdict", "expected", "± tie\nstd", "worst", "best"]
+    assert headings_at(75, names) == without_kind
+    assert headings_at(60, names) == ["run", "verdict", "expected", "worst", "best"]
+    assert headings_at(57, names) == ["run", "verdict", "expected", "worst–best"]
+    # Names, verdict and the first value stay to the last.
+    assert headings_at(20, names) == ["run", "verdict", "expected"]
+
+
+def test_what_is_hidden_is_said_and_what_is_shared_stands_above():
+    text = render([table(["bm25", "bf16-native"], title="2 runs")], "table", width=60)
+    assert text.startswith("2 runs · kind one kind\n")
+    assert text.endswith("\nhidden for lack of room: ± tie std (--wide shows all)")
+    assert "hidden" not in render([table(["bm25", "bf16-native"])], "table")
+
+
+@pytest.mark.parametrize("width", range(35, 120, 7))
+def test_names_lose_their_middle_but_can_be_told_apart(width):
+    names = [f"a-very-long-name-of-a-retrieval-system-{i}-with-an-end" for i in range(3)]
+    text = render([table(names)], "table", width=width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    _, length = fit(table(names), percent=False, width=width)
+    assert length >= (ENOUGH if width > 70 else LEAST)
+    [(_, rows)] = tables_of(text)
+    assert all(row[0] for row in rows)
+    said = "".join(row[0] for row in rows)
+    assert len({row[0] for row in rows}) == len(names) or all(name in said for name in names)
+
+
+def test_the_middle_of_a_name_is_left_out():
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghij", 7) == "abc…hij"
+    assert shortened("abcdefghij", 6) == "abc…ij"
+    assert cell_len(shortened("漢字漢字漢字漢字", 7)) <= 7
+
+
+def test_digits_that_mean_nothing_are_grey_or_x():
+    frame = pl.DataFrame({"m": [0.66853], "std": [0.0113]})
+    firm = Table(frame, (Column(("m", "std"), "firm"),))
+    assert "66.x" in render([firm], "table", percent=True)
+    assert "66.85" not in render([firm], "table", percent=True)
+    terminal = Console(file=io.StringIO(), force_terminal=True, color_system="256", width=80)
+    terminal.print(rich_parts([firm], percent=True))
+    assert "66.\x1b[2m85" in terminal.file.getvalue()
