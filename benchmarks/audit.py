@@ -113,7 +113,7 @@ def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
         width="full",
     )
     image = images / f"audit-round{n}.svg"
-    plot.save(image)
+    plot.save(image, force=True)
     numbers = board.rows.filter(pl.col("published").is_not_null())
     return ROUND.format(
         name=board.name,

@@ -261,7 +261,7 @@ def test_columns_that_need_different_rules_are_told(folder, judgements, runs):
     assert board.rows["reproduced"].all()
     said = "no rule serves all columns, so the board describes 2 different rankings; ndcg@5: "
     assert any(note.startswith(said) for note in board.notes)
-    assert "MAP: oblivious = ties in the order of ascending document ids" in board.notes
+    assert "MAP: oblivious = as reported (ascending document ids)" in board.notes
 
 
 def test_numbers_that_no_rule_gives_are_told(folder):
@@ -550,6 +550,22 @@ def test_columns_are_given_on_the_command_line(folder):
     assert "quality: 4 of 4 met with nDCG@5" in run(*words, "--column", "quality=nDCG@5").stdout
     assert "quality" not in run(*words, "--column", "quality=").stdout
     assert "write NAME=MEASURE" in run(*words, "--column", "quality", status=2).stderr
+
+
+def test_runs_can_be_given_other_names(folder):
+    words = ("beta=runs/alpha.run", "runs/gamma.run", "runs/d*.run", "-m", "MAP", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run("qrels", *words).stdout)))
+    assert {row["run"] for row in rows} == {"beta", "gamma", "delta"}
+    own = dh.evaluate.quiet("qrels", "runs/alpha.run", "MAP")["MAP"].expected
+    assert [float(row["expected"]) for row in rows if row["run"] == "beta"] == [own]
+
+
+def test_the_last_line_says_what_ties_leave_open(folder):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    widest = board.rows.sort(board.rows["worst_rank"] - board.rows["best_rank"])[-1]
+    last = run("qrels", "runs", "--published", "board.csv").stdout.splitlines()[-1]
+    assert last.startswith("board.csv: ties leave ") and last.endswith("open.")
+    assert f"rank {widest['best_rank'][0]} and {widest['worst_rank'][0]}" in last
 
 
 # ---- A real round ----

@@ -27,7 +27,11 @@ from deadheat.cli.common import (
     warn,
     write,
 )
+from deadheat.cli.findings import of_leaderboard
+from deadheat.cli.help import Command
+from deadheat.cli.names import labelled_runs
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
+from deadheat.comparison.leaderboard.sources import found_runs
 from deadheat.errors import InputError
 from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES
 from deadheat.ties import TIE_RULES
@@ -58,8 +62,8 @@ rule_options = options(
     click.option(
         "--tie-break",
         type=click.Choice(list(TIE_RULES)),
-        help="The rule of the tie-oblivious value. [default: that which made the published "
-        "numbers, or input] " + explain(TIE_RULES),
+        help="The rule of the oblivious value, the number as reported; `deadheat eval "
+        "--tie-rules-help` explains the rules. [default: that of the published numbers, or input]",
     ),
     SCORE_PRECISION,
     click.option(
@@ -84,9 +88,14 @@ shown_options = options(
 )
 
 
-@click.command("leaderboard")
+@click.command(
+    "leaderboard",
+    cls=Command,
+    short_help="Evaluate whole leaderboards: published numbers checked, ranks under ties.",
+    example="deadheat leaderboard qrels.txt runs/ --published board.csv --group team -o board.html",
+)
 @click.argument("qrels", metavar="QRELS|MANIFEST")
-@click.argument("runs", nargs=-1, metavar="RUN...")
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...")
 @MEASURES
 @published_options
 @rule_options
@@ -125,9 +134,10 @@ def command(
 ) -> None:
     """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
 
-    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time. With
-    --published every number is checked, and the rule that made the numbers is searched for. A
-    MANIFEST (TOML) names several boards, each with its qrels, runs and published file, in tables
+    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN calls
+    a file by another name. With --published every number is checked, the measures are those of
+    the board unless -m is given, and the rule that made the numbers is searched for. A MANIFEST
+    (TOML) names several boards, each with its qrels, runs and published file, in tables
     [[board]]. An output file that ends in .html is a page with all of it, unless --format says
     otherwise. Exit status: 0 fine, 1 some runs could not be evaluated (or, with --strict,
     anything was warned about), 2 bad usage or input.
@@ -146,7 +156,7 @@ def command(
             boards = [
                 leaderboard.quiet(
                     qrels,
-                    runs,
+                    _named(runs, qrels, published),
                     measures or None,
                     published=published,
                     columns=_columns(columns),
@@ -170,9 +180,20 @@ def command(
     elif style == "csv":
         write(_csv(boards, by, sort, top), output)
     else:
-        show(parts, style, output, percent=percent, wide=wide)
+        finding = " ".join(of_leaderboard(board) for board in boards)
+        show(parts, style, output, percent=percent, wide=wide, finding=finding)
     if any(board.failures or (strict and board.warnings) for board in boards):
         sys.exit(1)
+
+
+def _named(words: Sequence[str], *without: str | None) -> Any:
+    """Runs under the names they were given, all others as they are found."""
+    runs = labelled_runs(words)
+    named = {run.label: run.path for run in runs if run.label is not None}
+    found = [run.path for run in runs if run.label is None]
+    if not named:
+        return found
+    return named | {source.name: source.run for source in found_runs(found, without)}
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:
