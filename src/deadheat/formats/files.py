@@ -108,15 +108,15 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         with file:
             return source, content(source, file)
     except FileNotFoundError:
-        raise InputError(f"{source}: there is no such file") from None
+        raise InputError(f"{source:.200}: there is no such file") from None
     except IsADirectoryError:
         raise InputError(f"{source}: this is a folder, not a file") from None
     except OSError as error:
-        raise InputError(f"{source}: cannot be read ({error.strerror})") from None
+        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{source!r}: this is no name of a file ({error})") from None
+        raise InputError(f"{source!r:.200}: this is no name of a file ({error})") from None
 
 
 def _kind(source: str, file: IO[bytes]) -> str:

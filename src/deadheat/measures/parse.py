@@ -37,7 +37,7 @@ def parse_measure(text: str) -> Measure:
     """
     measures = _expand(text)
     if len(measures) > 1:
-        raise InputError(f"{text!r} names {len(measures)} measures where one is expected")
+        raise InputError(f"{text!r:.100} names {len(measures)} measures where one is expected")
     return measures[0]
 
 
@@ -53,7 +53,7 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     if isinstance(measures, (str, Measure)):
         measures = [measures]
     if not isinstance(measures, Iterable):
-        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
+        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r:.100}")
     parsed: list[Measure] = []
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
@@ -70,7 +70,9 @@ def _expand(text: str) -> list[Measure]:
         return [measure for part in several for measure in _expand(part)]
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
-        raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
+        raise InputError(
+            f"cannot read the measure {text!r:.100}: write it like nDCG@10 or MAP(rel=2)@5"
+        )
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
@@ -79,7 +81,7 @@ def _expand(text: str) -> list[Measure]:
         else:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
     if measure is None:
-        raise InputError(f"unknown measure {text!r}{_suggestion(name)}")
+        raise InputError(f"unknown measure {text!r:.100}{_suggestion(name)}")
     if arguments:
         measure = measure(**_arguments(measure, text, arguments))
     if cutoffs is None:
@@ -109,7 +111,8 @@ def _cutoff(text: str, k: str) -> int:
         return int(k)
     except ValueError:
         raise InputError(
-            f"the cutoff of {text!r} must be a whole number, not {k!r}; name one measure at a time"
+            f"the cutoff of {text!r:.100} must be a whole number, not {k!r:.100}; name one measure "
+            "at a time"
         ) from None
 
 
@@ -119,14 +122,14 @@ def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, Any]:
     if keywords is None:
         rules = ", ".join(f"{name} ({p.rule})" for name, p in measure.parameters().items())
         raise InputError(
-            f"cannot read the parameters of {text!r}: write them by name, like "
+            f"cannot read the parameters of {text!r:.100}: write them by name, like "
             f"(rel=2, gain='exp'); {measure.name} has {rules}"
         )
     values: dict[str, Any] = {}
     for keyword, value in keywords:
         name, words = _FOREIGN_PARAMETERS.get(keyword, (keyword, {}))
         if name in values:
-            raise InputError(f"{name} is given twice in {text!r}: keep one")
+            raise InputError(f"{name} is given twice in {text!r:.100}: keep one")
         values[name] = words.get(value, value) if isinstance(value, str) else value
     return values
 
