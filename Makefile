@@ -31,14 +31,14 @@ test-hosts: $(HOSTS:%=.venv-%/installed)
 # What touches all of the core in a minute or two, for the environments below.
 QUICK := $(patsubst %,tests/test_%.py,counting errors files_content formats_tables formats_trec \
   hand_computed large_groups measure_names numbers_and_ids processes result rules tables)
-QUICK_NEEDS := pandas pyarrow ir-measures pytest hypothesis
+QUICK_NEEDS := pandas pyarrow ir-measures pytest pytest-xdist hypothesis
 
 # With the oldest versions that pyproject.toml allows; numpy's wants a Python up to 3.12.
 test-oldest:
 	$(PYTHON) -m venv build/oldest
 	.ci/oldest > build/oldest/constraints.txt
 	build/oldest/bin/$(INSTALL) -c build/oldest/constraints.txt . $(QUICK_NEEDS)
-	build/oldest/bin/python -m pytest $(QUICK)
+	build/oldest/bin/python -m pytest -n 2 $(QUICK)
 
 # With a Python that skips assertions; pytest turns those of the tests into code that stays.
 test-optimised: $(VENV)/dev
@@ -53,7 +53,7 @@ test-uncompiled:
 	find build/uncompiled/source '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
 	CC=false build/uncompiled/bin/$(INSTALL) build/uncompiled/source $(QUICK_NEEDS)
 	build/uncompiled/bin/deadheat --version | grep -q numpy
-	build/uncompiled/bin/python -m pytest $(QUICK)
+	build/uncompiled/bin/python -m pytest -n 2 $(QUICK)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
