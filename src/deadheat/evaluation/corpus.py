@@ -17,7 +17,7 @@ from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_o
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, Run, read_qrels
 from deadheat.formats.arrays import query_names
-from deadheat.formats.shapes import id_column, text_id
+from deadheat.formats.ids import id_column, text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats, is_tensor
