@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ways_in import QRELS, RUN, rows, same, scattered, written
 
@@ -151,7 +151,7 @@ def trec_files(draw):
     return fields, number, data
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
 @given(trec_files())
 def test_the_fast_reader_agrees_with_the_definition(file):
     fields, number, data = file
