@@ -191,7 +191,7 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     assert r"\multicolumn{4}{c}{native}" in latex
     body = latex.partition(r"\midrule")[2].partition(r"\bottomrule")[0].splitlines()
     body = [line for line in body if line.endswith(r"\\")]
-    assert [line.split(" & ")[0] for line in body] == ["data", "", "data", ""]
+    assert [line.split(" & ")[0] for line in body] == ["data", "", "", ""]
     assert {line.count("&") for line in body} == {4 + 12}
     with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])

@@ -110,7 +110,7 @@ def test_one_file_that_asks_for_nothing_else(tmp_path):
     for text in ("tie_break", "qrels.json", "tied.json", "numpy", dh.__version__):
         assert text in own
     data = data_of(page)["collections"][0]
-    assert [system["name"] for system in data["systems"]] == ["tied.json", "sharp.json"]
+    assert [system["name"] for system in data["systems"]] == ["tied", "sharp"]
     assert [member["k"] for member in data["families"]["nDCG"]] == [1, 2, 3, 5, 10, 20, 50, 100]
     assert data["shown"] == ["nDCG@10"]
 
@@ -179,7 +179,7 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
     qrels, page = str(tmp_path / "qrels.json"), tmp_path / "page.html"
     (collection,) = result_collections(read_results(out), GivenRuns(qrels, runs[::-1]))
-    assert [system.labels["system"] for system in collection.systems] == ["tied.json", "sharp.json"]
+    assert [system.labels["system"] for system in collection.systems] == ["tied", "sharp"]
     assert [len(set(system.run.scores.tolist())) < 100 for system in collection.systems] == [
         True,
         False,

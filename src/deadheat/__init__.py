@@ -11,9 +11,10 @@ from deadheat.evaluation import (
     evaluate_arrays,
     evaluate_corpus,
     evaluate_groups,
+    evaluate_rescoring,
     evaluate_top,
 )
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import (
     DCG,
     ERR,
@@ -96,10 +97,12 @@ __all__ = [
     "Measure",
     "MissingPackageError",
     "Precision",
+    "QrelsLike",
     "RBPResidual",
     "RPrecision",
     "Recall",
     "Result",
+    "RunLike",
     "Success",
     "Summary",
     "TieCounter",
@@ -112,6 +115,7 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_corpus",
     "evaluate_groups",
+    "evaluate_rescoring",
     "evaluate_top",
     "high_precision",
     "leaderboard",

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from deadheat.cli.common import labels_of
+from deadheat.cli.names import labelled_runs
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated, same_judgements, short_names
 from deadheat.formats import Judgements, Run, read_qrels, read_run
@@ -27,8 +29,8 @@ def evaluated_collection(
     judgements = read_qrels(qrels)
     more = [measure @ k for measure in measures for k in CUTOFFS]
     systems = []
-    for path, name in zip(paths, short_names(paths), strict=True):
-        run = read_run(path, with_ranks=options["tie_break"] == "rank")
+    for given, name in zip(labelled_runs(paths), labels_of(paths), strict=True):
+        run = read_run(given.path, with_ranks=options["tie_break"] == "rank")
         result = evaluated(judgements, run, measures, **options)
         # Remarks speak of the measures asked for, not of the curves.
         curves = evaluated(judgements, run, more, **options)

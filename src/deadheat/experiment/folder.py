@@ -363,14 +363,20 @@ class Parts:
     def read(self) -> dict[str, torch.Tensor]:
         """Read all parts and put their rows in the order of the inputs."""
         import torch
+
+        pieces = list(self.pieces())
+        whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
+        order = whole.pop("index").argsort()
+        return {name: rows[order] for name, rows in whole.items()}
+
+    def pieces(self) -> Iterator[dict[str, torch.Tensor]]:
+        """Read one part after the other; the rows of a part are those of its `index`."""
         from safetensors.torch import load
 
         _refuse(self.faults())
         stored = self._paths()
-        pieces = [load(stored[number].read_bytes()) for number in range(self.count)]
-        whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
-        order = whole.pop("index").argsort()
-        return {name: rows[order] for name, rows in whole.items()}
+        for number in range(self.count):
+            yield load(stored[number].read_bytes())
 
     def halved(self) -> dict[str, int]:
         """Return the batches that did not fit into memory, and the size they were run at."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
@@ -166,17 +166,21 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 def _latex(table: Table, percent: bool) -> str:
     """Write a LaTeX table (booktabs), its notes as comments below.
 
-    What the rows of a group share stands in its first.
+    A name that the row above has, too, is left blank, and groups of rows are ruled off.
     """
     alignment = "".join("l" if column.is_label else "r" for column in table.columns)
     groups = []
+    above: list[str] = []
     for _, group in groupby(rows_of(table, percent), lambda row: row[: table.grouped]):
         lines = []
-        for i, row in enumerate(group):
+        for row in group:
             texts = ((_latex_text(str(cell)), bold) for cell, bold in row)
             cells = [rf"\textbf{{{text}}}" if bold else text for text, bold in texts]
-            if i:
-                cells[: table.grouped] = [""] * table.grouped
+            names = cells[: table.grouped]
+            both = takewhile(lambda pair: pair[0] == pair[1], zip(names, above, strict=False))
+            repeated = len(list(both))
+            cells[:repeated] = [""] * repeated
+            above = names
             lines.append(" & ".join(cells) + r" \\")
         groups.append("\n".join(lines))
     apart = "\n\\midrule\n" if any("\n" in group for group in groups) and table.grouped else "\n"
