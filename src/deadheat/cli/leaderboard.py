@@ -91,7 +91,7 @@ shown_options = options(
 @click.command(
     "leaderboard",
     cls=Command,
-    short_help="Evaluate whole leaderboards: published numbers checked, ranks under ties.",
+    short_help="Check a whole leaderboard, and say which ranks ties leave open.",
     example="deadheat leaderboard qrels.txt runs/ --published board.csv --group team -o board.html",
 )
 @click.argument("qrels", metavar="QRELS|MANIFEST")

@@ -10,7 +10,7 @@ from deadheat.cli.common import check_output, output_options, say, show
 from deadheat.errors import InputError
 
 
-@click.command("mteb")
+@click.command("mteb", short_help="Show what values that MTEB stored owe to ties.")
 @click.argument("folder")
 @click.option(
     "-m",

@@ -12,7 +12,7 @@ from deadheat.remarks import counted
 from deadheat.tables import Column, Table
 
 
-@click.command("verify")
+@click.command("verify", short_help="Check that a stored experiment is what was written.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @STYLE
 def command(folder: Path, style: str) -> None:
