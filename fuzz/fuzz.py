@@ -77,7 +77,8 @@ def _fuzz(name: str, seconds: float, guided: bool) -> tuple[int, int]:
         counts = re.findall(r"^#(\d+)\s|executed_units: (\d+)", child.stderr, re.MULTILINE)
         inputs += max((int(one or other) for one, other in counts), default=0)
         if child.returncode:  # killed, out of memory or out of time: the library below gave up
-            _keep(name, child.stderr[-1000:].encode(), child.stderr)
+            if not guided:  # atheris keeps the input itself
+                _keep(name, b"", child.stderr)
             if not counts:
                 print(child.stderr[-2000:])
                 break

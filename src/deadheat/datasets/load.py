@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,7 @@ def load_dataset(
     source = _open(name_or_path, revision)
     contents = read_contents(source, subset, split)
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
+    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
     dataset = _select_queries(name, contents, source, candidates, limit)
     dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
     return _without_empty_texts(dataset, source.location)
