@@ -386,3 +386,35 @@ def test_wrong_stages_are_refused(change, words):
     }
     with pytest.raises(dh.InputError, match=words):
         dh.evaluate_rescoring(**{**given, **change})
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+@pytest.mark.parametrize("step", [1, 7, 64])
+def test_documents_that_share_an_embedding_tie(as_tensor, step):
+    """Scored once and counted as often as they are, wherever in the corpus they stand."""
+    asked, vectors, _ = example()
+    rng = np.random.default_rng(1)
+    text = rng.integers(0, 60, 300)  # five documents to a text
+    qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(300, 5)} for q in range(4)}
+    dense = asked @ vectors[:60].T
+    run = {f"q{q}": {f"d{d}": float(dense[q, t]) for d, t in enumerate(text)} for q in range(4)}
+    chunks = []
+    for first in range(0, 60, 25):
+        rows = np.arange(first, min(first + 25, 60))
+        own = rng.permutation(np.flatnonzero(np.isin(text, rows)))
+        part = tensor(vectors[rows]) if as_tensor else vectors[rows]
+        chunks.append(([f"d{d}" for d in own], part, own, text[own] - first))
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("FEWEST", "MOST"):
+            patch.setattr(corpus_module, limit, step)
+        given = tensor(asked) if as_tensor else asked
+        found = dh.evaluate_corpus(named(given), chunks, qrels, ALL, exact_ties=True)
+    assert_same_views(found, dh.evaluate.quiet(qrels, run, ALL))
+    assert found.provenance.scores.distinct == 4 * len(np.unique(text))
+    assert found.remarks == ()
+
+
+def test_rows_outside_of_the_embeddings_are_refused():
+    asked, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match="rows name row 5 of 2 embeddings"):
+        dh.evaluate_corpus(named(asked), [(["a"], vectors[:2], [0], [5])], qrels, ["MRR"])

@@ -22,6 +22,7 @@ from experiment_folders import (  # noqa: E402
     QUERIES,
     TEXTS,
     TOP_RANKED,
+    TWIN,
     made,
 )
 
@@ -113,13 +114,14 @@ def test_products_of_given_candidates(made, similarity, tmp_path):
     assert list(found) == [("bf16", "native"), ("bf16", "hps"), ("fp32", "native")]
     encoder = load_model(made["product"], model_dtype="bf16", device="cpu", batch_size=4)
     documents = sorted({doc for _, doc in PAIRS}, key=lambda doc: int(doc[1:]))
-    vectors = encoder.embed_documents([text_of(doc) for doc in documents]).vectors
+    texts = list(dict.fromkeys(map(text_of, documents)))  # each is encoded once
+    vectors = encoder.embed_documents(texts).vectors
     asked = encoder.embed_queries(list(QUERY_TEXT.values())).vectors
     wide = asked.double() @ vectors.double().T
     if similarity == "cosine":
         wide /= asked.double().norm(dim=1, keepdim=True) * vectors.double().norm(dim=1)
     rows = {query: i for i, query in enumerate(QUERY_TEXT)}
-    exact = [float(wide[rows[q], documents.index(doc)]) for q, doc in PAIRS]
+    exact = [float(wide[rows[q], texts.index(text_of(doc))]) for q, doc in PAIRS]
     np.testing.assert_allclose(found["bf16", "hps"].scores()["score"], exact, rtol=1e-5)
     native = found["bf16", "native"].scores()["score"].to_numpy()
     np.testing.assert_allclose(native, exact, rtol=2**-5)  # BF16 norms, products and sums
@@ -161,6 +163,18 @@ def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypa
         assert stored.result.remarks == tuple(
             remark for remark in expected.remarks if "tie group" not in remark.pattern
         )  # the corpus is complete, and nothing was cut from it
+
+
+@pytest.mark.parametrize("candidates", ["given", "full"])
+def test_documents_with_the_same_text_are_encoded_once_and_tie(made, tmp_path, candidates):
+    found = run(made, "product", tmp_path, candidates=candidates)
+    for stored in found.values():
+        assert len(stored.outputs()["documents"]) == len(set(TEXTS)) - 1  # none for the empty one
+        assert stored.result.provenance.inputs["documents"].count == len(set(TEXTS)) - 1
+        scores = stored.scores()
+        twins = scores.filter(doc_id=TWIN)["score"].to_list()
+        assert twins == scores.filter(doc_id="d1")["score"].to_list()
+        assert len(twins) == len(QUERIES)
 
 
 def test_a_very_long_run_is_evaluated_but_not_written(made, tmp_path, monkeypatch):

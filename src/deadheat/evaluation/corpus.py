@@ -26,7 +26,7 @@ from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.scoring import Products
 from deadheat.ties import TieCounter, TieGroups
-from deadheat.ties.checks import places
+from deadheat.ties.checks import places, whole_numbers
 from deadheat.ties.groups import Ints
 from deadheat.ties.lists import JudgedLists, judged_lists
 from deadheat.ties.sizes import SizeCounter
@@ -64,8 +64,10 @@ def evaluate_corpus(
         ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
     chunks
         Gives ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
-        documents do not come in the order of the corpus. It is passed twice, so it must be an
-        iterable that can be started again, such as a list, or a function that makes an iterator.
+        documents do not come in the order of the corpus. A fourth item ``rows`` says which row of
+        the embeddings each document has: documents that share one are scored once, and tie. It
+        is passed twice, so it must be an iterable that can be started again, such as a list, or
+        a function that makes an iterator.
         The first pass looks at the ids of all chunks and takes the embeddings of judged documents
         only, so that memory-mapped ones are hardly touched. Both passes must give the same.
     qrels, measures
@@ -89,9 +91,8 @@ def evaluate_corpus(
     The judged documents are scored first: at the very place of a block in which they stand later,
     with the same queries, so that the scores are the same to the last bit. That is checked as they
     pass by. Where a backend gives another score the second time, the first one stands in for the
-    document itself, and the result says for how many. Whether *equal* documents at different
-    places get equal scores is up to the backend; encode and pass such documents once where that
-    matters.
+    document itself, and the result says for how many. Whether equal embeddings at different places
+    get equal scores is up to the backend; let such documents share a row where that matters.
 
     Tensors are multiplied and counted on their device; tested on the CPU.
 
@@ -127,6 +128,8 @@ class Chunk:
     positions: Ints
     order: Ints | None = None
     """Per document: its place among the given ids, where they came in another order."""
+    rows: Ints | None = None
+    """Per document: its row among the embeddings, where some documents share one."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -139,14 +142,34 @@ class Chunk:
             ids = list(map(text_id, ids))
         return ids if self.order is None else [ids[i] for i in self.order.tolist()]
 
-    def take(self, rows: Ints) -> Chunk:
-        """Give some of the documents."""
-        order = rows if self.order is None else self.order[rows]
-        return Chunk(self.given_ids, self.embeddings[rows], self.positions[rows], order)
-
-    def id(self, row: int) -> str:
+    def id(self, document: int) -> str:
         """Id of one document."""
-        return text_id(self.given_ids[row if self.order is None else int(self.order[row])])
+        place = document if self.order is None else int(self.order[document])
+        return text_id(self.given_ids[place])
+
+    def row(self, document: int) -> int:
+        """Row of one document among the embeddings."""
+        return document if self.rows is None else int(self.rows[document])
+
+    def first_document(self, row: int) -> int:
+        """Find the first document that has a row of the embeddings."""
+        return row if self.rows is None else int(np.flatnonzero(self.rows == row)[0])
+
+    def spread(self, scores: Any, first: int, step: int) -> Iterator[tuple[Ints, Any]]:
+        """Give positions and scores of all documents that have one of the rows from `first` on."""
+        if self.rows is None:
+            yield self.positions[first : first + scores.shape[1]], scores
+            return
+        own = np.flatnonzero((self.rows >= first) & (self.rows < first + scores.shape[1]))
+        for start in range(0, len(own), step):
+            some = own[start : start + step]
+            yield self.positions[some], scores[:, self.rows[some] - first]
+
+    def take(self, documents: Ints) -> Chunk:
+        """Give some of the documents."""
+        order = documents if self.order is None else self.order[documents]
+        rows = documents if self.rows is None else self.rows[documents]
+        return Chunk(self.given_ids, self.embeddings[rows], self.positions[documents], order)
 
 
 @dataclass
@@ -155,10 +178,12 @@ class Judged:
 
     document: str
     position: int
+    place: int
+    """Among the documents of its chunk."""
     row: int
-    """In its chunk."""
+    """Among the embeddings of its chunk."""
     rows: int
-    """Documents of its chunk."""
+    """Embeddings of its chunk."""
     embedding: Any
     """One row."""
 
@@ -185,14 +210,15 @@ class Corpus:
             self.first_ids = self.first_ids or ids[:2]
             self.documents += len(ids)
             hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
-            for row in [row for row, document in enumerate(ids) if document in wanted]:
-                if ids[row] in self.judged:
-                    raise _twice(ids[row])
+            for place in [place for place, document in enumerate(ids) if document in wanted]:
+                if ids[place] in self.judged:
+                    raise _twice(ids[place])
+                row, position = chunk.row(place), int(chunk.positions[place])
                 own = chunk.embeddings[row : row + 1]
                 own = own.clone() if is_tensor(own) else own.copy()  # not a view of the chunk
-                place = int(chunk.positions[row])
-                self.judged[ids[row]] = Judged(ids[row], place, row, len(ids), own)
-                self.by_chunk.setdefault(number, []).append(ids[row])
+                rows = len(chunk.embeddings)
+                self.judged[ids[place]] = Judged(ids[place], position, place, row, rows, own)
+                self.by_chunk.setdefault(number, []).append(ids[place])
         if not self.documents:
             raise InputError("the corpus is empty: chunks gave no document")
         self._check_distinct(np.concatenate(hashes))
@@ -218,10 +244,10 @@ class Corpus:
         for number, chunk in enumerate(self.read()):
             passed += self._check_again(number, chunk)
             documents += len(chunk)
-            for first in range(0, len(chunk), step):
-                last = min(first + step, len(chunk))
-                scores = self._score(chunk, first, last, scores)
-                yield chunk.positions[first:last], scores
+            rows = len(chunk.embeddings)
+            for first in range(0, rows, step):
+                scores = self._score(chunk, first, min(first + step, rows), scores)
+                yield from chunk.spread(scores, first, step)
         if documents != self.documents or passed != len(self.judged):
             raise InputError(
                 f"the corpus had {self.documents:,} documents when it was passed first and "
@@ -272,7 +298,7 @@ class Corpus:
 
     def score(self, chunk: Chunk) -> Any:
         """Score every query with the documents of a chunk."""
-        return self._score(chunk, 0, len(chunk))
+        return self._score(chunk, 0, len(chunk.embeddings))
 
     def _score(self, chunk: Chunk, first: int, last: int, out: Any = None) -> Any:
         try:
@@ -299,8 +325,9 @@ class Corpus:
             try:
                 self.products(chunk.embeddings[row : row + 1])
             except InputError:
-                return f"document {chunk.id(row)!r}"
-        return f"documents {chunk.id(first)!r} to {chunk.id(last - 1)!r}"
+                return f"document {chunk.id(chunk.first_document(row))!r}"
+        names = (chunk.id(chunk.first_document(row)) for row in (first, last - 1))
+        return " to ".join(f"document {name!r}" for name in names)
 
     def _buffers(self, documents: list[Judged]) -> list[tuple[int, dict[int, Judged]]]:
         """Put documents into as few blocks as hold each at its own place in a block of its size."""
@@ -321,8 +348,8 @@ class Corpus:
         """Count the judged documents of a chunk that stand where they stood before."""
         own = self.by_chunk.get(number, [])
         for document in own:
-            row = self.judged[document].row
-            if row >= len(chunk) or chunk.id(row) != document:
+            place = self.judged[document].place
+            if place >= len(chunk) or chunk.id(place) != document:
                 raise InputError(
                     f"document {document!r} is not where it was when the corpus was passed first: "
                     "chunks must give the same both times"
@@ -484,7 +511,7 @@ def restartable(chunks: Chunks) -> Callable[[], Iterable[Any]]:
 
 def _chunk(given: Any, start: int, products: Products) -> Chunk:
     """Check a chunk, and put it in the order of positions."""
-    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         raise InputError("a chunk must be (document_ids, embeddings)")
     ids, embeddings = given[:2]
     if isinstance(ids, str) or not isinstance(ids, Iterable):
@@ -493,18 +520,25 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
         ids = list(ids)
     if not is_tensor(embeddings) and not isinstance(embeddings, np.ndarray):
         embeddings = np.asarray(embeddings)
-    if embeddings.ndim != 2 or len(embeddings) != len(ids):
+    rows = whole_numbers("rows", given[3]) if len(given) == 4 else None
+    if embeddings.ndim != 2 or len(ids) != len(embeddings if rows is None else rows):
         raise InputError(
             f"{len(ids)} document ids stand beside embeddings of the shape "
             f"{list(embeddings.shape)}; a row for each document is needed"
         )
+    if rows is not None and rows.max(initial=0) >= len(embeddings):
+        raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
     if len(ids):
         products.check(embeddings)
-    positions = places(start, given[2] if len(given) == 3 else None, len(ids))
-    if not (np.diff(positions) < 0).any():
+    positions = places(start, given[2] if len(given) > 2 else None, len(ids))
+    in_order = not (np.diff(positions) < 0).any()
+    if rows is None and in_order:
         return Chunk(ids, embeddings, positions)
     order = np.argsort(positions)
-    return Chunk(ids, embeddings[order], positions[order], order)
+    if rows is None or len(np.unique(rows)) == len(embeddings) == len(rows):
+        own = embeddings[order if rows is None else rows[order]]
+        return Chunk(ids, own, positions[order], order)
+    return Chunk(ids, embeddings, positions[order], order, rows[order])
 
 
 def similarity_named(name: str) -> Any:

@@ -126,6 +126,18 @@ def listed_documents(dataset: RetrievalDataset) -> list[str]:
     return [doc for doc in dataset.corpus if doc in listed]
 
 
+def distinct_texts(dataset: RetrievalDataset) -> dict[str, list[str]]:
+    """Return the texts of the listed documents, each once, with the documents that have it.
+
+    A text is encoded once and scored once, so that its documents tie exactly: the place of a row in
+    a product may change its last bit.
+    """
+    documents: dict[str, list[str]] = {}
+    for doc in listed_documents(dataset):
+        documents.setdefault(dataset.corpus[doc], []).append(doc)
+    return documents
+
+
 def _score_lists(scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
     """Score candidate lists."""
     lists = dataset.candidates or {}
@@ -147,14 +159,16 @@ def _evaluated(
 
 def _list_products(scorer: Scorer, dataset: RetrievalDataset) -> Scores:
     """Score each query with its own candidates alone."""
-    place = {doc: i for i, doc in enumerate(listed_documents(dataset))}
-    lists = (dataset.candidates or {}).values()
-    return np.concatenate(
-        [
-            scorer.products(slice(q, q + 1), [place[doc] for doc in documents])[0]
-            for q, documents in enumerate(lists)
-        ]
-    )
+    texts = enumerate(distinct_texts(dataset).values())
+    place = {doc: i for i, documents in texts for doc in documents}
+    scores = []
+    for q, documents in enumerate((dataset.candidates or {}).values()):
+        # In the order of the list, as far as texts are not repeated.
+        rows = list(dict.fromkeys(place[doc] for doc in documents))
+        column = {row: i for i, row in enumerate(rows)}
+        own = scorer.products(slice(q, q + 1), rows)[0]
+        scores.append(own[[column[place[doc]] for doc in documents]])
+    return np.concatenate(scores)
 
 
 def _corpus(cell: CellFolder, manifest: Manifest, regime: str, dataset: RetrievalDataset) -> Corpus:
@@ -163,27 +177,28 @@ def _corpus(cell: CellFolder, manifest: Manifest, regime: str, dataset: Retrieva
 
     function: Any = manifest.function
     streams = cell.streams()
-    ids = list(dataset.corpus)
+    position = {doc: i for i, doc in enumerate(dataset.corpus)}
+    documents = list(distinct_texts(dataset).values())
+
+    def chunk(vectors: list[torch.Tensor], texts: list[int]) -> Any:
+        ids = [doc for text in texts for doc in documents[text]]
+        rows = [row for row, text in enumerate(texts) for _ in documents[text]]
+        return ids, torch.cat(vectors), [position[doc] for doc in ids], rows
 
     def chunks() -> Iterator[Any]:
         vectors: list[torch.Tensor] = []
-        places: list[torch.Tensor] = []
+        texts: list[int] = []
         for piece in streams["documents"].pieces():
             vectors.append(piece["documents"])
-            places.append(piece["index"])
-            if sum(map(len, places)) >= CHUNK:
-                yield _chunk(ids, torch.cat(vectors), torch.cat(places))
-                vectors, places = [], []
-        if places:
-            yield _chunk(ids, torch.cat(vectors), torch.cat(places))
+            texts += piece["index"].tolist()
+            if len(texts) >= CHUNK:
+                yield chunk(vectors, texts)
+                vectors, texts = [], []
+        if texts:
+            yield chunk(vectors, texts)
 
     queries = streams["queries"].read()["queries"]
     return Corpus(Products.of(queries, function, regime), list(dataset.queries), chunks)
-
-
-def _chunk(ids: Sequence[str], vectors: torch.Tensor, places: torch.Tensor) -> Any:
-    positions = places.tolist()
-    return [ids[position] for position in positions], vectors, positions
 
 
 def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:

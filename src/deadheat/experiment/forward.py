@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deadheat.datasets import RetrievalDataset
 from deadheat.engines import Engine, Pool
 from deadheat.errors import InputError
-from deadheat.experiment.derive import evaluate_cell
+from deadheat.experiment.derive import distinct_texts, evaluate_cell
 from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest, Parts
 from deadheat.experiment.study import Cell, Study
 from deadheat.experiment.worker import Environment, Facts, ForwardPass, Part, use_threads
@@ -81,8 +81,14 @@ class CellRun:
             "trust_remote_code": study.trust_remote_code,
             "content": self.dataset.content_hash,
             "order": hashlib.sha256(texts.encode()).hexdigest(),
+            "repeated_texts": self._repeated_texts() or None,
         }
         return {name: str(value) for name, value in flatten(settings) if value is not None}
+
+    def _repeated_texts(self) -> int:
+        """Count the documents whose text another one has, too: it is encoded once."""
+        documents = distinct_texts(self.dataset).values()
+        return sum(len(having) - 1 for having in documents)
 
     @cached_property
     def stored(self) -> CellFolder:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import InputError
-from deadheat.experiment.derive import listed_documents
+from deadheat.experiment.derive import distinct_texts
 from deadheat.experiment.study import Cell, ModelSpec, Study
 from deadheat.models.batching import NotFiniteError
 from deadheat.models.checkpoint import find_checkpoint
@@ -181,7 +181,7 @@ class _Worker:
         """Return what a model of this kind reads: streams of texts, or of pairs of them."""
         queries, corpus = self._dataset.queries, self._dataset.corpus
         if kind == "bi-encoder":
-            documents = [corpus[doc] for doc in listed_documents(self._dataset)]
+            documents = list(distinct_texts(self._dataset))
             return {"queries": list(queries.values()), "documents": documents}
         return {"logits": [(queries[query], corpus[doc]) for query, doc in self._pairs()]}
 
@@ -196,7 +196,7 @@ class _Worker:
             return f"query {query!r} with document {doc!r}"
         if stream == "queries":
             return f"query {list(self._dataset.queries)[index]!r}"
-        return f"document {listed_documents(self._dataset)[index]!r}"
+        return f"document {list(distinct_texts(self._dataset).values())[index][0]!r}"
 
 
 def _tensors(
