@@ -16,7 +16,8 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-hosts lint docs figures bench table fuzz sanitize pythons clean
+.PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs figures bench
+.PHONY: table audit fuzz sanitize pythons clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -27,6 +28,33 @@ test: $(VENV)/dev
 # The integrations, against the libraries they are for; in `make test` those tests skip.
 test-hosts: $(HOSTS:%=.venv-%/installed)
 	for name in $(HOSTS); do .venv-$$name/bin/python -m pytest -n 2 tests/hosts || exit 1; done
+
+# What touches all of the core in a minute or two, for the environments below.
+QUICK := $(patsubst %,tests/test_%.py,counting errors files_content formats_tables formats_trec \
+  hand_computed large_groups measure_names numbers_and_ids processes result rules tables)
+QUICK_NEEDS := pandas pyarrow ir-measures pytest pytest-xdist hypothesis
+
+# With the oldest versions that pyproject.toml allows; numpy's wants a Python up to 3.12.
+test-oldest:
+	$(PYTHON) -m venv build/oldest
+	.ci/oldest > build/oldest/constraints.txt
+	build/oldest/bin/$(INSTALL) -c build/oldest/constraints.txt . $(QUICK_NEEDS)
+	build/oldest/bin/python -m pytest -n 2 $(QUICK)
+
+# With a Python that skips assertions; pytest turns those of the tests into code that stays.
+test-optimised: $(VENV)/dev
+	$(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning $(QUICK)
+
+# Installed without a C compiler: the twins in NumPy and Python.
+test-uncompiled:
+	rm -rf build/uncompiled
+	$(PYTHON) -m venv build/uncompiled
+	mkdir build/uncompiled/source
+	cp -r src setup.py pyproject.toml README.md LICENSE build/uncompiled/source
+	find build/uncompiled/source '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
+	CC=false build/uncompiled/bin/$(INSTALL) build/uncompiled/source $(QUICK_NEEDS)
+	build/uncompiled/bin/deadheat --version | grep -q numpy
+	build/uncompiled/bin/python -m pytest -n 2 $(QUICK)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -74,6 +102,12 @@ sanitize: $(VENV)/dev
 # The fast tests on every Python from 3.10 on that is at hand.
 pythons:
 	.ci/pythons
+
+# What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
+AUDIT ?= ../shared/data/trec-covid
+audit: $(VENV)/dev
+	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
+	mv docs/audit.new docs/audit.md
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)

@@ -26,6 +26,7 @@ import comparing
 import ml_dtypes
 import numpy as np
 import polars as pl
+from corpus_speed import bench_corpus
 from rich.console import Console
 from rich.table import Table
 
@@ -301,6 +302,7 @@ def main() -> None:
         memory = peak_memory(evaluate_files, *paths)
     bench_one_tie(report)
     bench_comparison(report, console)
+    bench_corpus(report, together)
     console.print(report.table)
     rows = options.queries * options.documents
     console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")

@@ -16,7 +16,7 @@ from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
 
-ALL = [*(m @ 3 for m in MEASURES), *MEASURES]
+ALL = [*(m @ 3 for m in MEASURES if not m.whole_list), *MEASURES]
 VIEWS = ("expected", "best", "worst", "oblivious", "variance")
 
 
@@ -327,3 +327,62 @@ def test_tensors_and_arrays_do_not_mix():
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match="torch tensors and the queries arrays"):
         dh.evaluate_corpus(named(asked), in_chunks(tensor(vectors)), qrels, ["MRR"])
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+@pytest.mark.parametrize("candidates", [1, 10, 299, 400])
+def test_two_stages_are_both_exact(candidates, as_tensor):
+    """Binary embeddings choose, integers rank; ties at the cut are not cut."""
+    asked, vectors, qrels = example(seed=3)
+    small = [np.clip(x * 20, -128, 127).astype(np.int8) for x in (asked, vectors)]
+    bits = asked > 0, vectors > 0
+    first = score("hamming", regime="native", model_dtype="binary", queries=bits[0],
+                  documents=bits[1], backend="numpy")  # fmt: skip
+    second = small[0].astype(int) @ small[1].astype(int).T
+    least = -np.sort(-first, axis=1)[:, min(candidates, 300) - 1]
+    run = {
+        f"q{q}": {f"d{d}": float(second[q, d]) for d in np.argsort(-first[q], kind="stable")
+                  if first[q, d] >= least[q]}
+        for q in range(4)
+    }  # fmt: skip
+    expected = dh.evaluate.quiet(qrels, run, ALL)
+    given = [bits[0], small[0], bits[1], small[1]]
+    if as_tensor:
+        given = [tensor(x) for x in given]
+    chunks = [
+        (ids, part, given[3][int(ids[0][1:]) :][: len(ids)]) for ids, part in in_chunks(given[2])
+    ]
+    found = dh.evaluate_rescoring.quiet(
+        ([f"q{q}" for q in range(4)], *given[:2]), chunks, qrels, ALL, candidates=candidates
+    )
+    assert_same_views(found.second, expected)
+    assert_same_views(found.first, whole(*bits, qrels, ALL, "hamming", "native"))
+    longest = max(map(len, run.values()))
+    cut = sum(len(documents) > candidates for documents in run.values())
+    told = [w for w in found.warnings if "cut inside a tie" in w]
+    assert bool(told) == bool(cut)
+    assert bool(cut) == (candidates < 300)
+    if told:
+        assert f"{cut} quer" in told[0] and f"up to {longest} candidates" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"queries": (["q0"], np.ones((1, 24), bool))}, "two kinds of embeddings"),
+        ({"queries": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))}, "1 queries .* 2"),
+        ({"candidates": 0}, "candidates must be"),
+        ({"similarity": "dot"}, "unknown similarity 'd'"),
+        ({"chunks": [(["a"], np.ones((1, 24), bool))]}, "chunk 0 .* second_embeddings"),
+    ],
+)
+def test_wrong_stages_are_refused(change, words):
+    asked, vectors, qrels = example()
+    given = {
+        "queries": ([f"q{q}" for q in range(4)], asked > 0, asked),
+        "chunks": [(ids, part > 0, part) for ids, part in in_chunks(vectors)],
+        "qrels": qrels,
+        "measures": ["MRR"],
+    }
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_rescoring(**{**given, **change})

@@ -226,3 +226,27 @@ def test_names_of_folders_are_names():
     ):
         word = slug(name)
         assert word and word[0] != "." and "/" not in word and len(os.fsencode(word)) <= 90
+
+
+AWKWARD = "a [1]*?\"'\\#%$~ é漢🐎\n[/bold]"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of POSIX")
+@pytest.mark.parametrize("name", [AWKWARD, "\udcff"], ids=["characters", "not UTF-8"])
+def test_folders_with_awkward_names(made, tmp_path, name):
+    try:
+        data = shutil.copytree(made["data"], tmp_path / name / f"data{name}")
+    except OSError as error:
+        pytest.skip(f"the file system has no such name: {error}")
+    model = made["sigmoid"]
+    if name == AWKWARD:  # transformers reads no path that is not UTF-8
+        model = shutil.copytree(made["sigmoid"], tmp_path / name / f"model{name}")
+    out, page = tmp_path / name / f"out{name}", tmp_path / "page.html"
+    words = ("run", "--model", model, "--dataset", data, "--output", out, "--limit", 2)
+    first = deadheat(*words, "--model-dtype", "bf16", status=0)
+    whole = contents(out)
+    assert deadheat(*words, "--model-dtype", "bf16", status=0)[-500:] == first[-500:]
+    assert contents(out) == whole
+    for more in (("table", out), ("verify", out), ("report", out, "-o", page)):
+        deadheat(*more, status=0)
+    assert len(load_results(out)[0].texts().queries) == 2

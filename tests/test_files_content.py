@@ -193,3 +193,9 @@ def test_parquet_without_standard_error(tmp_path):
     code = f"import os, deadheat as dh; os.close(2); print(len(dh.read_run({str(path)!r}).scores))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout == "60\n"
+
+
+def test_a_long_name_is_not_repeated_in_full():
+    with pytest.raises(dh.InputError, match="cannot be read") as refused:
+        dh.read_run("n" * 5_000)
+    assert len(str(refused.value)) < 300

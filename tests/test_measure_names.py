@@ -75,6 +75,8 @@ ALIASES = [
     ("r-precision", dh.RPrecision),
     ("r_precision", dh.RPrecision),
     ("rbp.95", dh.RBP(p=0.95, gain="linear")),
+    ("rbp_p5", dh.RBP(p=0.5, gain="scaled")),
+    ("j@10", dh.Judged @ 10),
     ("f1", dh.F1),
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),
@@ -345,3 +347,17 @@ def test_accuracy_of_ir_measures_is_another_measure():
     """There it is the chance that a relevant document stands before another; here, Success."""
     with pytest.raises(dh.InputError, match="is not what others call accuracy"):
         dh.parse_measures([ir_measures.Accuracy @ 10])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["n" * 5_000, "nDCG" + " " * 50_000 + "x", "nDCG(" + " " * 50_000, "nDCG(" + "(" * 5_000 + ")",
+     "nDCG@" + "1" * 5_000, "nDCG@x" + "," * 5_000, "RBP." + "9" * 5_000 + "x"],
+    ids=range(7),
+)  # fmt: skip
+def test_absurd_names_are_refused_at_once_and_in_few_words(name):
+    begin = time.perf_counter()
+    with pytest.raises(dh.InputError) as refused:
+        dh.parse_measures(name)
+    assert len(str(refused.value)) < 600
+    assert time.perf_counter() - begin < 5

@@ -61,7 +61,7 @@ def test_a_missing_host_names_the_extra(installed):
 
 
 def test_the_ranges_of_the_hosts_are_in_the_package_itself():
-    assert packages.supported_versions("mteb")["mteb"] == ["<3", ">=2.18"]
+    assert packages.supported_versions("mteb")["mteb"] == ["<3", ">=2.24"]
 
 
 URL = "https://example.org/deadheat.git"

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -189,7 +189,9 @@ def test_csv_has_full_precision(result):
 @given(results())
 def test_csv_reads_back_whatever_the_ids(result):
     for per_query in (True, False):
-        lines = list(csv.reader(io.StringIO(result.to_csv(per_query=per_query), newline="")))
+        text = result.to_csv(per_query=per_query)
+        assume("\0" not in text or sys.version_info >= (3, 11))  # csv of 3.10 refuses it
+        lines = list(csv.reader(io.StringIO(text, newline="")))
         assert len({len(line) for line in lines}) == 1
         assert {line[0] for line in lines[1:]} == {result.name}
         if per_query:

@@ -52,10 +52,10 @@ def test_oblivious_values_are_trec_evals(trec_eval: str, tmp_path: Path, seed: i
     qrels, run = tmp_path / "qrels", tmp_path / "run"
     judged, ranked = [], []
     for query in range(30):
-        for doc in random.choice(60, 12, replace=False):
-            judged.append(f"q{query} 0 d{doc} {random.integers(0, 4)}\n")
-        for doc in random.choice(60, 25, replace=False):
-            ranked.append(f"q{query} Q0 d{doc} 0 {random.integers(-3, 4) / 4} t\n")
+        documents = random.choice(60, 12, replace=False)
+        judged += [f"q{query} 0 d{doc} {random.integers(0, 4)}\n" for doc in documents]
+        documents = random.choice(60, 25, replace=False)
+        ranked += [f"q{query} Q0 d{doc} 0 {random.integers(-3, 4) / 4} t\n" for doc in documents]
     qrels.write_text("".join(judged))
     run.write_text("".join(ranked))
     words = [word for name in NAMES for word in ("-m", name)]

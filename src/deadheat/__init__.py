@@ -11,6 +11,7 @@ from deadheat.evaluation import (
     evaluate_arrays,
     evaluate_corpus,
     evaluate_groups,
+    evaluate_rescoring,
     evaluate_top,
 )
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -37,6 +38,7 @@ from deadheat.ties import TIE_RULES, TieCounter, TieGroups, TopCounter
 
 if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
+    from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
     from deadheat.report import figures as plot
@@ -46,6 +48,9 @@ if _TYPE_CHECKING:
 _ROOMS = {
     "Comparison": "comparison",
     "compare": "comparison",
+    "Leaderboard": "comparison.leaderboard",
+    "leaderboard": "comparison.leaderboard",
+    "leaderboards": "comparison.leaderboard",
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
     "high_precision": "integrations.sentence_transformers",
@@ -88,6 +93,7 @@ __all__ = [
     "Hits",
     "InputError",
     "Judged",
+    "Leaderboard",
     "Measure",
     "MissingPackageError",
     "Precision",
@@ -109,8 +115,11 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_corpus",
     "evaluate_groups",
+    "evaluate_rescoring",
     "evaluate_top",
     "high_precision",
+    "leaderboard",
+    "leaderboards",
     "low_precision",
     "nDCG",
     "parse_measure",

@@ -12,6 +12,15 @@ DRAFT = ".deadheat."
 """How the name of a file begins that is not complete yet."""
 
 
+def utf8(text: str) -> bytes:
+    r"""Give the bytes of a text; the name of a file that is no UTF-8 text as JSON escapes it.
+
+    >>> utf8("\udcff")
+    b'\\udcff'
+    """
+    return text.encode(errors="backslashreplace")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk.
 

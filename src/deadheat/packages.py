@@ -30,6 +30,7 @@ EXTRAS = {
     "plotly": "report",
     "ray": "ray",
     "safetensors": "models",
+    "scipy": "leaderboard",
     "sentence_transformers": "models",
     "torch": "models",
     "transformers": "models",

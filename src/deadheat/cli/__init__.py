@@ -15,6 +15,7 @@ from deadheat.ties import BACKEND
 COMMANDS = (
     "eval",
     "compare",
+    "leaderboard",
     "diagnose",
     "run",
     "table",

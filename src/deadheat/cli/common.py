@@ -25,7 +25,7 @@ from deadheat.evaluation import (
 )
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures.parse import parse_measures
-from deadheat.output import write_whole
+from deadheat.output import utf8, write_whole
 from deadheat.remarks import Remark, lines
 from deadheat.tables import STYLES, Table, render, rich_parts
 from deadheat.ties import TIE_RULES
@@ -306,7 +306,7 @@ def write(text: str, path: str | None) -> None:
         _print(text)
         return
     try:
-        write_whole(Path(path), f"{text}\n".encode())
+        write_whole(Path(path), utf8(f"{text}\n"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     wrote(path)
@@ -322,7 +322,7 @@ def _print(text: str) -> None:
         raise InputError("standard output is closed; write to a file with -o")
     try:
         # In a pipe or a file it is UTF-8, whatever the terminal speaks.
-        click.echo(printable(text, keep="\n\t") if on_terminal() else text.encode())
+        click.echo(printable(text, keep="\n\t") if on_terminal() else utf8(text))
     except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:

@@ -10,9 +10,11 @@ from typing import Any
 import polars as pl
 
 from deadheat.comparison import Comparison
+from deadheat.comparison.leaderboard import Leaderboard
 from deadheat.diagnosis import Diagnosis
 from deadheat.evaluation import Result, Summary, labels_of
 from deadheat.experiment import StoredResult
+from deadheat.remarks import counted
 from deadheat.tables import number
 
 
@@ -53,6 +55,20 @@ def of_comparison(comparison: Comparison, *, percent: bool) -> str:
             f"{row['b_wins']:.0%}. Left open by ties: {len(open_)} of {len(pairs)}."
         )
     return "Ties change none of these verdicts."
+
+
+def of_leaderboard(board: Leaderboard) -> str:
+    """Say which run's rank ties leave most open, and which first places."""
+    width = pl.col("worst_rank") - pl.col("best_rank")
+    most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
+    contested = [winner for winner in board.winners if winner.contested]
+    places = "no first place" if not contested else f"{counted(len(contested), 'first place')}"
+    if most["best_rank"] == most["worst_rank"]:
+        return f"{board.name}: every rank holds whatever the tie-break."
+    return (
+        f"{board.name}: ties leave {most['run']} anywhere between rank {most['best_rank']} and "
+        f"{most['worst_rank']} in {most['measure']}, and {places} open."
+    )
 
 
 def of_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: bool) -> str:

@@ -19,10 +19,12 @@ _GROUPS = {
         *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
         *("limit", "candidates", "depth", "device", "trust_remote_code"),
     ),
+    "Published numbers": ("published", "columns", "name_column", "group"),
     "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
     "Comparison": ("baseline", "alpha", "resamples", "seed"),
     "Output": (
-        *("per_query", "all_pairs", "table", "ties", "worst", "top", "rows", "labels", "title"),
+        *("per_query", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
+        *("labels", "title"),
         *("percent", "style", "wide", "width", "output", "folder", "force", "strict", "report"),
     ),
 }

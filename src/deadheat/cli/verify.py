@@ -39,7 +39,9 @@ def command(folder: Path, style: str) -> None:
     ]
     schema = {"file": pl.String, "fault": pl.String, "advice": pl.String}
     columns = (Column("fault", "name"), Column("file", "name"))
-    advice = [f"{what}: {ADVICE[what]}" for what in dict.fromkeys(fault.what for fault in faults)]
+    advice = [
+        f"A file that {ADVICE[what]}." for what in dict.fromkeys(fault.what for fault in faults)
+    ]
     table = Table(pl.DataFrame(rows, schema), columns, title=said, notes=advice)
     show([table] if faults or style in ("csv", "json") else [said], style)
     if faults:

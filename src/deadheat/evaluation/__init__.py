@@ -15,6 +15,7 @@ from deadheat.evaluation.evaluate import (
     views_of,
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
+from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
 from deadheat.evaluation.result import (
     SPAN,
     VIEW_COLUMNS,
@@ -40,6 +41,7 @@ __all__ = [
     "NanPolicy",
     "QueryPolicy",
     "RankedQuery",
+    "Rescoring",
     "Result",
     "Summary",
     "Views",
@@ -47,6 +49,7 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_corpus",
     "evaluate_groups",
+    "evaluate_rescoring",
     "evaluate_top",
     "evaluated",
     "headline",

@@ -17,7 +17,7 @@ from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_o
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
-from deadheat.formats.shapes import id_column, text_id
+from deadheat.formats.ids import id_column, text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats, is_tensor
@@ -111,7 +111,7 @@ def evaluate_corpus(
         ids, embeddings = queries
     except (TypeError, ValueError):
         raise InputError("queries must be a pair: their ids, and their embeddings") from None
-    ready = Products.of(embeddings, _similarity(similarity), _regime(regime))
+    ready = Products.of(embeddings, similarity_named(similarity), _regime(regime))
     corpus = Corpus(ready, query_names(ids, len(ready)), restartable(chunks))
     sizes = SizeCounter(len(ready)) if exact_ties else None
     result = corpus_result(corpus, judgements, parsed, sizes=sizes)
@@ -138,6 +138,11 @@ class Chunk:
         if not set(map(type, ids)) <= {str}:
             ids = list(map(text_id, ids))
         return ids if self.order is None else [ids[i] for i in self.order.tolist()]
+
+    def take(self, rows: Ints) -> Chunk:
+        """Give some of the documents."""
+        order = rows if self.order is None else self.order[rows]
+        return Chunk(self.given_ids, self.embeddings[rows], self.positions[rows], order)
 
     def id(self, row: int) -> str:
         """Id of one document."""
@@ -264,6 +269,10 @@ class Corpus:
         """Documents of a block."""
         room = min(SCORES // max(1, len(self.products)), self.documents // BLOCKS)
         return min(MOST, max(FEWEST, room))
+
+    def score(self, chunk: Chunk) -> Any:
+        """Score every query with the documents of a chunk."""
+        return self._score(chunk, 0, len(chunk))
 
     def _score(self, chunk: Chunk, first: int, last: int, out: Any = None) -> Any:
         try:
@@ -498,7 +507,8 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
     return Chunk(ids, embeddings[order], positions[order], order)
 
 
-def _similarity(name: str) -> Any:
+def similarity_named(name: str) -> Any:
+    """Check the name of a product of embeddings."""
     if name not in ("dot", "cosine", "hamming"):
         raise InputError(f"unknown similarity {name!r}; choose dot, cosine or hamming")
     return name

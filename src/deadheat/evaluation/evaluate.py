@@ -38,7 +38,7 @@ QUERY_POLICIES: dict[QueryPolicy, str] = {
     "all": "every judged query, those without a relevant document too (they score 0)",
 }
 NAN_POLICIES: tuple[NanPolicy, ...] = ("raise", "last")
-_SHOWN = 0.5 * 10**-DIGITS
+SHOWN = 0.5 * 10**-DIGITS
 """What is below this cannot be seen in a table."""
 _NOISE = 1e-9
 """Values as close as this, or by this share, may be the same, added up in another order."""
@@ -355,7 +355,7 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
         ),
     ):
         inside = (groups.end_size > 1) & lists
-        felt = {m: inside & (m.at_stake(groups, groups.end_above) >= _SHOWN) for m in measures}
+        felt = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
         names = [repr(measure) for measure, queries in felt.items() if queries.any()]
         if names:
             queries = int(np.any(list(felt.values()), axis=0).sum())

@@ -12,7 +12,8 @@ from deadheat.evaluation.evaluate import need_judged, result_of, versions
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
-from deadheat.formats.shapes import SharedDocuments, id_column, text_id
+from deadheat.formats.ids import id_column, text_id
+from deadheat.formats.shapes import SharedDocuments
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.provenance import Provenance

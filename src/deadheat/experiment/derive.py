@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.evaluation import Result, evaluated
+from deadheat.evaluation.corpus import Corpus, corpus_result
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
-from deadheat.formats.shapes import Run, SharedDocuments
 from deadheat.measures import Measure
+from deadheat.numbers import exact_floats
 from deadheat.provenance import InputFacts, ScoreFacts
+from deadheat.scoring import Products
 from deadheat.scoring.regimes import score, scoring_provenance
-from deadheat.ties.rules import RuleOrder, list_order
+from deadheat.ties import TopCounter
 from deadheat.ties.sizes import run_sizes
 
 if TYPE_CHECKING:
     import torch
 
 Scores = NDArray[Any]
-BLOCK = 1 << 26
-"""Scores of the full corpus that are in memory at once."""
 CHUNK = 1 << 16
-"""Documents of the full corpus that are multiplied at once."""
+"""Documents of the full corpus whose embeddings are in memory at once, and at most a part more."""
 LONGEST_RUN = 10_000_000
 """Scores of the full corpus beyond which only results are written, and no run."""
 
@@ -82,7 +82,9 @@ def evaluate_cell(
 
     `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it.
     """
-    outputs, model = cell.outputs(), manifest.model
+    model = manifest.model
+    full = dataset.candidates is None
+    outputs = {} if full else cell.outputs()
     inputs = {
         stream: InputFacts(facts.count, facts.truncated, parts.halved())
         for (stream, facts), parts in zip(
@@ -92,19 +94,23 @@ def evaluate_cell(
     rule = manifest.dataset.candidates
     if depth is not None:
         rule = f"{rule}, first {depth}"
+    function: Any = manifest.function
     for regime in regimes:
-        scorer = Scorer(manifest.function, regime, model.model_dtype, outputs)
-        if dataset.candidates is None and depth is None:
-            scored = _score_corpus(scorer, dataset, measures)
+        if not full:
+            scorer = Scorer(function, regime, model.model_dtype, outputs)
+            scored = _score_lists(scorer, dataset, measures)
+        elif depth is None:
+            scored = _score_corpus(_corpus(cell, manifest, regime, dataset), dataset, measures)
         else:
-            scored = _score_lists(scorer, dataset, measures, depth)
+            corpus = _corpus(cell, manifest, regime, dataset)
+            scored = _evaluated(_best_of_corpus(corpus, dataset, depth), dataset, measures)
         provenance = replace(
             scored.result.provenance,
             run=f"{model.model} {model.model_dtype} {regime}",
             qrels=None,
             dataset=replace(manifest.dataset, candidates=rule),
             model=model,
-            scoring=scoring_provenance(regime, model.model_dtype, scorer.function),
+            scoring=scoring_provenance(regime, model.model_dtype, function),
             inputs=inputs,
             scores=scored.facts,
         )
@@ -120,18 +126,20 @@ def listed_documents(dataset: RetrievalDataset) -> list[str]:
     return [doc for doc in dataset.corpus if doc in listed]
 
 
-def _score_lists(
-    scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure], depth: int | None
+def _score_lists(scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
+    """Score candidate lists."""
+    lists = dataset.candidates or {}
+    scores = scorer.pairs() if "logits" in scorer.outputs else _list_products(scorer, dataset)
+    lengths = [len(documents) for documents in lists.values()]
+    documents = [doc for listed in lists.values() for doc in listed]
+    frame = _frame(id_column(list(lists)), lengths, id_column(documents), scores)
+    return _evaluated(frame, dataset, measures)
+
+
+def _evaluated(
+    frame: pl.DataFrame, dataset: RetrievalDataset, measures: Sequence[Measure]
 ) -> Scored:
-    """Score candidate lists, or the full corpus cut to lists of `depth`."""
-    if dataset.candidates is None:
-        frame = _best_of_corpus(scorer, dataset, depth)
-    else:
-        lists = dataset.candidates
-        scores = scorer.pairs() if "logits" in scorer.outputs else _list_products(scorer, dataset)
-        lengths = [len(documents) for documents in lists.values()]
-        documents = [doc for listed in lists.values() for doc in listed]
-        frame = _frame(id_column(list(lists)), lengths, id_column(documents), scores)
+    """Evaluate scored lists."""
     run = read_run(frame)
     result = evaluated(read_qrels(dict(dataset.judgements)), run, measures)
     return Scored(result, run_sizes(run).facts, frame)
@@ -149,52 +157,64 @@ def _list_products(scorer: Scorer, dataset: RetrievalDataset) -> Scores:
     )
 
 
-def _best_of_corpus(scorer: Scorer, dataset: RetrievalDataset, depth: int | None) -> pl.DataFrame:
+def _corpus(cell: CellFolder, manifest: Manifest, regime: str, dataset: RetrievalDataset) -> Corpus:
+    """Give the queries, and the documents from their stored parts, some parts at a time."""
+    import torch
+
+    function: Any = manifest.function
+    streams = cell.streams()
+    ids = list(dataset.corpus)
+
+    def chunks() -> Iterator[Any]:
+        vectors: list[torch.Tensor] = []
+        places: list[torch.Tensor] = []
+        for piece in streams["documents"].pieces():
+            vectors.append(piece["documents"])
+            places.append(piece["index"])
+            if sum(map(len, places)) >= CHUNK:
+                yield _chunk(ids, torch.cat(vectors), torch.cat(places))
+                vectors, places = [], []
+        if places:
+            yield _chunk(ids, torch.cat(vectors), torch.cat(places))
+
+    queries = streams["queries"].read()["queries"]
+    return Corpus(Products.of(queries, function, regime), list(dataset.queries), chunks)
+
+
+def _chunk(ids: Sequence[str], vectors: torch.Tensor, places: torch.Tensor) -> Any:
+    positions = places.tolist()
+    return [ids[position] for position in positions], vectors, positions
+
+
+def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:
     """Keep the first documents of every query; at the cut ties keep the corpus' order."""
-    frames = []
-    for run in _corpus_runs(scorer, dataset):
-        by_input = RuleOrder(run.scores, None)
-        bounds = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
-        lists = [list_order(by_input, start, stop, depth)[:depth] for start, stop in bounds]
-        rows, lengths = np.concatenate(lists), list(map(len, lists))
-        ids = run.documents.ids(rows)
-        frames.append(_frame(id_column(run.query_ids), lengths, ids, run.scores[rows]))
-    return pl.concat(frames)
+    corpus.survey(set())
+    counter = TopCounter(len(dataset.queries), depth, judged=((), ()))
+    for positions, scores in corpus.blocks():
+        counter.update(scores, positions=positions)
+    rows, best = counter.top()
+    documents = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
+    return _frame(id_column(list(dataset.queries)), rows.shape[1], documents, best.reshape(-1))
 
 
-def _score_corpus(scorer: Scorer, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
-    """Score and evaluate every document of the corpus, some queries at a time."""
-    results, facts, frames = [], [], []
-    short = dataset.pairs <= LONGEST_RUN
-    for run in _corpus_runs(scorer, dataset):
-        judgements = read_qrels({query: dataset.judgements[query] for query in run.query_ids})
-        results.append(evaluated(judgements, run, measures))
-        facts.append(run_sizes(run).facts)
-        if short:
-            ids = run.documents.ids(np.arange(len(run.scores)))
-            frames.append(_frame(id_column(run.query_ids), np.diff(run.offsets), ids, run.scores))
-    whole = ScoreFacts(
-        sum(block.documents for block in facts),
-        sum(block.distinct for block in facts),
-        max(block.largest for block in facts),
-    )
-    return Scored(Result.concat(results), whole, pl.concat(frames) if short else None)
+def _score_corpus(corpus: Corpus, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
+    """Score and evaluate every document of the corpus; keep the scores of a small one."""
+    queries, documents = list(dataset.queries), list(dataset.corpus)
+    judgements = read_qrels({query: dataset.judgements[query] for query in queries})
+    if dataset.pairs > LONGEST_RUN:
+        result = corpus_result(corpus, judgements, measures)
+        facts = result.provenance.scores
+        return Scored(result, facts or ScoreFacts(0, 0, 0, judged_only=True), None)
+    scores = np.empty((len(queries), len(documents)), np.float32)
 
+    def keep(positions: NDArray[np.int64], block: Any) -> None:
+        scores[:, positions] = exact_floats(block)
 
-def _corpus_runs(scorer: Scorer, dataset: RetrievalDataset) -> Iterator[Run]:
-    """Score some queries at a time with every document of the corpus."""
-    queries, ids = list(dataset.queries), id_column(list(dataset.corpus))
-    step = max(1, BLOCK // len(ids))
-    for first in range(0, len(queries), step):
-        block = slice(first, min(first + step, len(queries)))
-        names = queries[block]
-        scores = np.empty((len(names), len(ids)), np.float32)
-        for start in range(0, len(ids), CHUNK):
-            chunk = slice(start, start + CHUNK)
-            scores[:, chunk] = scorer.products(block, chunk)
-        offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
-        documents = SharedDocuments(ids)
-        yield Run("full corpus", names, offsets, scores.reshape(-1), documents, complete=True)
+    result = corpus_result(corpus, judgements, measures, see=keep)
+    rows = np.tile(np.arange(len(documents)), len(queries))
+    listed = id_column(documents).gather(rows)
+    frame = _frame(id_column(queries), len(documents), listed, scores.reshape(-1))
+    return Scored(result, run_sizes(read_run(frame)).facts, frame)
 
 
 def _frame(queries: pl.Series, lengths: Any, documents: pl.Series, scores: Scores) -> pl.DataFrame:

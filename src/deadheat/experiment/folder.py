@@ -52,7 +52,7 @@ from deadheat.experiment.files import (
 )
 from deadheat.formats.files import table_from_file
 from deadheat.formats.write import to_parquet, trec_qrels, trec_run
-from deadheat.output import DRAFT
+from deadheat.output import DRAFT, utf8
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
 from deadheat.scoring.regimes import regime_order
@@ -300,7 +300,7 @@ class CellFolder:
         if scores is not None:
             files[_scores(regime)] = to_parquet(scores)
             files[f"runs/{regime}.txt"] = trec_run(scores, f"{self.path.name}.{regime}")
-        self._files.write({**files, _result(regime): result.to_json().encode()})
+        self._files.write({**files, _result(regime): utf8(result.to_json())})
 
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, candidates in their order."""
@@ -363,23 +363,28 @@ class Parts:
     def read(self) -> dict[str, torch.Tensor]:
         """Read all parts and put their rows in the order of the inputs."""
         import torch
-        from safetensors.torch import load
 
-        _refuse(self.faults())
-        stored = self._paths()
-        pieces = [load(stored[number].read_bytes()) for number in range(self.count)]
+        pieces = list(self.pieces())
         whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
         order = whole.pop("index").argsort()
         return {name: rows[order] for name, rows in whole.items()}
 
+    def pieces(self) -> Iterator[dict[str, torch.Tensor]]:
+        """Read one part after the other; the rows of a part are those of its `index`."""
+        from safetensors.torch import load
+
+        _refuse(self.faults())
+        stored = self._paths()
+        for number in range(self.count):
+            yield load(stored[number].read_bytes())
+
     def halved(self) -> dict[str, int]:
         """Return the batches that did not fit into memory, and the size they were run at."""
-        from safetensors import safe_open
-
         halved: dict[str, int] = {}
         for path in self._paths().values():
-            with safe_open(path, "pt") as file:
-                halved.update(json.loads((file.metadata() or {}).get("halved", "{}")))
+            with path.open("rb") as file:  # not by safetensors, which takes no path but UTF-8
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            halved.update(json.loads(header.get("__metadata__", {}).get("halved", "{}")))
         return halved
 
     def faults(self) -> list[Fault]:
@@ -445,7 +450,7 @@ def _result(regime: str) -> str:
 
 
 def _json(data: Any) -> bytes:
-    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+    return utf8(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def _object(path: Path, data: bytes) -> dict[str, Any]:

@@ -66,6 +66,17 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
     return run_from_columns(source, query, frame["doc_id"], scores, ranks)
 
 
+def run_tag(path: str | os.PathLike[str]) -> str | None:
+    """Read the tag in the first line of a TREC run; None where there is none."""
+    source, file = _open(path)
+    with file:
+        if _kind(source, file) != "trec":
+            return None
+        first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    fields = first.split()
+    return fields[-1].decode(errors="replace") if len(fields) == len(trec.RUN_FIELDS) else None
+
+
 def table_from_file(
     path: str | os.PathLike[str], kind: str | None = None, *, all_columns: bool = False
 ) -> pl.DataFrame:
@@ -108,15 +119,15 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
         with file:
             return source, content(source, file)
     except FileNotFoundError:
-        raise InputError(f"{source}: there is no such file") from None
+        raise InputError(f"{source:.200}: there is no such file") from None
     except IsADirectoryError:
         raise InputError(f"{source}: this is a folder, not a file") from None
     except OSError as error:
-        raise InputError(f"{source}: cannot be read ({error.strerror})") from None
+        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{source!r}: this is no name of a file ({error})") from None
+        raise InputError(f"{source!r:.200}: this is no name of a file ({error})") from None
 
 
 def _kind(source: str, file: IO[bytes]) -> str:

@@ -22,6 +22,7 @@ class JudgedMeasure(LinearMeasure):
     name = "Judged"
     formula = "Judged@k = (judged documents at ranks 1 … k) / min(k, documents retrieved)"
     example = Example("Judged@4", ranked=(1, None, 0, 2, None), working="3/4", value=0.75)
+    aliases = ("j",)
     needs_judged = True
 
     def gains(self, groups: TieGroups) -> Floats:

@@ -16,6 +16,7 @@ from deadheat.measures.base import Measure
 # What one part may hold cannot begin the next, so that matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
+_TREC_COVID_RBP = re.compile(r"rbp_p(\d*[1-9]\d*)")  # rbp_p5 on its leaderboards
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
     "dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})
@@ -37,7 +38,7 @@ def parse_measure(text: str) -> Measure:
     """
     measures = _expand(text)
     if len(measures) > 1:
-        raise InputError(f"{text!r} names {len(measures)} measures where one is expected")
+        raise InputError(f"{text!r:.100} names {len(measures)} measures where one is expected")
     return measures[0]
 
 
@@ -53,7 +54,7 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     if isinstance(measures, (str, Measure)):
         measures = [measures]
     if not isinstance(measures, Iterable):
-        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r}")
+        raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r:.100}")
     parsed: list[Measure] = []
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
@@ -70,16 +71,20 @@ def _expand(text: str) -> list[Measure]:
         return [measure for part in several for measure in _expand(part)]
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
-        raise InputError(f"cannot read the measure {text!r}: write it like nDCG@10 or MAP(rel=2)@5")
+        raise InputError(
+            f"cannot read the measure {text!r:.100}: write it like nDCG@10 or MAP(rel=2)@5"
+        )
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
+    if measure is None and (persistence := _TREC_COVID_RBP.fullmatch(_plain(name))):
+        measure = RBP(p=float("0." + persistence[1]), gain="scaled")
     if measure is None and cutoffs is None and (trec := _TREC_CUTOFF.fullmatch(_plain(name))):
         if trec[1] == "rbp":  # ranx: rbp.95, whose gain is the grade itself
             measure = None if "," in trec[2] else RBP(p=float("0." + trec[2]), gain="linear")
         else:
             measure, cutoffs = _NAMES.get(trec[1]), trec[2]
     if measure is None:
-        raise InputError(f"unknown measure {text!r}{_suggestion(name)}")
+        raise InputError(f"unknown measure {text!r:.100}{_suggestion(name)}")
     if arguments:
         measure = measure(**_arguments(measure, text, arguments))
     if cutoffs is None:
@@ -109,7 +114,8 @@ def _cutoff(text: str, k: str) -> int:
         return int(k)
     except ValueError:
         raise InputError(
-            f"the cutoff of {text!r} must be a whole number, not {k!r}; name one measure at a time"
+            f"the cutoff of {text!r:.100} must be a whole number, not {k!r:.100}; name one measure "
+            "at a time"
         ) from None
 
 
@@ -119,14 +125,14 @@ def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, Any]:
     if keywords is None:
         rules = ", ".join(f"{name} ({p.rule})" for name, p in measure.parameters().items())
         raise InputError(
-            f"cannot read the parameters of {text!r}: write them by name, like "
+            f"cannot read the parameters of {text!r:.100}: write them by name, like "
             f"(rel=2, gain='exp'); {measure.name} has {rules}"
         )
     values: dict[str, Any] = {}
     for keyword, value in keywords:
         name, words = _FOREIGN_PARAMETERS.get(keyword, (keyword, {}))
         if name in values:
-            raise InputError(f"{name} is given twice in {text!r}: keep one")
+            raise InputError(f"{name} is given twice in {text!r:.100}: keep one")
         values[name] = words.get(value, value) if isinstance(value, str) else value
     return values
 

@@ -127,7 +127,7 @@ WRITERS: dict[Kind, Callable[..., str | Cell]] = {
     "share": _share,
     "ratio": lambda _, value: number(value),
     "probability": _probability,
-    "flag": lambda _, value: "yes" if value else "no",
+    "flag": lambda _, value: MISSING if value is None else "yes" if value else "no",
 }
 """Per kind: whether values are percentages, and the values of a cell, to its text."""
 

@@ -1,0 +1,241 @@
+"""`deadheat leaderboard`: a hundred runs in, a board that can be trusted out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from deadheat.cli.common import (
+    MEASURES,
+    SCORE_PRECISION,
+    check_output,
+    check_standard_input,
+    explain,
+    options,
+    output_options,
+    show,
+    warn,
+    write,
+)
+from deadheat.cli.findings import of_leaderboard
+from deadheat.cli.help import Command
+from deadheat.cli.names import labelled_runs
+from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
+from deadheat.comparison.leaderboard.sources import found_runs
+from deadheat.errors import InputError
+from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES
+from deadheat.ties import TIE_RULES
+
+published_options = options(
+    click.option(
+        "--published",
+        metavar="FILE",
+        help="The board as published (CSV, TSV, JSONL, Parquet): a column of names or tags, and "
+        "columns of measures. Each number is checked to its printed digits.",
+    ),
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=MEASURE",
+        help="Measure of a published column whose heading does not tell it; NAME= leaves the "
+        "column out. May be repeated.",
+    ),
+    click.option("--name-column", metavar="NAME", help="The published column of names."),
+    click.option(
+        "--group",
+        metavar="NAME",
+        help="A published column of words such as the team: also find who wins inside each group.",
+    ),
+)
+rule_options = options(
+    click.option(
+        "--tie-break",
+        type=click.Choice(list(TIE_RULES)),
+        help="The rule of the oblivious value, the number as reported; `deadheat eval "
+        "--tie-rules-help` explains the rules. [default: that of the published numbers, or input]",
+    ),
+    SCORE_PRECISION,
+    click.option(
+        "--queries",
+        type=click.Choice(list(QUERY_POLICIES)),
+        help="Which queries count. [default: as in the published numbers, or judged] "
+        + explain(QUERY_POLICIES),
+    ),
+    click.option(
+        "--nan",
+        type=click.Choice(NAN_POLICIES),
+        default="raise",
+        show_default=True,
+        help="Refuse NaN scores, or rank them last.",
+    ),
+)
+shown_options = options(
+    click.option("--title", default="", help="What the board is called. [default: its file]"),
+    click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]"),
+    click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]"),
+    click.option("--top", type=click.IntRange(min=1), help="Show only the first runs."),
+)
+
+
+@click.command(
+    "leaderboard",
+    cls=Command,
+    short_help="Evaluate whole leaderboards: published numbers checked, ranks under ties.",
+    example="deadheat leaderboard qrels.txt runs/ --published board.csv --group team -o board.html",
+)
+@click.argument("qrels", metavar="QRELS|MANIFEST")
+@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...")
+@MEASURES
+@published_options
+@rule_options
+@shown_options
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="How likely random tie-breaking may at most be to reverse a pair that is decided.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Runs read at a time. [default: one per core]"
+)
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    qrels: str,
+    runs: tuple[str, ...],
+    measures: tuple[str, ...],
+    published: str | None,
+    columns: tuple[str, ...],
+    title: str,
+    by: str | None,
+    sort: str | None,
+    top: int | None,
+    percent: bool,
+    wide: bool,
+    style: str,
+    output: str | None,
+    force: bool,
+    strict: bool,
+    **settings: Any,
+) -> None:
+    """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
+
+    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN calls
+    a file by another name. With --published every number is checked, the measures are those of
+    the board unless -m is given, and the rule that made the numbers is searched for. A MANIFEST
+    (TOML) names several boards, each with its qrels, runs and published file, in tables
+    [[board]]. An output file that ends in .html is a page with all of it, unless --format says
+    otherwise. Exit status: 0 fine, 1 some runs could not be evaluated (or, with --strict,
+    anything was warned about), 2 bad usage or input.
+    """
+    check_output(output, force=force)
+    with _progress() as progress:
+        if not runs and qrels.lower().endswith(".toml"):
+            if published is not None or columns or measures or title:
+                raise InputError(
+                    f"{qrels}: a manifest says itself what was published, in which measures, and "
+                    "what its boards are called"
+                )
+            boards = leaderboards(qrels, progress=progress, **settings)
+        else:
+            check_standard_input(qrels, published, *runs)
+            boards = [
+                leaderboard.quiet(
+                    qrels,
+                    _named(runs, qrels, published),
+                    measures or None,
+                    published=published,
+                    columns=_columns(columns),
+                    progress=progress,
+                    name=title,
+                    **settings,
+                )
+            ]
+    parts = [part for board in boards for part in board.parts(by, sort=sort, top=top)]
+    for board in boards:
+        warn(board.warnings)
+    default = click.core.ParameterSource.DEFAULT
+    if _is_page(output) and ctx.get_parameter_source("style") is default:
+        from deadheat.report.page.leaderboard import render_leaderboards
+
+        write(render_leaderboards(boards), output)
+    elif style == "json":
+        data = [board.to_dict() for board in boards]
+        one = data[0] if len(data) == 1 else data
+        write(json.dumps(one, indent=1, ensure_ascii=False), output)
+    elif style == "csv":
+        write(_csv(boards, by, sort, top), output)
+    else:
+        finding = " ".join(of_leaderboard(board) for board in boards)
+        show(parts, style, output, percent=percent, wide=wide, finding=finding)
+    if any(board.failures or (strict and board.warnings) for board in boards):
+        sys.exit(1)
+
+
+def _named(words: Sequence[str], *without: str | None) -> Any:
+    """Runs under the names they were given, all others as they are found."""
+    runs = labelled_runs(words)
+    named = {run.label: run.path for run in runs if run.label is not None}
+    found = [run.path for run in runs if run.label is None]
+    if not named:
+        return found
+    return named | {source.name: source.run for source in found_runs(found, without)}
+
+
+def _columns(words: Sequence[str]) -> dict[str, str | None]:
+    """Read NAME=MEASURE; the measure may hold = itself, the name cannot."""
+    columns: dict[str, str | None] = {}
+    for word in words:
+        name, equals, measure = word.partition("=")
+        if not equals or not name:
+            raise InputError(f"--column {word}: write NAME=MEASURE, or NAME= to leave it out")
+        columns[name] = measure or None
+    return columns
+
+
+def _is_page(output: str | None) -> bool:
+    return output is not None and Path(output).suffix.lower() in (".html", ".htm")
+
+
+def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: int | None) -> str:
+    """All rows, or those that were asked for; several boards under one another."""
+    chosen = [
+        board.ranking(by, sort=sort, top=top) if by or sort or top else board.rows
+        for board in boards
+    ]
+    if len(boards) > 1:
+        chosen = [
+            rows.select(pl.lit(board.name).alias("board"), pl.all())
+            for board, rows in zip(boards, chosen, strict=True)
+        ]
+    return pl.concat(chosen, how="diagonal").write_csv().rstrip("\n")
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Show how far the work is, if a person is watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading")
+
+        def step(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield step

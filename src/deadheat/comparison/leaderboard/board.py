@@ -1,0 +1,183 @@
+"""A leaderboard: every run with all that ties can make of its value and its rank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from deadheat.comparison.leaderboard.entries import Entry
+from deadheat.comparison.leaderboard.rules import FoundRule, Setting
+from deadheat.comparison.leaderboard.summary import Winner
+from deadheat.comparison.leaderboard.tables import Part, board_parts
+from deadheat.errors import InputError
+from deadheat.evaluation import Result
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measure
+from deadheat.remarks import Level, Remark, lines, texts
+from deadheat.tables import render, rich_parts
+from deadheat.ties.rules import rule_note
+
+ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
+"""Columns that are sorted from low to high; words are, too."""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Every run of a board, what ties do to the board, and which rule made it."""
+
+    name: str
+    rows: pl.DataFrame
+    """A row per measure and run, in the official order; `ROWS` describes the columns."""
+    summary: pl.DataFrame
+    """A row per measure: runs moved by ties, pairs reversed and undecided, Kendall's τ."""
+    winners: list[Winner]
+    """Who comes first in each measure: overall, and inside each group."""
+    rules: list[FoundRule]
+    """What the published columns were found to be; empty without a board, or a search."""
+    settings: dict[Measure, Setting]
+    """How each measure was evaluated."""
+    words: tuple[str, ...]
+    """Columns of words that the published board has."""
+    group: str | None
+    alpha: float
+    failures: dict[str, str]
+    """Runs that could not be evaluated, and why."""
+    entries: dict[str, Entry]
+    """The values of every query, by the names of the runs."""
+    remarks: tuple[Remark, ...]
+    """What a reader of the board should know."""
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures, that of the official order first."""
+        return list(self.settings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the numbers mean."""
+        failed = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
+        return [*failed, *texts(self.remarks, "warning"), *self._of_runs("warning")]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader of the board should know."""
+        return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
+
+    def _rule_notes(self) -> list[str]:
+        """Say what is oblivious; of which measures, where they differ in that."""
+        of: dict[str, list[str]] = {}
+        for measure, setting in self.settings.items():
+            said = rule_note(setting.tie_break, setting.score_dtype)
+            of.setdefault(said, []).append(repr(measure))
+        if len(of) == 1:
+            return list(of)
+        return [f"{', '.join(measures)}: {said}" for said, measures in of.items()]
+
+    def _of_runs(self, level: Level) -> list[str]:
+        remarks = {
+            name: [r for result in _distinct(entry.results.values()) for r in result.remarks]
+            for name, entry in self.entries.items()
+        }
+        return lines(remarks, level)
+
+    def ranking(
+        self,
+        measure: str | Measure | None = None,
+        *,
+        sort: str | None = None,
+        top: int | None = None,
+    ) -> pl.DataFrame:
+        """Rows of one measure.
+
+        Parameters
+        ----------
+        measure
+            The first unless given.
+        sort
+            A column to sort by in place of the official order: numbers from high to low, ranks
+            and words from low to high.
+        top
+            Only the first rows.
+        """
+        chosen = self._measure(measure)
+        rows = self.rows.filter(measure=repr(chosen))
+        if sort is not None:
+            if sort not in rows.columns:
+                raise InputError(f"cannot sort by {sort!r}: there are {', '.join(rows.columns)}")
+            up = sort in ASCENDING or rows[sort].dtype == pl.String
+            rows = rows.sort(sort, descending=not up, nulls_last=True, maintain_order=True)
+        return rows if top is None else rows.head(top)
+
+    def _measure(self, measure: str | Measure | None) -> Measure:
+        if measure is None:
+            return self.measures[0]
+        parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
+        variants = [rule.measure for rule in self.rules if rule.stated == parsed]
+        for own in (parsed, *variants):
+            if own in self.settings:
+                return own
+        raise InputError(
+            f"{parsed} was not evaluated; the board has {', '.join(map(repr, self.settings))}"
+        )
+
+    def parts(
+        self,
+        measure: str | Measure | None = None,
+        *,
+        sort: str | None = None,
+        top: int | None = None,
+    ) -> list[Part]:
+        """Sentences and tables to read; the arguments are those of `ranking`."""
+        return board_parts(self, self.ranking(measure, sort=sort, top=top))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the values of single queries, as plain numbers, lists and strings."""
+        return {
+            "name": self.name,
+            "rules": [rule.to_dict() for rule in self.rules],
+            "settings": {repr(m): vars(setting) for m, setting in self.settings.items()},
+            "rows": self.rows.to_dicts(),
+            "summary": self.summary.to_dicts(),
+            "winners": [
+                {**asdict(winner), "contested": winner.contested} for winner in self.winners
+            ],
+            "group": self.group,
+            "alpha": self.alpha,
+            "failures": self.failures,
+            "warnings": self.warnings,
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        """Everything but the values of single queries, as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
+    def to_csv(self) -> str:
+        """Comma-separated values in full precision, a row per measure and run."""
+        return self.rows.write_csv().rstrip("\n")
+
+    def to_markdown(self, *, percent: bool = False) -> str:
+        """Give sentences and Markdown tables."""
+        return self._render("markdown", percent=percent)
+
+    def _render(self, style: str, *, percent: bool = False) -> str:
+        return render(self.parts(), style, percent=percent)
+
+    def __str__(self) -> str:
+        return self._render("table")
+
+    def __rich__(self) -> Any:
+        """Let rich print the tables in colour."""
+        return rich_parts(self.parts())
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
+
+
+def _distinct(results: Iterable[Result]) -> list[Result]:
+    """Results each once; several measures may share one."""
+    return list({id(result): result for result in results}.values())

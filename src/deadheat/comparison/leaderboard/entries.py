@@ -1,0 +1,134 @@
+"""The runs of a leaderboard, evaluated one at a time: their values stay, their documents go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from deadheat.comparison.leaderboard.rules import Setting
+from deadheat.comparison.leaderboard.sources import Source
+from deadheat.diagnosis.cuts import cut_lists
+from deadheat.diagnosis.number_grid import find_grid
+from deadheat.errors import InputError
+from deadheat.evaluation import Result, evaluated
+from deadheat.evaluation.evaluate import SHOWN, need_judged
+from deadheat.formats import Judgements, Run, read_run
+from deadheat.measures import Measure
+from deadheat.ties import tie_groups
+from deadheat.ties.lists import judged_lists, without_nan
+from deadheat.ties.scores import as_seen_in, score_format
+
+T = TypeVar("T")
+Outcome = tuple[dict[str, T], dict[str, str]]
+"""What a function gave of each run, by its name; and what was wrong with the runs it failed on."""
+Work = Callable[[Callable[[Source], T], Sequence[Source], str], Outcome[T]]
+"""Applies a function to every run; the words say what that is doing."""
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many runs are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run of a leaderboard: what its documents were is forgotten."""
+
+    name: str
+    results: Mapping[Measure, Result]
+    """Per measure the result under the setting that belongs to it."""
+    cut: Mapping[Measure, int]
+    """Per measure: lists that were cut inside a tie group which can move its digits."""
+    grid: str
+    """The number grid of the scores."""
+
+
+def evaluate_entry(
+    source: Source,
+    judgements: Judgements,
+    settings: Mapping[Measure, Setting],
+    nan: str,
+) -> Entry:
+    """Read a run, evaluate it under every setting, and let it go."""
+    run = read(source, with_ranks=any(s.tie_break == "rank" for s in settings.values()))
+    results: dict[Measure, Result] = {}
+    cut: dict[Measure, int] = {}
+    for setting in dict.fromkeys(settings.values()):
+        measures = [measure for measure, own in settings.items() if own == setting]
+        result = evaluated(
+            judgements,
+            run,
+            measures,
+            tie_break=setting.tie_break,
+            queries=setting.queries,
+            nan=nan,
+            score_dtype=setting.score_dtype,
+        )
+        results |= dict.fromkeys(measures, result)
+        cut |= _cut_lists(run, judgements, setting, measures, nan)
+    return Entry(source.name, results, cut, find_grid(run.scores).name)
+
+
+def read(source: Source, *, with_ranks: bool) -> Run:
+    """Read a run; `with_ranks` asks for ranks, but not every run has some."""
+    try:
+        return read_run(source.run, with_ranks=with_ranks)
+    except InputError:
+        if not with_ranks:
+            raise
+        return read_run(source.run)
+
+
+def one_by_one(
+    function: Callable[[Source], T],
+    sources: Sequence[Source],
+    what: str,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Outcome[T]:
+    """Apply a function to every run, several at a time.
+
+    The workers are threads: decompressing, reading and counting leave the interpreter free, the
+    judgements are shared, and what comes back does not depend on how many there are.
+
+    Returns
+    -------
+    values, failures
+        By the names of the runs, in their order; a failure is what was wrong with the run.
+    """
+    values: dict[str, T] = {}
+    failures: dict[str, str] = {}
+    with ThreadPoolExecutor(workers or available_cores()) as pool:
+        futures = [pool.submit(function, source) for source in sources]
+        try:
+            for done, (source, future) in enumerate(zip(sources, futures, strict=True), start=1):
+                try:
+                    values[source.name] = future.result()
+                except InputError as error:
+                    failures[source.name] = str(error)
+                if progress is not None:
+                    progress(what, done, len(sources))
+        except BaseException:  # also Ctrl-C: what has not begun need not begin
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return values, failures
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    affinity: Any = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _cut_lists(
+    run: Run, judgements: Judgements, setting: Setting, measures: Sequence[Measure], nan: str
+) -> dict[Measure, int]:
+    seen, _ = as_seen_in(run, score_format(setting.score_dtype))
+    ranked, judged = without_nan(seen, nan), need_judged(measures)
+    lists, _ = judged_lists(judgements, ranked, queries=setting.queries, with_judged=judged)
+    groups = tie_groups(lists)
+    cut = cut_lists(groups)
+    if groups.end_above is None:
+        return dict.fromkeys(measures, 0)
+    end_above = groups.end_above
+    return {m: int((cut & (m.at_stake(groups, end_above) >= SHOWN)).sum()) for m in measures}

@@ -1,0 +1,153 @@
+"""A leaderboard as sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner, has_scipy
+from deadheat.remarks import counted
+from deadheat.tables import Column, Heading, Table
+from deadheat.tables.cells import cell
+
+if TYPE_CHECKING:
+    from deadheat.comparison.leaderboard.board import Leaderboard
+
+Part = str | Table
+
+SUMMARY = (
+    Column("measure", "name"),
+    Column("range_above_0", "count", title="range > 0"),
+    Column("range_above_0.001", "count", title="> 0.001", gives_way=2),
+    Column("range_above_0.01", "count", title="> 0.01"),
+    Column("reversed", "count", title="reversed"),
+    Column("undecided", "count"),
+    Column("decision_errors", "count", title="errors"),
+    Column("tau_official_expected", "ratio", title="τ expected"),
+    Column("tau_official_best", "ratio", title="τ best", gives_way=1),
+    Column("tau_official_worst", "ratio", title="τ worst", gives_way=1),
+)
+SUMMARY_NOTES = (
+    "range > …: runs that tie-breaking alone can move so far",
+    "reversed: pairs in another order than their expected values; errors: those of them that "
+    "ties do not leave undecided",
+    "undecided: pairs that random tie-breaking orders as expected with a probability below "
+    "{level:g}",
+    "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
+)
+_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=8)
+WINNERS = (
+    Column("measure", "name"),
+    Column("group", "name"),
+    Column("official", "name", title="first officially"),
+    Column("expected", "name", title="first in expectation"),
+    Column(("probability", "method"), "probability", title="with P", bold="open"),
+    Column("rivals", "name", title="other contenders", gives_way=1),
+)
+
+
+def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
+    """Sentences and tables of a board, `rows` being those of it that are shown."""
+    of = rows["measure"][0]
+    runs, queries = counted(len(board.entries), "run"), counted(rows["queries"].max(), "query")  # type: ignore[arg-type]
+    shown = f", the first {len(rows)}" if len(rows) < len(board.entries) else ""
+    title = f"{of} · {runs}{shown} · {queries}"
+    parts: list[Part] = [Heading(board.name)]
+    if board.rules:
+        parts.append("\n".join(["Which rule made these numbers?", *map(str, board.rules)]))
+    parts.append(Table(rows, _row_columns(board, rows), title, board.notes))
+    parts.append(_summary(board))
+    parts += _winners(board)
+    if board.failures:
+        failed = [f"{name}: {why}" for name, why in board.failures.items()]
+        parts.append("\n".join(["Not evaluated:", *failed]))
+    return parts
+
+
+def _row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
+    """Columns that hold something."""
+    columns = [
+        Column("published_rank", "count", title="board"),
+        Column("rank", "count"),
+        Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
+        Column("run", "name"),
+        *([] if board.group is None else [Column(_group_column(board), "word", gives_way=6)]),
+        Column("published", gives_way=7),
+        Column("reproduced", "flag", title="met", gives_way=5),
+        Column("expected"),
+        Column("std", title="± tie std", gives_way=3),
+        Column("worst", gives_way=4, instead=_SPAN),
+        Column("best", gives_way=4),
+        Column("oblivious", gives_way=2),
+        Column("cut_lists", "count", title="cut lists", gives_way=1),
+        Column("grid", "word", title="scores are", gives_way=1),
+    ]
+    return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
+
+
+def _group_column(board: Leaderboard) -> str:
+    group = board.group or ""
+    return group if group in board.words else f"{group} (board)"
+
+
+def _summary(board: Leaderboard) -> Table:
+    runs, pairs = len(board.entries), board.summary["pairs"][0]
+    told = [c for c in SUMMARY if board.summary[c.sources[0]].null_count() < len(board.summary)]
+    notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
+    if len(told) < len(SUMMARY):
+        needs = "scipy: pip install 'deadheat[leaderboard]'"
+        notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
+    title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
+    return Table(board.summary, told, title, notes)
+
+
+def _winners(board: Leaderboard) -> list[Part]:
+    """Winners that ties can change, or a sentence that there is none."""
+    contested = [winner for winner in board.winners if winner.contested]
+    if not contested:
+        where = "" if board.group is None else f", overall and by {board.group}"
+        return [f"No winner is contested: ties cannot change who comes first{where}."]
+    frame = pl.DataFrame(
+        [
+            {
+                "measure": winner.measure,
+                "group": winner.group or "all",
+                "official": some(winner.official, most=1),
+                "expected": winner.expected,
+                "probability": winner.probability,
+                "method": winner.method,
+                "open": winner.probability < 1 - board.alpha,
+                "rivals": _rivals(winner),
+            }
+            for winner in contested
+        ],
+        infer_schema_length=None,
+    )
+    columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
+    methods = dict.fromkeys(winner.method for winner in contested)
+    notes = [f"P, {method}: {FIRST_METHODS[method]}" for method in methods]
+    flips = sum(winner.probability < 1 - board.alpha for winner in contested)
+    notes.append(f"a coin flip, bold: P below {1 - board.alpha:g}, {flips} of {len(contested)}")
+    return [Table(frame, columns, "Contested winners", notes, grouped=1)]
+
+
+def _rivals(winner: Winner) -> str:
+    others = sorted(winner.contenders.items(), key=lambda item: -item[1])
+    told = [
+        f"{name} ({cell('probability', [p, winner.method], percent=False)})"
+        for name, p in others
+        if name != winner.expected
+    ]
+    return some(told, most=3)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name the first, and say how many more there are.
+
+    >>> some(["a", "b", "c", "d"], most=2), some(["a"])
+    ('a, b and 2 more', 'a')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,172 @@
+"""Evaluate the two stages of a search that rescores: coarse embeddings first, finer ones after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.evaluation.corpus import Chunks, Corpus, corpus_result, restartable, similarity_named
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
+from deadheat.evaluation.result import Result
+from deadheat.formats import read_qrels, read_run
+from deadheat.formats.arrays import query_names
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.numbers import exact_floats
+from deadheat.remarks import Remark, announcing, warning
+from deadheat.scoring import Products
+from deadheat.ties import TopCounter
+from deadheat.ties.checks import check_number
+
+BLOCK = 1 << 12
+"""Candidates that are multiplied at once."""
+
+
+@dataclass(frozen=True)
+class Rescoring:
+    """Both stages of a search, each evaluated with every view of its ties."""
+
+    first: Result
+    """The whole corpus, ranked by the coarse embeddings alone."""
+    second: Result
+    """The candidates, ranked by the finer embeddings."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What changes the meaning of the numbers of either stage."""
+        return list(dict.fromkeys(self.first.warnings + self.second.warnings))
+
+
+@announcing
+def evaluate_rescoring(
+    queries: tuple[Sequence[Any], Any, Any],
+    chunks: Chunks,
+    qrels: Any,
+    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    *,
+    candidates: int = 100,
+    similarity: tuple[str, str] = ("hamming", "dot"),
+) -> Rescoring:
+    """Evaluate a search in two stages: binary or int8 embeddings choose, finer ones rank.
+
+    The first stage is evaluated on the whole corpus, as `deadheat.evaluate_corpus` does. The
+    second ranks the best `candidates` documents of the first by another product.
+
+    Where the cut at `candidates` goes through a tie, which documents are candidates would be an
+    accident, and no view of the second stage would be exact. All documents that tie with the last
+    candidate are therefore rescored, too; a warning says for how many queries that was so, and how
+    long their lists became. For these queries a system that takes exactly so many candidates may
+    do better or worse; the numbers are exact for one that does not cut ties.
+
+    Parameters
+    ----------
+    queries
+        ``(query_ids, first_embeddings, second_embeddings)``.
+    chunks
+        Gives ``(document_ids, first_embeddings, second_embeddings)``. It is passed three times: an
+        iterable that can be started again, or a function that makes an iterator.
+    qrels, measures
+        As for `deadheat.evaluate`.
+    candidates
+        How many documents the first stage hands on.
+    similarity
+        Of the first and of the second stage, each as for `deadheat.evaluate_corpus`. The second
+        may score int8 documents with float queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deadheat as dh
+    >>> documents = np.array([[3, 1], [2, 2], [-1, 4], [1, 3]], np.float32)
+    >>> query = np.array([[1, 2]], np.float32)
+    >>> found = dh.evaluate_rescoring.quiet(
+    ...     (["q"], query > 0, query),
+    ...     [(list("abcd"), documents > 0, documents)],
+    ...     {"q": {"d": 1}}, ["MRR"], candidates=2,
+    ... )
+    >>> round(found.first["MRR"].expected, 4), found.second["MRR"].expected
+    (0.6111, 1.0)
+    """
+    judgements, parsed = read_qrels(qrels), parse_measures(measures)
+    try:
+        ids, coarse, fine = queries
+        kinds = [similarity_named(name) for name in similarity]
+        one, two = Products.of(coarse, kinds[0], "native"), Products.of(fine, kinds[1], "native")
+    except (TypeError, ValueError, IndexError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            "queries must be their ids and two kinds of embeddings, similarity a pair"
+        ) from None
+    names = query_names(ids, len(one))
+    if len(two) != len(one):
+        raise InputError(f"{len(one)} queries have coarse embeddings, {len(two)} finer ones")
+    counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
+    make = restartable(chunks)
+    corpus = Corpus(one, names, lambda: _stage(make, 1))
+    first = corpus_result(
+        corpus, judgements, parsed, see=lambda positions, scores: counter.update(
+            scores, positions=positions
+        )
+    )  # fmt: skip
+    first = replace(first, remarks=(*first.remarks, *corpus.missing(judgements)))
+    frame = _rescored(counter, Corpus(two, names, lambda: _stage(make, 2)))
+    run = replace(read_run(frame), source="rescored candidates", complete=True)
+    second = evaluated(judgements, run, parsed)
+    second = replace(second, remarks=(*second.remarks, *_widened(counter)))
+    return Rescoring(first, second)
+
+
+def _stage(make: Callable[[], Iterable[Any]], stage: int) -> Iterator[Any]:
+    """Chunks with the embeddings of one stage."""
+    for number, chunk in enumerate(make()):
+        if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
+            raise InputError(
+                f"chunk {number} of the corpus: a chunk must be (document_ids, "
+                "first_embeddings, second_embeddings)"
+            )
+        yield chunk[0], chunk[stage]
+
+
+def _rescored(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
+    """Score the candidates, and every document that ties with the last, in the second stage."""
+    kept = counter.kept
+    scores: NDArray[Any] = np.empty(len(kept.position), np.float64)
+    names: list[str] = [""] * len(kept.position)
+    order = np.argsort(kept.position, kind="stable")
+    ascending = kept.position[order]
+    for chunk in corpus.read():
+        first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
+        for start in range(first, last, BLOCK):
+            own = order[start : min(start + BLOCK, last)]
+            rows, place = np.unique(kept.position[own] - chunk.positions[0], return_inverse=True)
+            products = corpus.score(chunk.take(rows))
+            scores[own] = exact_floats(products[kept.query[own], place])
+            for i, row in zip(own.tolist(), rows[place].tolist(), strict=True):
+                names[i] = chunk.id(row)
+    return pl.DataFrame(
+        {
+            "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
+            "doc_id": pl.Series(names, dtype=pl.String),
+            "score": scores,
+        }
+    )
+
+
+def _widened(counter: TopCounter) -> list[Remark]:
+    above, size = counter.cut()
+    cut = np.flatnonzero(above + size > counter.k)
+    if not len(cut):
+        return []
+    pattern = (
+        "{queries:query}: the first {k} candidates were cut inside a tie; all that tie with the "
+        "last were rescored, up to {most:candidate}"
+    )
+    most = int((above + size)[cut].max())
+    return [warning(pattern, queries=len(cut), k=counter.k, most=most)]

@@ -1,0 +1,707 @@
+"""Leaderboards: runs found, published numbers met, the rule behind them, what ties do to ranks."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import itertools
+import json
+import lzma
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import deadheat as dh
+from deadheat import cli
+from deadheat.comparison.leaderboard import Setting, read_manifest, read_published
+from deadheat.comparison.leaderboard.rules import variants
+from deadheat.comparison.leaderboard.sources import run_sources
+from deadheat.comparison.leaderboard.summary import first_of_normals
+from deadheat.report.page.leaderboard import render_leaderboards
+
+QUERIES, DOCUMENTS = 6, 8
+NAMES = ("alpha", "beta", "gamma", "delta")
+TEAMS = {"alpha": "red", "beta": "red", "gamma": "blue", "delta": "blue"}
+
+
+@pytest.fixture(scope="module")
+def judgements() -> dict[str, dict[str, int]]:
+    rng = np.random.default_rng(1)
+    return {f"q{q}": {f"d{d}": int(rng.integers(0, 3)) for d in range(6)} for q in range(QUERIES)}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict[str, dict[str, float]]]:
+    """Scores that tie as given, and scores that tie only in float32."""
+    made = {}
+    for number, name in enumerate(NAMES):
+        rng = np.random.default_rng(number + 10)
+        made[name] = {
+            f"q{q}": {
+                # Every second score differs from its neighbour by less than float32 can tell.
+                f"d{d}": 1.0
+                + int(rng.integers(0, 4)) / 4
+                + (1e-12 * (5 * d % 8) if number % 2 else 0.0)
+                for d in rng.permutation(DOCUMENTS).tolist()
+            }
+            for q in range(QUERIES)
+        }
+    return made
+
+
+def published_by(judgements, runs, measures, **options) -> str:
+    """Write a board as a tool with this rule would have printed it."""
+    lines = [",".join(["tag", "team", *measures])]
+    for name, run in runs.items():
+        result = dh.evaluate.quiet(judgements, run, list(measures.values()), **options)
+        values = [f"{result[measure].oblivious:.4f}" for measure in measures.values()]
+        lines.append(",".join([name, TEAMS[name], *values]))
+    return "\n".join(lines) + "\n"
+
+
+def write_runs(folder: Path, runs) -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, run in runs.items():
+        rows = [
+            f"{query} Q0 {doc} {rank} {score!r} {name}\n"
+            for query, docs in run.items()
+            for rank, (doc, score) in enumerate(docs.items(), 1)
+        ]
+        (folder / f"{name}.run").write_text("".join(rows))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, judgements, runs) -> Path:
+    """A round: judgements, a folder of runs, the published board."""
+    monkeypatch.chdir(tmp_path)
+    write_runs(tmp_path / "runs", runs)
+    lines = [f"{q} 0 {d} {g}\n" for q, docs in judgements.items() for d, g in docs.items()]
+    (tmp_path / "qrels").write_text("".join(lines))
+    columns = {"ndcg@5": "nDCG@5", "map": "MAP"}
+    text = published_by(judgements, runs, columns, tie_break="pytrec_eval")
+    (tmp_path / "board.csv").write_text(text)
+    return tmp_path
+
+
+def run(*words: object, status: int = 0):
+    found = CliRunner().invoke(cli.main, ["leaderboard", *map(str, words)])
+    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
+    assert "Traceback" not in found.output
+    assert found.exit_code == status, found.output
+    return found
+
+
+# ---- Values and ranks ----
+
+
+def test_rows_hold_every_view_as_evaluate_gives_it(judgements, runs):
+    board = dh.leaderboard.quiet(judgements, runs, ["nDCG@5", "MAP"], tie_break="id_asc")
+    for row in board.rows.iter_rows(named=True):
+        result = dh.evaluate.quiet(judgements, runs[row["run"]], row["measure"], tie_break="id_asc")
+        summary = result[row["measure"]]
+        for view in ("expected", "std", "worst", "best", "range", "oblivious", "bias"):
+            assert row[view] == getattr(summary, view)
+
+
+def test_rank_intervals_are_what_enumerating_the_extremes_gives(judgements, runs):
+    rows = dh.leaderboard.quiet(judgements, runs, ["nDCG@5"]).rows
+    ends = {row["run"]: (row["worst"], row["best"]) for row in rows.iter_rows(named=True)}
+    places = {name: set() for name in ends}
+    for values in itertools.product(*ends.values()):
+        for name, value in zip(ends, values, strict=True):
+            places[name].add(1 + sum(other > value + 1e-12 for other in values))
+    for row in rows.iter_rows(named=True):
+        assert (row["best_rank"], row["worst_rank"]) == (
+            min(places[row["run"]]),
+            max(places[row["run"]]),
+        )
+
+
+def test_the_number_of_workers_changes_nothing(judgements, runs):
+    one, three = (
+        dh.leaderboard.quiet(judgements, runs, ["nDCG@5", "MAP"], workers=workers)
+        for workers in (1, 3)
+    )
+    assert one.to_json() == three.to_json()
+
+
+def test_summary_counts_agree_with_the_comparison_of_all_pairs(judgements, runs):
+    board = dh.leaderboard.quiet(judgements, runs, ["nDCG@5"], tie_break="id_desc")
+    pairs = dh.compare.quiet(judgements, runs, ["nDCG@5"], tie_break="id_desc").pairs
+    summary = board.summary.row(0, named=True)
+    assert summary["pairs"] == len(pairs)
+    assert summary["reversed"] == pairs["reversed"].sum()
+    assert summary["undecided"] == (pairs["verdict"] == "undecided: ties").sum()
+    assert summary["decision_errors"] == (pairs["verdict"] == "decision error").sum()
+    ranges = board.rows["range"]
+    assert summary["range_above_0.01"] == (ranges > 0.01).sum()
+
+
+def test_kendalls_tau_is_that_of_scipy(judgements, runs):
+    stats = pytest.importorskip("scipy.stats")
+    board = dh.leaderboard.quiet(judgements, runs, ["MAP"], tie_break="id_desc")
+    expected = stats.kendalltau(board.rows["oblivious"], board.rows["best"]).statistic
+    assert board.summary["tau_official_best"][0] == pytest.approx(expected)
+    assert board.summary["tau_best_worst"][0] == pytest.approx(
+        stats.kendalltau(board.rows["best"], board.rows["worst"]).statistic
+    )
+
+
+def test_without_scipy_the_board_is_there_and_says_what_is_missing(judgements, runs, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "scipy.stats", None)
+    board = dh.leaderboard.quiet(judgements, runs, ["MAP"])
+    assert board.summary["tau_official_best"][0] is None
+    assert "deadheat[leaderboard]" in str(board)
+
+
+# ---- Winners ----
+
+
+def test_a_coin_flip_is_named_with_its_probability():
+    qrels = {"q1": {"d1": 1}}
+    flip = {"q1": {"d1": 1.0, "d2": 1.0}}
+    sure = {"q1": {"d2": 2.0, "d1": 1.0}}
+    board = dh.leaderboard.quiet(qrels, {"flip": flip, "sure": sure}, ["MRR"])
+    (winner,) = board.winners
+    assert winner.contested
+    assert (winner.official, winner.expected) == (["flip"], "flip")
+    assert (winner.probability, winner.method) == (0.5, "exact")
+    assert "Contested winners" in str(board)
+    assert "P below 0.95, 1 of 1" in str(board)
+
+
+def test_without_ties_no_winner_is_contested():
+    qrels = {"q1": {"d1": 1}}
+    best, worse = {"q1": {"d1": 2.0, "d2": 1.0}}, {"q1": {"d2": 2.0, "d1": 1.0}}
+    board = dh.leaderboard.quiet(qrels, {"best": best, "worse": worse}, ["MRR"])
+    assert [(w.expected, w.probability, w.contested) for w in board.winners] == [
+        ("best", 1.0, False)
+    ]
+    assert "No winner is contested" in str(board)
+
+
+def test_first_of_normals_is_what_simulation_gives():
+    means, stds = np.array([0.5, 0.52, 0.49, 0.51]), np.array([0.02, 0.01, 0.03, 0.0])
+    draws = np.random.default_rng(0).normal(means, stds, (200_000, 4))
+    simulated = np.bincount(draws.argmax(axis=1), minlength=4) / len(draws)
+    assert first_of_normals(means, stds) == pytest.approx(simulated.tolist(), abs=0.005)
+
+
+def test_equal_values_without_ties_share_the_first_place():
+    assert first_of_normals(np.array([1.0, 1.0]), np.zeros(2)) == [0.5, 0.5]
+
+
+def test_winners_are_found_inside_groups(folder, runs):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv", group="team")
+    groups = {w.group: w for w in board.winners if w.measure == "nDCG@5"}
+    assert set(groups) == {None, "red", "blue"}
+    for team in ("red", "blue"):
+        own = [name for name in runs if TEAMS[name] == team]
+        rows = board.ranking("nDCG@5").filter(team=team).sort("expected", descending=True)
+        assert groups[team].expected == rows["run"][0]
+        assert groups[team].expected in own
+
+
+# ---- The rule behind published numbers ----
+
+
+def test_the_rule_of_a_published_board_is_found(folder):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert [(rule.met, rule.of) for rule in board.rules] == [(4, 4), (4, 4)]
+    assert {rule.setting for rule in board.rules} == {Setting("id_desc", "float32")}
+    assert board.rows["reproduced"].all()
+    text = "ndcg@5: 4 of 4 met with nDCG@5, float32 scores, ties by descending ids"
+    assert text in str(board)
+
+
+@pytest.mark.parametrize("rule", ["id_asc", "id_desc", "input"])
+def test_every_tie_rule_is_told_from_the_others(folder, judgements, runs, rule):
+    text = published_by(judgements, runs, {"ndcg@5": "nDCG@5", "map": "MAP"}, tie_break=rule)
+    Path("board.csv").write_text(text)
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert {found.setting.tie_break for found in board.rules} == {rule}
+    assert all(found.met == found.of for found in board.rules)
+
+
+@pytest.mark.parametrize(
+    ("heading", "variant"),
+    [
+        ("ndcg@5", "nDCG(gain='exp')@5"),
+        ("map", "MAP(rel=2)"),
+        ("rbp_p5", "RBP(p=0.5, gain='scaled')"),
+        ("rbp", "RBP(p=0.9)"),
+        ("map@3", "MAP(divisor='min')@3"),
+    ],
+)
+def test_the_variant_of_a_measure_is_found(folder, judgements, runs, heading, variant):
+    text = published_by(judgements, runs, {heading: variant}, tie_break="id_desc")
+    Path("board.csv").write_text(text)
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    (found,) = board.rules
+    assert (repr(found.measure), found.met) == (repr(dh.parse_measure(variant)), 4)
+    assert board.ranking(heading)["measure"][0] == repr(found.measure)
+
+
+def test_columns_that_need_different_rules_are_told(folder, judgements, runs):
+    descending = published_by(judgements, runs, {"ndcg@5": "nDCG@5"}, tie_break="id_desc")
+    ascending = published_by(judgements, runs, {"map": "MAP"}, tie_break="id_asc")
+    pairs = zip(descending.splitlines(), ascending.splitlines(), strict=True)
+    both = [f"{one},{other.split(',')[-1]}" for one, other in pairs]
+    Path("board.csv").write_text("\n".join(both) + "\n")
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert [rule.setting.tie_break for rule in board.rules] == ["id_desc", "id_asc"]
+    assert board.rows["reproduced"].all()
+    said = "no rule serves all columns, so the board describes 2 different rankings; ndcg@5: "
+    assert any(note.startswith(said) for note in board.notes)
+    assert "MAP: oblivious = as reported (ascending document ids)" in board.notes
+
+
+def test_numbers_that_no_rule_gives_are_told(folder):
+    lines = Path("board.csv").read_text().splitlines()
+    name, team, _, ap = lines[1].split(",")
+    lines[1] = f"{name},{team},0.1234,{ap}"
+    Path("board.csv").write_text("\n".join(lines))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert [(rule.met, rule.of) for rule in board.rules] == [(3, 4), (4, 4)]
+    assert any("no rule gives 1 number of 4" in said for said in board.warnings)
+    assert board.ranking().filter(run=name)["reproduced"].to_list() == [False]
+
+
+def test_a_rule_that_is_given_is_not_searched_for(folder):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv", tie_break="id_asc")
+    assert board.rules == []
+    assert set(board.settings.values()) == {Setting("id_asc")}
+    assert not board.rows["reproduced"].all()
+
+
+def test_variants_try_p_only_where_the_heading_leaves_it_open():
+    assert {m.p for m in variants(dh.RBP, [1.0])} == {0.5, 0.8, 0.9, 0.95}
+    assert {m.p for m in variants(dh.RBP(p=0.5), [1.0])} == {0.5}
+
+
+# ---- Published files ----
+
+
+def board_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "board.csv"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("0.7843", 0.7843, 1e-4),
+        ("0.78", 0.78, 1e-2),
+        ("78.4", 0.784, 1e-3),
+        ("78.43%", 0.7843, 1e-4),
+    ],
+)
+def test_numbers_keep_their_own_digits(tmp_path, text, value, unit):
+    board = read_published(board_file(tmp_path, f"tag,ndcg@10\na,{text}\n"))
+    cell = board.columns[0].cells["a"]
+    assert (cell.value, cell.unit) == (pytest.approx(value), pytest.approx(unit))
+    assert cell.met_by(value + 0.49 * unit) and not cell.met_by(value + 0.51 * unit)
+
+
+def test_numbers_of_different_digits_are_each_held_to_their_own(folder, judgements, runs):
+    lines = Path("board.csv").read_text().splitlines()
+    name, team, ndcg, ap = lines[1].split(",")
+    lines[1] = f"{name},{team},{float(ndcg):.2f},{ap}"
+    Path("board.csv").write_text("\n".join(lines))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert board.rules[0].met == 4
+    said = (
+        "ndcg@5: printed with 2 to 4 decimals (of a fraction), and each number is held to its own"
+    )
+    assert said in board.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tag,ndgc@10\na,0.5\n", "'ndgc@10' holds numbers, but that is no measure (known: nDCG"),
+        ("tag,team\na,x\n", "no column is a measure"),
+        ("tag,map\na,0.5\na,0.6\n", "'a' is in the board twice (entries 1 and 2)"),
+        ("tag,map\na,0.5\nb,0.6\nc,good\n", "entry 3 (c) has 'good' in the column 'map'"),
+        ("tag,map\n,0.5\n", "entry 1 has no name"),
+        ("tag,map\n", "there is no run in it"),
+    ],
+)
+def test_a_bad_board_is_refused_with_a_reason(tmp_path, text, said):
+    with pytest.raises(dh.InputError) as error:
+        read_published(board_file(tmp_path, text))
+    assert said in str(error.value)
+
+
+def test_a_column_can_be_named_or_left_out(tmp_path):
+    path = board_file(tmp_path, "rank,tag,quality,speed\n1,a,0.5,12\n")
+    board = read_published(path, {"quality": "nDCG@10", "speed": None})
+    assert [(c.name, c.measure) for c in board.columns] == [("quality", dh.nDCG @ 10)]
+    with pytest.raises(dh.InputError, match="no column 'other'; it has 'rank', 'tag'"):
+        read_published(path, {"other": "MAP"})
+
+
+def test_missing_numbers_stay_missing(folder):
+    lines = Path("board.csv").read_text().splitlines()
+    name, team, _, ap = lines[1].split(",")
+    lines[1] = f"{name},{team},-,{ap}"
+    Path("board.csv").write_text("\n".join(lines))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    row = board.ranking().filter(run=name).row(0, named=True)
+    assert (row["published"], row["reproduced"], row["published_rank"]) == (None, None, None)
+    assert board.rules[0].of == 3
+    assert board.ranking()["run"][-1] == name  # those without a number come last
+
+
+def test_runs_only_here_and_only_there_are_told(folder):
+    lines = Path("board.csv").read_text().splitlines()
+    absent, *rest = lines[1:]
+    Path("board.csv").write_text("\n".join([lines[0], *rest, "ghost,red,0.1,0.1"]))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    name = absent.split(",")[0]
+    assert f"1 run not in the board: {name}" in board.warnings
+    assert "1 run of the board without a run file: ghost" in board.warnings
+    assert board.ranking().filter(run=name)["published"].to_list() == [None]
+    line = next(line for line in str(board).splitlines() if f" {name} " in line)
+    assert " no " not in line and " yes " not in line
+
+
+def test_a_run_is_found_in_the_board_by_its_tag(folder):
+    Path("runs/alpha.run").rename("runs/submission-17.txt")
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    row = board.ranking().filter(run="submission-17").row(0, named=True)
+    assert row["reproduced"] is True
+    assert row["team"] == "red"
+
+
+def test_a_dot_in_a_name_does_not_make_it_another_run(folder, runs):
+    write_runs(folder / "runs", {"alpha.v2": runs["beta"]})
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert "1 run not in the board: alpha.v2" in board.warnings
+
+
+def test_two_files_of_one_tag_are_refused(folder):
+    Path("runs/copy.run").write_text(Path("runs/alpha.run").read_text())
+    with pytest.raises(dh.InputError, match="copy and alpha are both 'alpha', which is one row"):
+        dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+
+
+def test_boards_with_no_run_in_common_are_refused(folder):
+    Path("board.csv").write_text("tag,map\nother,0.5\n")
+    with pytest.raises(dh.InputError, match=r"no run is in board\.csv: the runs are called like"):
+        dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+
+
+def test_an_unknown_group_is_refused_with_the_known_ones(folder):
+    with pytest.raises(dh.InputError, match="no column of words 'squad'; it has 'team'"):
+        dh.leaderboard.quiet("qrels", "runs", published="board.csv", group="squad")
+    with pytest.raises(dh.InputError, match="a column of a published board: give one"):
+        dh.leaderboard.quiet("qrels", "runs", ["MAP"], group="team")
+
+
+# ---- Runs ----
+
+
+def test_runs_are_files_folders_and_patterns(folder):
+    names = {source.name for source in run_sources(["runs/alpha.run", "runs/*.run", "runs"])}
+    assert names == set(NAMES)
+
+
+def test_a_path_with_brackets_that_exists_means_itself(folder):
+    Path("runs/a[lph]a.run").write_text(Path("runs/alpha.run").read_text())
+    assert [s.name for s in run_sources(["runs/a[lph]a.run"])] == ["a[lph]a"]
+    Path("runs/a[lph]a.run").unlink()
+    with pytest.raises(dh.InputError, match="no file has such a name"):
+        run_sources(["runs/x[yz].run"])
+
+
+def test_a_name_that_is_not_utf_8_is_shown_as_far_as_it_is(folder):
+    Path("runs/alpha.run").rename("runs/\udc80alpha.run")
+    board = dh.leaderboard.quiet("qrels", "runs", ["MAP"])
+    assert "\\x80alpha" in board.entries
+    with pytest.raises(dh.InputError, match="cannot be written as UTF-8"):
+        dh.leaderboard.quiet("qrels", {"\udc80": "runs/beta.run"}, ["MAP"])
+
+
+def test_judgements_and_board_among_the_runs_are_not_runs(folder):
+    for name in NAMES:
+        Path(f"runs/{name}.run").rename(f"{name}.run")
+    board = dh.leaderboard.quiet("qrels", "*", ["MAP"], published="board.csv")
+    assert set(board.entries) == set(NAMES)
+    assert not board.failures
+
+
+def test_one_unreadable_run_does_not_stop_the_others(folder):
+    whole = lzma.compress(Path("runs/beta.run").read_bytes())
+    Path("runs/beta.run").write_bytes(whole[: len(whole) // 2])
+    found = run("qrels", "runs", "--published", "board.csv", status=1)
+    assert "beta was not evaluated: runs/beta.run: the compressed data is damaged" in found.stderr
+    assert "alpha" in found.stdout and "Not evaluated:" in found.stdout
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert list(board.failures) == ["beta"]
+    assert [(rule.met, rule.of) for rule in board.rules] == [(3, 3), (3, 3)]
+
+
+def test_a_run_that_is_not_there_is_a_failure_like_any_other(folder):
+    found = run("qrels", "runs/alpha.run", "runs/nobody.run", "-m", "MAP", status=1)
+    assert "nobody was not evaluated: runs/nobody.run: there is no such file" in found.stderr
+    assert "1 run" in found.stdout
+
+
+def test_a_board_of_one_run_has_no_pairs(folder):
+    board = dh.leaderboard.quiet("qrels", "runs/alpha.run", ["MAP"])
+    assert board.summary["pairs"].to_list() == [0]
+    assert board.rows.select("rank", "best_rank", "worst_rank").row(0) == (1, 1, 1)
+    assert "Kendall's τ needs two orders" in str(board)
+
+
+def test_where_no_run_can_be_read_that_is_an_error(folder):
+    for path in Path("runs").iterdir():
+        path.write_text("nonsense")
+    assert "no run could be evaluated" in run("qrels", "runs", status=2).stderr
+
+
+# ---- Manifests ----
+
+
+def test_a_manifest_names_several_boards(folder):
+    Path("m.toml").write_text(
+        '[[board]]\nname = "first"\nqrels = "qrels"\nruns = "runs"\npublished = "board.csv"\n'
+        '[[board]]\nname = "second"\nqrels = "qrels"\nruns = ["runs/a*.run"]\nmeasures = ["MRR"]\n'
+    )
+    found = run("m.toml", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(found.stdout)))
+    assert {row["board"] for row in rows} == {"first", "second"}
+    assert {row["measure"] for row in rows if row["board"] == "second"} == {"MRR"}
+    assert len(json.loads(run("m.toml", "--format", "json").stdout)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1", "expected one or more tables [[board]]"),
+        ("[[board]]\nqrels = 'q'", "board 1: runs is missing"),
+        ("[[board]]\nqrel = 'q'", "board 1: unknown 'qrel'; it can have name, qrels, runs"),
+        ("[[board]]\nqrels = 7", "board 1: qrels cannot be 7"),
+        ("[[board", "not valid TOML"),
+    ],
+)
+def test_a_bad_manifest_is_refused_with_a_reason(tmp_path, text, said):
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    with pytest.raises(dh.InputError) as error:
+        read_manifest(path)
+    assert said in str(error.value)
+
+
+# ---- The command ----
+
+
+def test_the_command_writes_every_style(folder):
+    base = ("qrels", "runs", "--published", "board.csv", "--group", "team")
+    text = run(*base).stdout
+    assert "4 of 4 met with nDCG@5" in text
+    assert len(list(csv.DictReader(io.StringIO(run(*base, "--format", "csv").stdout)))) == 8
+    data = json.loads(run(*base, "--format", "json").stdout)
+    assert len(data["rows"]) == 8 and data["failures"] == {}
+    assert "| alpha |" in run(*base, "--format", "markdown").stdout
+    assert r"\begin{tabular}" in run(*base, "--format", "latex").stdout
+
+
+def test_sort_top_and_by_choose_what_is_shown(folder):
+    words = ("qrels", "runs", "--published", "board.csv", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--by", "map", "--sort", "worst").stdout)))
+    assert {row["measure"] for row in rows} == {"MAP"}
+    values = [float(row["worst"]) for row in rows]
+    assert values == sorted(values, reverse=True)
+    assert len(list(csv.DictReader(io.StringIO(run(*words, "--top", "2").stdout)))) == 2
+    assert "cannot sort by 'wrost'" in run(*words, "--sort", "wrost", status=2).stderr
+    assert "MRR was not evaluated" in run(*words, "--by", "MRR", status=2).stderr
+
+
+def test_the_official_order_is_that_of_the_board(folder):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    published = board.ranking()["published"].to_list()
+    assert published == sorted(published, reverse=True)
+    assert board.ranking()["published_rank"].to_list() == sorted(board.ranking()["published_rank"])
+
+
+def test_strict_turns_warnings_into_a_status(folder):
+    lines = Path("board.csv").read_text().splitlines()
+    Path("board.csv").write_text("\n".join([*lines, "ghost,red,0.1,0.1"]))
+    run("qrels", "runs", "--published", "board.csv")
+    run("qrels", "runs", "--published", "board.csv", "--strict", status=1)
+
+
+def test_columns_are_given_on_the_command_line(folder):
+    text = Path("board.csv").read_text().replace("ndcg@5", "quality")
+    Path("board.csv").write_text(text)
+    words = ("qrels", "runs", "--published", "board.csv")
+    assert "--column quality=nDCG@10" in run(*words, status=2).stderr
+    assert "quality: 4 of 4 met with nDCG@5" in run(*words, "--column", "quality=nDCG@5").stdout
+    assert "quality" not in run(*words, "--column", "quality=").stdout
+    assert "write NAME=MEASURE" in run(*words, "--column", "quality", status=2).stderr
+
+
+def test_runs_can_be_given_other_names(folder):
+    words = ("beta=runs/alpha.run", "runs/gamma.run", "runs/d*.run", "-m", "MAP", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run("qrels", *words).stdout)))
+    assert {row["run"] for row in rows} == {"beta", "gamma", "delta"}
+    own = dh.evaluate.quiet("qrels", "runs/alpha.run", "MAP")["MAP"].expected
+    assert [float(row["expected"]) for row in rows if row["run"] == "beta"] == [own]
+
+
+def test_the_last_line_says_what_ties_leave_open(folder):
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    widest = board.rows.sort(board.rows["worst_rank"] - board.rows["best_rank"])[-1]
+    last = run("qrels", "runs", "--published", "board.csv").stdout.splitlines()[-1]
+    assert last.startswith("board.csv: ties leave ") and last.endswith("open.")
+    assert f"rank {widest['best_rank'][0]} and {widest['worst_rank'][0]}" in last
+
+
+# ---- A real round ----
+
+
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_published_numbers_of_trec_covid_are_met(shared):
+    folder = shared / "trec-covid"
+    tags = ["UPrrf38rrf3-r4", "covidex.r4.duot5.lr", "ILPS_UvA_big_diverse", "BITEM_BERT4"]
+    board = dh.leaderboard(
+        folder / "round4.qrels.gz",
+        [folder / "round4" / "runs" / f"{tag}.xz" for tag in tags],
+        published=folder / "round4" / "leaderboard.csv",
+        columns={"bpref": None},
+    )
+    assert [(rule.column, rule.met, rule.of) for rule in board.rules] == [
+        (column, 4, 4) for column in ("ndcg@20", "P@20", "rbp_p5", "map")
+    ]
+    assert repr(board.rules[2].measure) == "RBP(p=0.5, gain='scaled')"
+    assert board.ranking()["published_rank"].to_list()[:2] == [1, 2]
+    assert math.isclose(board.ranking()["published"][0], 0.7843)
+
+
+# ---- The page ----
+
+
+def test_an_html_file_is_a_page_with_every_run_and_measure(folder):
+    base = ("qrels", "runs", "--published", "board.csv", "--group", "team", "--title", "Round 1")
+    run(*base, "-o", "board.html")
+    page = Path("board.html").read_text(encoding="utf-8")
+    assert '<h2 id="board-0-title">Round 1</h2>' in page
+    assert page.count("<tr data-facet-0=") == 2 * len(NAMES)
+    assert "4 of 4 met with nDCG@5" in page
+    assert not re.search(r"(src|href)=\"(https?:)?//", page)
+    assert "exists already" in run(*base, "-o", "board.html", status=2).stderr
+    run(*base, "-o", "board.html", "--force", "--format", "html")  # asked for: tables alone
+    assert "<script>" not in Path("board.html").read_text(encoding="utf-8")
+
+
+def test_hostile_names_are_text_on_the_page(judgements, runs):
+    hostile = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7 * 7 }}'
+    named = {hostile if name == "alpha" else name: own for name, own in runs.items()}
+    page = render_leaderboards([dh.leaderboard.quiet(judgements, named, ["MAP"], name=hostile)])
+    assert "<script>alert" not in page and "<img" not in page and "{{ 7 * 7 }}" in page
+    assert page.count("<script>") == 1
+    page.encode()
+
+
+def test_marks_stand_where_their_values_are(judgements, runs):
+    board = dh.leaderboard.quiet(judgements, runs, ["MAP"])
+    page = render_leaderboards([board])
+    low, high = board.rows["worst"].min(), board.rows["best"].max()
+    for row in board.rows.iter_rows(named=True):
+        at = round(100 * (row["expected"] - low) / (high - low), 3)
+        assert f'cx="{at}%"' in page
+
+
+def test_no_board_is_no_page():
+    with pytest.raises(dh.InputError, match="no leaderboard"):
+        render_leaderboards([])
+
+
+def test_equal_published_values_share_the_first_place_and_rank(folder):
+    header, *rows = Path("board.csv").read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    same = [f"{name},{team},0.5,{ap}" for name, team, _, ap in cells]
+    Path("board.csv").write_text("\n".join([header, *same]))
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv")
+    assert sorted(board.winners[0].official) == sorted(NAMES)
+    assert set(board.ranking()["published_rank"]) == {1}
+
+
+@pytest.mark.slow
+def test_the_page_sorts_searches_and_filters_in_a_browser(folder):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    board = dh.leaderboard.quiet("qrels", "runs", published="board.csv", group="team")
+    actions = """
+    const said = {}, $ = (query) => document.querySelector(query);
+    const names = () => [...document.querySelectorAll(
+      ".ranking:not([hidden]) tbody tr:not([hidden]) th")]
+      .map((cell) => cell.textContent);
+    const head = (text) => [...document.querySelectorAll(".ranking:not([hidden]) thead button")]
+      .find((button) => button.textContent === text);
+    said.official = names();
+    head("worst").click(); said.worst = names();
+    head("worst").click(); said.reversed = names();
+    head("run").click(); said.named = names();
+    $(".search").value = "ET"; $(".search").oninput(); said.found = names();
+    $(".search").value = ""; $("select.facet").value = "red"; $("select.facet").onchange();
+    said.red = names(); said.count = $(".count").textContent;
+    $(".measure").value = "1"; $(".measure").onchange();
+    said.caption = $(".ranking:not([hidden]) caption").textContent;
+    document.documentElement.innerHTML = "<body></body>";
+    document.body.textContent = JSON.stringify(said);
+    """
+    page = render_leaderboards([board]).replace("script-src", "script-src 'unsafe-inline'; old-src")
+    Path("board.html").write_text(page.replace("</body>", f"<script>{actions}</script></body>"))
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    done = subprocess.run(
+        [*command, Path("board.html").resolve().as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    said = json.loads(re.search(r"<body>(.*)</body>", done.stdout, re.DOTALL)[1])
+    rows = board.ranking()
+    assert said["official"] == rows["run"].to_list()
+    by_worst = rows.sort("worst", descending=True, maintain_order=True)["run"].to_list()
+    assert (said["worst"], said["reversed"]) == (by_worst, by_worst[::-1])
+    assert said["named"] == sorted(NAMES)
+    assert said["found"] == ["beta"]
+    assert said["red"] == ["alpha", "beta"]
+    assert said["count"] == "2 of 4 runs"
+    assert said["caption"].startswith("MAP")
+
+
+def test_the_audit_is_written_from_a_folder_of_rounds(
+    folder, judgements, runs, monkeypatch, capsys
+):
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).parents[1] / "benchmarks" / "audit.py"
+    spec = importlib.util.spec_from_file_location("audit", script)
+    audit = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(audit)
+    write_runs(folder / "round2" / "runs", runs)
+    columns = {"NDCG@10": "nDCG@10", "RBP(p=.5)": "RBP(p=0.5, gain='scaled')"}
+    text = published_by(judgements, runs, columns, tie_break="pytrec_eval")
+    (folder / "round2" / "leaderboard.csv").write_text(text.replace("team", "type"))
+    (folder / "qrels").rename(folder / "round2.qrels")
+    (folder / "images").mkdir()
+    monkeypatch.setattr("sys.argv", ["audit.py", str(folder), "--images", str(folder / "images")])
+    audit.main()
+    page = capsys.readouterr().out
+    assert "4 runs, 6 topics, 8 published numbers, of which 8 are met." in page
+    assert "RBP(p=.5): 4 of 4 met with RBP(p=0.5, gain='scaled'), float32 scores" in page
+    assert "<!--" not in page and "(images/audit-round2.svg)" in page
+    assert (folder / "images" / "audit-round2.svg").stat().st_size > 1000
