@@ -328,7 +328,7 @@ def test_file_name_that_is_not_utf_8(folder):
 
 
 EVERY = [
-    *("eval", "compare", "diagnose", "run", "table", "report", "demo"),
+    *(name for name in cli.COMMANDS if name != "plot"),
     *("plot curves", "plot compare", "plot list", "plot sizes"),
 ]
 

@@ -386,7 +386,8 @@ def test_html_is_aligned_with_bars_and_colours(result):
     # Recall@2 lies between 0.75 and 1: its bar begins where MRR, which no tie moves, has its own
     assert bars[0][0] == bars[1][0] and float(bars[0][1]) > 30 > float(bars[1][1])
     assert "<style" not in html and "class=" not in html
-    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "Recall@2")._repr_html_()
+    other = {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}
+    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": other}, "Recall@2")._repr_html_()
     assert re.search(r"color:#9a6700[^>]*>undecided: ties</span>", comparison)
     assert "<h1>Ties of run</h1>" in dh.diagnose(RUN, QRELS, "MRR")._repr_html_()
 

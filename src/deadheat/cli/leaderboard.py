@@ -91,8 +91,8 @@ shown_options = options(
 @click.command(
     "leaderboard",
     cls=Command,
-    short_help="Check a whole leaderboard, and say which ranks ties leave open.",
-    example="deadheat leaderboard qrels.txt runs/ --published board.csv --group team -o board.html",
+    short_help="Check whole leaderboards: published numbers, ranks under ties.",
+    example="deadheat leaderboard qrels.txt runs/ --published board.csv -o board.html",
 )
 @click.argument("qrels", metavar="QRELS|MANIFEST")
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...")

@@ -7,16 +7,23 @@ import sys
 import click
 
 from deadheat.cli.common import check_output, output_options, say, show
+from deadheat.cli.help import Command, complete_measures
 from deadheat.errors import InputError
 
 
-@click.command("mteb", short_help="Show what values that MTEB stored owe to ties.")
+@click.command(
+    "mteb",
+    cls=Command,
+    short_help="Show what MTEB's values owe to ties.",
+    example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md",
+)
 @click.argument("folder")
 @click.option(
     "-m",
     "--measure",
     "measures",
     multiple=True,
+    shell_complete=complete_measures,
     help="A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
     "[default: nDCG@10, MRR@10, MAP@10, Recall@100]",
 )

@@ -8,11 +8,17 @@ from pathlib import Path
 import click
 
 from deadheat.cli.common import STYLE, show
+from deadheat.cli.help import Command
 from deadheat.remarks import counted
 from deadheat.tables import Column, Table
 
 
-@click.command("verify", short_help="Check that a stored experiment is what was written.")
+@click.command(
+    "verify",
+    cls=Command,
+    short_help="Check that a stored run is what was written.",
+    example="deadheat verify results/",
+)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @STYLE
 def command(folder: Path, style: str) -> None:

@@ -18,7 +18,7 @@ from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparis
 from deadheat.comparison.significance import Pairs
 from deadheat.comparison.statistics import METHODS, Outcomes, sign
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluated
+from deadheat.evaluation import DEFAULT_MEASURES, QueryPolicy, Result, evaluated
 from deadheat.evaluation.result import Floats
 from deadheat.formats import read_qrels, read_run
 from deadheat.measures import Measure
@@ -36,7 +36,7 @@ def compare(
     alpha: float = 0.05,
     resamples: int = 9999,
     seed: int = 0,
-    queries: str = "judged",
+    queries: QueryPolicy = "judged",
     **options: Any,
 ) -> Comparison:
     """Compare systems: ``compare(results)`` or ``compare(qrels, runs, measures)``.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, Run, read_qrels
+from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column, text_id
 from deadheat.measures import Measure
@@ -45,7 +45,7 @@ Chunks = Iterable[Any] | Callable[[], Iterable[Any]]
 def evaluate_corpus(
     queries: tuple[Sequence[Any], Any],
     chunks: Chunks,
-    qrels: Any,
+    qrels: QrelsLike,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
     similarity: str = "dot",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluated
 from deadheat.evaluation.result import Result
-from deadheat.formats import Run, read_qrels, read_run
+from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.formats.columns import run_from_columns
 from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
@@ -32,8 +31,8 @@ class RankedQuery:
 
 
 def rank_query(
-    qrels: Any,
-    run: Any,
+    qrels: QrelsLike,
+    run: RunLike,
     query: str,
     measure: str | Measure = "Recall@10",
     *,

@@ -10,7 +10,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import need_judged, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.formats import Run, read_qrels
+from deadheat.formats import QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column, text_id
 from deadheat.formats.shapes import SharedDocuments
@@ -25,7 +25,7 @@ from deadheat.ties.top import TopCounter
 @announcing
 def evaluate_top(
     counter: TopCounter,
-    qrels: Any,
+    qrels: QrelsLike,
     measures: str | Measure | Iterable[Any],
     *,
     query_ids: Sequence[Any],

@@ -425,7 +425,11 @@ def _counts(
     scores: NDArray[Any], bounds: Bounds, offsets: Ints, values: NDArray[Any], rows: Ints
 ) -> Counts:
     if scores.dtype != values.dtype:
-        scores, values = scores.astype(np.float64), values.astype(np.float64)
+        narrow = values.astype(scores.dtype)
+        if np.array_equal(narrow, values):
+            values = narrow  # as they are, and nothing is widened
+        else:
+            scores, values = scores.astype(np.float64), values.astype(np.float64)
     flat = np.ascontiguousarray(scores)
     return count_candidates(flat, *bounds, offsets, np.ascontiguousarray(values), rows)
 
