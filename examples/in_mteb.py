@@ -1,6 +1,6 @@
 """A reranker in BF16 inside MTEB: three regimes, and what each leaves to ties.
 
-Needs `pip install 'deadheat[mteb]'`. Nothing is downloaded: the task and the model, a tiny
+Needs `pip install '.[mteb]'`. Nothing is downloaded: the task and the model, a tiny
 cross-encoder with random weights, are made here. With your own, keep the last part.
 """
 

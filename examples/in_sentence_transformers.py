@@ -1,6 +1,6 @@
 """A bi-encoder in BF16 and in bits, evaluated over all orders of tied documents.
 
-Needs `pip install 'deadheat[sentence-transformers]'`. Nothing is downloaded: the collection and
+Needs `pip install '.[sentence-transformers]'`. Nothing is downloaded: the collection and
 the model, a tiny encoder with random weights, are made here.
 """
 

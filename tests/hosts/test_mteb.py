@@ -350,6 +350,32 @@ class TestCache:
         with pytest.raises(InputError, match="'only-cache' forbids"):
             run(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
 
+    def test_the_parts_of_an_aggregate_are_looked_at_too(self, data, cache):
+        part = make_task(data, name="Part")
+        run(self.model, make_task(data, name="Part"), mteb.evaluate, cache=cache)
+        with pytest.warns(DeadheatWarning, match="Part were stored without"):
+            result = run(self.model, aggregate(part), cache=cache)
+        assert [stored.task_name for stored in result.task_results] == ["Whole"]
+        (path,) = cache.cache_path.glob("**/Part.json")
+        assert "ndcg_at_10_range" in path.read_text()
+
+
+def aggregate(*parts):
+    from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
+    from mteb.abstasks.aggregated_task import AbsTaskAggregate
+
+    described = AggregateTaskMetadata(
+        name="Whole",
+        description="Made by a test.",
+        reference=None,
+        tasks=list(parts),
+        main_score="ndcg_at_10",
+        type="Reranking",
+        eval_splits=["test"],
+        bibtex_citation="",
+    )
+    return type("Whole", (AbsTaskAggregate,), {"metadata": described})()
+
 
 def every_subclass(cls):
     for child in cls.__subclasses__():

@@ -8,7 +8,7 @@ from typing import Any
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.integrations.mteb.models import wrap
 from deadheat.integrations.mteb.scores import has_keys
-from deadheat.integrations.mteb.tasks import each_task, tie_aware
+from deadheat.integrations.mteb.tasks import aggregates, each_task, tie_aware
 from deadheat.packages import require_host
 
 
@@ -34,13 +34,18 @@ def evaluate(model: Any, tasks: Any, *, regime: str | None = None, **options: An
     mteb = require_host("mteb", "mteb", "`evaluate` of deadheat.integrations.mteb")
     model = model if regime is None else wrap(model, regime)
     tasks = tie_aware(tasks if hasattr(tasks, "metadata") else list(tasks))
+    chosen = options.get("overwrite_strategy", "only-missing")
+    strategy = getattr(chosen, "value", chosen)
+    if options.get("cache", "default") is not None and strategy != "always":
+        for aggregate in aggregates(tasks):  # their own results would hide those of their parts
+            evaluate(model, aggregate.tasks, **options)
     result = mteb.evaluate(model, tasks, **options)
-    stale = {stored.task_name for stored in result.task_results if not _has_keys(stored)}
+    lacking = {stored.task_name for stored in result.task_results if not _has_keys(stored)}
+    again = [task for task in each_task(tasks) if task.metadata.name in lacking]
+    stale = {task.metadata.name for task in again}
     if not stale:
         return result
     names = ", ".join(sorted(stale))
-    chosen = options.get("overwrite_strategy", "only-missing")
-    strategy = getattr(chosen, "value", chosen)
     if strategy in ("never", "only-cache"):
         raise InputError(
             f"the cached results of {names} were stored without the views of their ties, and "
@@ -53,7 +58,6 @@ def evaluate(model: Any, tasks: Any, *, regime: str | None = None, **options: An
         DeadheatWarning,
         stacklevel=2,
     )
-    again = [task for task in each_task(tasks) if task.metadata.name in stale]
     fresh = mteb.evaluate(model, again, **{**options, "overwrite_strategy": "always"})
     renewed = {stored.task_name: stored for stored in fresh.task_results}
     kept = [renewed.get(stored.task_name, stored) for stored in result.task_results]

@@ -112,8 +112,8 @@ def has_keys(scores: Mapping[str, Any]) -> bool:
 
     Tasks of other kinds need none.
     """
-    retrieves = "ndcg_at_10" in scores
-    return not retrieves or "ndcg_at_10_expected" in scores
+    ndcg = [name for name in scores if name.startswith("ndcg_at_")]
+    return not ndcg or any(name.endswith("_expected") for name in ndcg)
 
 
 def without_first(listed: Mapping[str, float]) -> dict[str, float]:

@@ -55,6 +55,14 @@ def each_task(tasks: Any) -> Iterable[Any]:
         yield from each_task(task)
 
 
+def aggregates(tasks: Any) -> list[Any]:
+    """Give the tasks whose value is made of those of others."""
+    from mteb.abstasks.aggregated_task import AbsTaskAggregate
+
+    several = tasks if isinstance(tasks, list) else [tasks]
+    return [task for task in several if isinstance(task, AbsTaskAggregate)]
+
+
 def _add_hook(task: Any) -> None:
     from mteb.abstasks import AbsTaskRetrieval
 
