@@ -170,7 +170,7 @@ def as_tensor(array):
 
 def test_sixteen_bits_are_not_widened_at_once():
     """Besides the piece itself, memory for some queries at a time is enough."""
-    scores = np.zeros((512, 8_192), np.float16)
+    scores = np.zeros((512, 32_768), np.float16)
     counter = TieCounter(512, [3], [0.0], [1], [5])
     tracemalloc.start()
     counter.update(scores)
