@@ -177,7 +177,7 @@ def test_sixteen_bits_are_not_widened_at_once():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < scores.nbytes / 2  # all in float32 would be twice its size
-    assert counter.groups().size.tolist() == [8_192]
+    assert counter.groups().size.tolist() == [32_768]
 
 
 def test_an_announced_score_that_the_type_cannot_hold_ties_with_nobody():

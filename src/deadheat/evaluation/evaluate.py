@@ -343,15 +343,15 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
         (
             partial,
             warning,
-            "{lists:list} cut inside a tie group that {measures:each} can feel: documents with "
+            "{lists:list} cut inside a tie group within reach of {measures:each}: documents with "
             "the same score may be missing, and no evaluator can know them; retrieve more "
             "documents, or cut at a score",
         ),
         (
             ~partial,
             note,
-            "{lists:list} end inside a tie group that {measures:each} can feel, and are taken to "
-            "be complete",
+            "{lists:list} with an end inside a tie group within reach of {measures:each}: taken "
+            "to be complete",
         ),
     ):
         inside = (groups.end_size > 1) & lists
