@@ -22,11 +22,11 @@ from deadheat.tables import Column, Table
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @STYLE
 def command(folder: Path, style: str) -> None:
-    """Hold every file of DIR, the folder of `deadheat run`, against the hash it was written with.
+    """Check the files of a stored experiment by their hashes.
 
-    Names files that are damaged, missing, foreign or, where a run was ended, not complete. What
-    `deadheat run` builds on it checks in the same way. Exit status: 0 all files are as they were
-    written, 1 some are not, 2 bad usage or no such folder.
+    DIR is the folder of `deadheat run`. Names files that are damaged, missing, foreign or, where a
+    run was ended, not complete. What `deadheat run` builds on it checks in the same way. Exit
+    status: 0 all files are as they were written, 1 some are not, 2 bad usage or no such folder.
     """
     import polars as pl
 
