@@ -9,9 +9,7 @@ from deadheat.evaluation import (
     Summary,
     evaluate,
     evaluate_arrays,
-    evaluate_corpus,
     evaluate_groups,
-    evaluate_rescoring,
     evaluate_top,
 )
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -40,6 +38,8 @@ if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
+    from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
     from deadheat.report import figures as plot
     from deadheat.report.writing import report
@@ -53,6 +53,9 @@ _ROOMS = {
     "leaderboards": "comparison.leaderboard",
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
+    "evaluate_corpus": "evaluation.corpus",
+    "Rescoring": "evaluation.rescoring",
+    "evaluate_rescoring": "evaluation.rescoring",
     "high_precision": "integrations.sentence_transformers",
     "low_precision": "integrations.sentence_transformers",
 }
@@ -101,6 +104,7 @@ __all__ = [
     "RBPResidual",
     "RPrecision",
     "Recall",
+    "Rescoring",
     "Result",
     "RunLike",
     "Success",

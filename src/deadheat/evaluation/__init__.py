@@ -1,6 +1,5 @@
 """From judgements and scores to a result: per query and on average, with what to know of it."""
 
-from deadheat.evaluation.corpus import evaluate_corpus
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
@@ -15,7 +14,6 @@ from deadheat.evaluation.evaluate import (
     views_of,
 )
 from deadheat.evaluation.query import RankedQuery, rank_query
-from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
 from deadheat.evaluation.result import (
     SPAN,
     VIEW_COLUMNS,
@@ -41,15 +39,12 @@ __all__ = [
     "NanPolicy",
     "QueryPolicy",
     "RankedQuery",
-    "Rescoring",
     "Result",
     "Summary",
     "Views",
     "evaluate",
     "evaluate_arrays",
-    "evaluate_corpus",
     "evaluate_groups",
-    "evaluate_rescoring",
     "evaluate_top",
     "evaluated",
     "headline",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner, has_scipy
+from deadheat.packages import install_command
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table
 from deadheat.tables.cells import cell
@@ -97,7 +98,7 @@ def _summary(board: Leaderboard) -> Table:
     told = [c for c in SUMMARY if board.summary[c.sources[0]].null_count() < len(board.summary)]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
     if len(told) < len(SUMMARY):
-        needs = "scipy: pip install 'deadheat[leaderboard]'"
+        needs = f"scipy: {install_command('leaderboard')}"
         notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
     title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, told, title, notes)
