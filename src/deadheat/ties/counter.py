@@ -425,7 +425,8 @@ def _counts(
     scores: NDArray[Any], bounds: Bounds, offsets: Ints, values: NDArray[Any], rows: Ints
 ) -> Counts:
     if scores.dtype != values.dtype:
-        narrow = values.astype(scores.dtype)
+        with np.errstate(over="ignore"):  # too large for the type: not equal, and widened
+            narrow = values.astype(scores.dtype)
         if np.array_equal(narrow, values):
             values = narrow  # as they are, and nothing is widened
         else:
