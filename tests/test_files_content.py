@@ -20,6 +20,7 @@ from ways_in import written
 
 import deadheat as dh
 from deadheat.formats import content
+from deadheat.formats.parquet_pages import WrongPagesError, check_pages
 from deadheat.formats.write import to_parquet
 
 LINES = [b"q Q0 d%d 1 0.5 t\n" % i for i in range(300)]
@@ -167,6 +168,61 @@ def test_damaged_parquet_is_read_or_refused(tmp_path, changes, cut):
             dh.read_run(written(tmp_path, "run.parquet", bytes(damaged)))
         except dh.InputError as error:
             assert "run.parquet" in str(error)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_of_every_kind_pass(version):
+    """Nulls, lists, maps, booleans, several pages and groups; by polars and by pyarrow."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    values = {
+        "text": ["x", None] * 500,
+        "whole": list(range(1000)),
+        "flag": [True] * 1000,
+        "map": pa.array([[("k", 1)]] * 1000, pa.map_(pa.string(), pa.int64())),
+    }
+    file = io.BytesIO()
+    parquet.write_table(
+        pa.table(values), file, data_page_version=version, data_page_size=100, row_group_size=300
+    )
+    check_pages(file)
+    for compression in ("uncompressed", "snappy", "zstd", "gzip"):
+        file = io.BytesIO()
+        nested = FRAME.with_columns(lists=pl.lit([1, 2]))
+        nested.write_parquet(file, compression=compression, row_group_size=7, data_page_size=20)
+        check_pages(file)
+    file = io.BytesIO()
+    FRAME.clear().write_parquet(file)
+    check_pages(file)
+
+
+@pytest.mark.parametrize("claim", [-1, -(2**40), 2**40, 2**61])
+def test_a_page_that_claims_what_cannot_be_is_refused(tmp_path, claim):
+    """Polars would ask for so much memory that the process is ended."""
+    file = io.BytesIO()
+    FRAME.write_parquet(file, compression="uncompressed", statistics=False)
+    data = file.getvalue()
+    # A data page: type 0, its sizes, then a struct whose first number is that of its values.
+    honest = bytes([0x15, 0x00, 0x15]), bytes([0x2C, 0x15, 2 * len(FRAME), 0x15])
+    start = data.index(honest[0])
+    place = data.index(honest[1], start) + 2
+    damaged = data[:place] + varint(claim) + data[place + 1 :]
+    with pytest.raises(dh.InputError, match=r"run.parquet: cannot be read as PARQUET"):
+        dh.read_run(written(tmp_path, "run.parquet", damaged))
+    with pytest.raises(WrongPagesError):
+        check_pages(io.BytesIO(damaged))
+
+
+def varint(number: int) -> bytes:
+    """A number as Thrift's compact protocol writes it."""
+    zigzag = (number << 1) ^ (number >> 63)
+    zigzag &= 2**64 - 1
+    out = bytearray()
+    while zigzag > 127:
+        out.append(zigzag & 127 | 128)
+        zigzag >>= 7
+    return bytes([*out, zigzag])
 
 
 def test_a_panic_of_polars_is_an_error_without_a_report(tmp_path, monkeypatch, capfd):

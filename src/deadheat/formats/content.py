@@ -35,7 +35,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     """
     head = file.read(6)
     opener = _opener(head)
-    limit = _limit() if opener or not _is_regular(file) else math.inf
+    limit = size_limit() if opener or not _is_regular(file) else math.inf
     out = io.BytesIO()
     try:
         for chunk in (opener or _plain)(_Rejoined(head, file)):
@@ -81,7 +81,7 @@ def _is_regular(file: IO[bytes]) -> bool:
         return False
 
 
-def _limit() -> float:
+def size_limit() -> float:
     """Bytes to read at most of what may have no end."""
     given = os.environ.get(LIMIT, str(_DEFAULT_GIB))
     try:

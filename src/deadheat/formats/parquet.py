@@ -13,6 +13,7 @@ import polars as pl
 
 from deadheat.formats import frames
 from deadheat.formats.content import PARQUET
+from deadheat.formats.parquet_pages import WrongPagesError, check_pages
 
 _stderr = threading.Lock()
 
@@ -24,6 +25,10 @@ class DamagedParquetError(Exception):
 def read_parquet(file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:
     """Read the columns that `frames.is_known` knows, the others by name alone; or all of them."""
     _check_footer(file)
+    try:
+        check_pages(file)
+    except WrongPagesError as error:
+        raise DamagedParquetError(str(error)) from None
     try:
         with _without_panic_reports(file):
             lazy = pl.scan_parquet(file)
