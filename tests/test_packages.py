@@ -99,7 +99,7 @@ URL = "https://example.org/deadheat.git"
 )
 def test_the_command_follows_from_the_installation(monkeypatch, recorded, command):
     found = SimpleNamespace(read_text=lambda _: json.dumps(recorded))
-    monkeypatch.setattr(packages, "distribution", lambda _: found)
+    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
     assert install_command("plots") == command
 
 
@@ -107,7 +107,7 @@ def test_the_command_follows_from_the_installation(monkeypatch, recorded, comman
 def test_of_an_unknown_origin_the_packages_themselves_are_named(monkeypatch, extra):
     """The name deadheat alone could be somebody else's on the package index."""
     found = SimpleNamespace(read_text=lambda _: None)
-    monkeypatch.setattr(packages, "distribution", lambda _: found)
+    monkeypatch.setattr(packages, "distributions", lambda **_: [found])
     command = install_command(extra)
     assert command.startswith("pip install ") and len(command) > len("pip install ")
     assert "deadheat" not in command

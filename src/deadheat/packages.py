@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -80,7 +80,9 @@ def install_command(extra: str) -> str:
 
     Never by its name alone: the package index may have something else under it.
     """
-    recorded = json.loads(distribution("deadheat").read_text("direct_url.json") or "{}")
+    # A checkout on the path is a second record of deadheat, without its origin.
+    origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
+    recorded = json.loads(next(filter(None, origins), "{}"))
     url = recorded.get("url", "")
     if "dir_info" in recorded:
         editable = " -e" if recorded["dir_info"].get("editable") else ""

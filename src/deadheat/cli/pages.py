@@ -13,7 +13,7 @@ import numpy as np
 from deadheat.cli.common import labels_of
 from deadheat.cli.names import labelled_runs
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, evaluated, same_judgements, short_names
+from deadheat.evaluation import Result, evaluated, same_judgements, short_labels
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.report.page import Collection, System
@@ -127,7 +127,7 @@ def _belongs(result: Result, other: Result) -> bool:
 
 def _result_collection(results: Sequence[Result], number: int, given: GivenRuns) -> Collection:
     systems = []
-    names = short_names([result.name for result in results])
+    names = short_labels([result.name for result in results])
     for result, name in zip(results, names, strict=True):
         systems.append(System(result, {"system": name}, *given.run_of(result)))
     title = results[0].provenance.judgements or f"collection {number}"

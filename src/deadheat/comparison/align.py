@@ -60,15 +60,13 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     if baseline is None:
         return list(combinations(systems, 2))
     labels = short_labels(list(systems))
-    meant = (
-        [baseline]
-        if baseline in systems
-        else [
-            name
-            for (name, result), label in zip(systems.items(), labels, strict=True)
-            if baseline in (result.name, label)
-        ]
-    )
+    meant = [
+        name
+        for (name, result), label in zip(systems.items(), labels, strict=True)
+        if baseline in (result.name, Path(result.name).name, label)
+    ]
+    if baseline in systems:
+        meant = [baseline]
     if len(meant) != 1:
         raise InputError(
             f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
