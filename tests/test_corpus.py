@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deadheat as dh
-from deadheat.evaluation import corpus as corpus_module
+from deadheat.evaluation import corpus_blocks
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
@@ -106,7 +106,7 @@ def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
     names = [f"q{q}" for q in range(n)]
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("FEWEST", "MOST"):  # several blocks a chunk, and odd ones at its end
-            patch.setattr(corpus_module, limit, 7)
+            patch.setattr(corpus_blocks, limit, 7)
         found = dh.evaluate_corpus.quiet(
             (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
         )
@@ -406,7 +406,7 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
         chunks.append(([f"d{d}" for d in own], part, own, text[own] - first))
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("FEWEST", "MOST"):
-            patch.setattr(corpus_module, limit, step)
+            patch.setattr(corpus_blocks, limit, step)
         given = tensor(asked) if as_tensor else asked
         found = dh.evaluate_corpus(named(given), chunks, qrels, ALL, exact_ties=True)
     assert_same_views(found, dh.evaluate.quiet(qrels, run, ALL))

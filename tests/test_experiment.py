@@ -28,7 +28,7 @@ from experiment_folders import (  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
-from deadheat.evaluation import corpus  # noqa: E402
+from deadheat.evaluation import corpus_blocks  # noqa: E402
 from deadheat.experiment import Study, derive, load_results, run_study  # noqa: E402
 from deadheat.models import load_model  # noqa: E402
 from deadheat.provenance import ScoreFacts, ScoringProvenance  # noqa: E402
@@ -142,7 +142,7 @@ def test_the_product_follows_from_whether_the_model_normalises(made, tmp_path, n
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (5, 8), (1, 1)])
 def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
     for limit in ("FEWEST", "MOST"):
-        monkeypatch.setattr(corpus, limit, block)
+        monkeypatch.setattr(corpus_blocks, limit, block)
     monkeypatch.setattr(derive, "CHUNK", chunk)
     options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
     found = run(made, "product", tmp_path, **options)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.result import Result, Views, same_judgements, short_labels, short_names
+from deadheat.evaluation.names import short_labels, short_names
+from deadheat.evaluation.result import Result, Views
+from deadheat.evaluation.stored import same_judgements
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, warning

@@ -13,6 +13,7 @@ from deadheat.evaluation.evaluate import (
     out_of_reach,
     views_of,
 )
+from deadheat.evaluation.names import short_labels, short_names
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
     SPAN,
@@ -22,12 +23,9 @@ from deadheat.evaluation.result import (
     Views,
     headline,
     labels_of,
-    read_results,
     results_table,
-    same_judgements,
-    short_labels,
-    short_names,
 )
+from deadheat.evaluation.stored import read_results, same_judgements
 from deadheat.evaluation.top import evaluate_top
 
 __all__ = [

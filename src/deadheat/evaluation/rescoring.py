@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus import Chunks, Corpus, corpus_result, restartable, similarity_named
+from deadheat.evaluation.corpus import corpus_result, similarity_named
+from deadheat.evaluation.corpus_blocks import Chunks, Corpus, restartable
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
 from deadheat.formats import read_qrels, read_run

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.evaluation.names import short_labels
 from deadheat.forks import check_fork
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
@@ -385,92 +384,6 @@ def headline(measures: Iterable[Measure]) -> list[Measure]:
         if family not in chosen or chosen[family].cutoff != 10:
             chosen[family] = measure
     return [measure for measure in measures if measure in chosen.values()]
-
-
-def read_results(path: Path) -> list[Result]:
-    """Read a file of one stored result, or of a list of them."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path}: not a stored result, which is JSON ({error}); for run files, give the "
-            "judgements with --qrels"
-        ) from None
-    items = data if isinstance(data, list) else [data]
-    if not items:
-        raise InputError(f"{path}: there is no result in it")
-    results = []
-    for item in items:
-        if isinstance(item, dict) and "measures" in item and "per_query" not in item:
-            raise InputError(
-                f"{path}: the values of single queries are missing; write it again with "
-                "`deadheat eval … --per-query --format json`"
-            )
-        try:
-            results.append(Result.from_dict(item))
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-    return results
-
-
-def same_judgements(one: Result, other: Result) -> bool:
-    """Whether two results were computed with the same judgements, as far as they tell."""
-    here, there = one.provenance.judgements, other.provenance.judgements
-    return None in (here, there) or here == there or _path(here) == _path(there)
-
-
-def _path(name: str | None) -> Path:
-    return Path(name or "").resolve()
-
-
-def short_names(paths: Sequence[str]) -> list[str]:
-    """Names of runs without their folders, where that leaves them distinct.
-
-    >>> short_names(["out/bm25.run", "out/bf16.run"]), short_names(["a/x.run", "b/x.run"])
-    (['bm25.run', 'bf16.run'], ['a/x.run', 'b/x.run'])
-    """
-    names = [Path(path).name for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)
-
-
-def short_labels(paths: Sequence[str]) -> list[str]:
-    """Names of runs as a figure or a narrow table has room for, where they stay distinct.
-
-    Without folders, without the endings of files, and without the words with which all of them
-    begin or end. A number alone says too little: such words stay where a label would be left
-    without a letter.
-
-    >>> short_labels(["out/r4-bm25-titles.run.gz", "out/r4-bf16-titles.run.gz"])
-    ['bm25', 'bf16']
-    >>> short_labels(["run-1.txt", "run-2.txt"]), short_labels(["bm25.run", "bm25.txt"])
-    (['run-1', 'run-2'], ['bm25.run', 'bm25.txt'])
-    """
-    names = short_names(paths)
-    bare = [re.sub(rf"(?<=.)({_ENDINGS})+$", "", name, flags=re.IGNORECASE) for name in names]
-    return _without_common_words(bare) if len(set(bare)) == len(set(names)) else names
-
-
-_ENDINGS = r"\.run|\.trec|\.res|\.txt|\.tsv|\.csv|\.jsonl?|\.parquet|\.gz|\.bz2|\.xz|\.zst|\.zip"
-"""How files of runs end."""
-
-
-def _without_common_words(names: list[str]) -> list[str]:
-    """Leave out the words, set apart by separators, with which all names begin or end."""
-    if len(set(names)) < 2:
-        return names
-    words = [re.split(r"([-_./ :]+)", name) for name in names]
-    start = _shared_start(words) // 2 * 2
-    end = _shared_start([part[:start:-1] for part in words]) // 2 * 2
-    short = ["".join(part[start : len(part) - end]) for part in words]
-    return short if all(re.search(r"[^\W\d_]", name) for name in short) else names
-
-
-def _shared_start(lists: Sequence[Sequence[str]]) -> int:
-    """With how many equal items all lists begin."""
-    least = min(map(len, lists))
-    return next((i for i in range(least) if len({part[i] for part in lists}) > 1), least)
 
 
 def _views_from(columns: dict[str, Any]) -> Views:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from deadheat.datasets import RetrievalDataset
 from deadheat.evaluation import Result, evaluated
-from deadheat.evaluation.corpus import Corpus, corpus_result
+from deadheat.evaluation.corpus import corpus_result
+from deadheat.evaluation.corpus_blocks import Corpus
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column

@@ -1,0 +1,55 @@
+"""What runs are called where there is little room."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names of runs without their folders, where that leaves them distinct.
+
+    >>> short_names(["out/bm25.run", "out/bf16.run"]), short_names(["a/x.run", "b/x.run"])
+    (['bm25.run', 'bf16.run'], ['a/x.run', 'b/x.run'])
+    """
+    names = [Path(path).name for path in paths]
+    return names if len(set(names)) == len(names) else list(paths)
+
+
+def short_labels(paths: Sequence[str]) -> list[str]:
+    """Names of runs as a figure or a narrow table has room for, where they stay distinct.
+
+    Without folders, without the endings of files, and without the words with which all of them
+    begin or end. A number alone says too little: such words stay where a label would be left
+    without a letter.
+
+    >>> short_labels(["out/r4-bm25-titles.run.gz", "out/r4-bf16-titles.run.gz"])
+    ['bm25', 'bf16']
+    >>> short_labels(["run-1.txt", "run-2.txt"]), short_labels(["bm25.run", "bm25.txt"])
+    (['run-1', 'run-2'], ['bm25.run', 'bm25.txt'])
+    """
+    names = short_names(paths)
+    bare = [re.sub(rf"(?<=.)({_ENDINGS})+$", "", name, flags=re.IGNORECASE) for name in names]
+    return _without_common_words(bare) if len(set(bare)) == len(set(names)) else names
+
+
+_ENDINGS = r"\.run|\.trec|\.res|\.txt|\.tsv|\.csv|\.jsonl?|\.parquet|\.gz|\.bz2|\.xz|\.zst|\.zip"
+"""How files of runs end."""
+
+
+def _without_common_words(names: list[str]) -> list[str]:
+    """Leave out the words, set apart by separators, with which all names begin or end."""
+    if len(set(names)) < 2:
+        return names
+    words = [re.split(r"([-_./ :]+)", name) for name in names]
+    start = _shared_start(words) // 2 * 2
+    end = _shared_start([part[:start:-1] for part in words]) // 2 * 2
+    short = ["".join(part[start : len(part) - end]) for part in words]
+    return short if all(re.search(r"[^\W\d_]", name) for name in short) else names
+
+
+def _shared_start(lists: Sequence[Sequence[str]]) -> int:
+    """With how many equal items all lists begin."""
+    least = min(map(len, lists))
+    return next((i for i in range(least) if len({part[i] for part in lists}) > 1), least)

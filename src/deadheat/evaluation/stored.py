@@ -1,0 +1,47 @@
+"""Results in files, and whether two of them can be held against each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deadheat.errors import InputError
+from deadheat.evaluation.result import Result
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read a file of one stored result, or of a list of them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not a stored result, which is JSON ({error}); for run files, give the "
+            "judgements with --qrels"
+        ) from None
+    items = data if isinstance(data, list) else [data]
+    if not items:
+        raise InputError(f"{path}: there is no result in it")
+    results = []
+    for item in items:
+        if isinstance(item, dict) and "measures" in item and "per_query" not in item:
+            raise InputError(
+                f"{path}: the values of single queries are missing; write it again with "
+                "`deadheat eval … --per-query --format json`"
+            )
+        try:
+            results.append(Result.from_dict(item))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+    return results
+
+
+def same_judgements(one: Result, other: Result) -> bool:
+    """Whether two results were computed with the same judgements, as far as they tell."""
+    here, there = one.provenance.judgements, other.provenance.judgements
+    return None in (here, there) or here == there or _path(here) == _path(there)
+
+
+def _path(name: str | None) -> Path:
+    return Path(name or "").resolve()
