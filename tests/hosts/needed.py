@@ -14,6 +14,7 @@ import pytest
 
 HOSTS = {
     "mteb": ["mteb"],
+    "pytrec-eval": ["pytrec_eval"],
     "sentence-transformers": ["sentence_transformers"],
 }
 

@@ -59,6 +59,21 @@ class Views:
     variance: Floats | None
     """Variance over all orders of tied documents; None if it is not computed (ERR)."""
 
+    @property
+    def range(self) -> Floats:
+        """Best − worst."""
+        return self.best - self.worst
+
+    @property
+    def std(self) -> Floats | None:
+        """Standard deviation over all orders of tied documents; None if it is not computed."""
+        return None if self.variance is None else np.sqrt(self.variance)
+
+    @property
+    def bias(self) -> Floats:
+        """Oblivious − expected."""
+        return self.oblivious - self.expected
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
             return NotImplemented
@@ -207,12 +222,10 @@ class Result:
                     "expected": v.expected,
                     "best": v.best,
                     "worst": v.worst,
-                    "range": v.best - v.worst,
-                    "std": pl.Series(
-                        [None] * n if v.variance is None else np.sqrt(v.variance), dtype=pl.Float64
-                    ),
+                    "range": v.range,
+                    "std": pl.Series([None] * n if v.std is None else v.std, dtype=pl.Float64),
                     "oblivious": v.oblivious,
-                    "bias": v.oblivious - v.expected,
+                    "bias": v.bias,
                 }
             )
             for measure, v in self.views.items()
