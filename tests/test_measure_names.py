@@ -81,6 +81,8 @@ ALIASES = [
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),
     ("accuracy", dh.Recall @ 1),  # MTEB's
+    ("R_cap@10", dh.RCap @ 10),
+    ("relative_P_10", dh.RCap @ 10),
     ("ndcg_burges@10", dh.nDCG(gain="exp") @ 10),
     ("dcg_burges", dh.DCG(gain="exp")),
     ("map@100-l2", dh.MAP(rel=2) @ 100),

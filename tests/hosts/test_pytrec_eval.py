@@ -18,7 +18,7 @@ from deadheat.integrations import pytrec_eval as drop_in  # noqa: E402
 
 OURS = {
     *("map", "ndcg", "recip_rank", "Rprec", "bpref"),
-    *("map_cut.1,3", "ndcg_cut_2", "P_1,4", "recall", "success.2"),
+    *("map_cut.1,3", "ndcg_cut_2", "P_1,4", "recall", "relative_P_2", "success.2"),
 }
 documents = st.sampled_from(["d1", "d2", "d3", "d10", "é", "z"])
 # Some of these are equal only once they are cast to float32.
@@ -192,3 +192,19 @@ def test_runs_with_nothing_in_them():
 def test_bad_input_is_refused(call, says):
     with pytest.raises(dh.InputError, match=says):
         call()
+
+
+def test_without_pytrec_eval_the_extra_is_named(monkeypatch):
+    from deadheat import packages
+
+    def absent(package):
+        raise packages.PackageNotFoundError(package)
+
+    needed = 'pytrec-eval-terrier<0.6,>=0.5.6; extra == "pytrec-eval"'
+    monkeypatch.setattr(packages, "requires", lambda _: [needed])
+    monkeypatch.setattr(packages, "version", absent)
+    with pytest.raises(dh.MissingPackageError, match=r"'pytrec-eval-terrier': .*\[pytrec-eval\]"):
+        drop_in.RelevanceEvaluator(JUDGED, {"map"})
+    monkeypatch.setattr(packages, "version", lambda _: "0.6.1")
+    with pytest.raises(dh.InputError, match=r"supports .* <0.6,>=0.5.6, but 0.6.1 is installed"):
+        _ = drop_in.supported_measures

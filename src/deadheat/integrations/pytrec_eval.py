@@ -22,7 +22,9 @@ from deadheat.numbers import number
 from deadheat.packages import require_host
 from deadheat.remarks import announce
 
-OURS = re.compile(r"(map|ndcg|recip_rank|Rprec|bpref)|(map_cut|ndcg_cut|P|recall|success)_\d+")
+OURS = re.compile(
+    r"map|ndcg|recip_rank|Rprec|bpref|(map_cut|ndcg_cut|P|recall|relative_P|success)_\d+"
+)
 """Names of pytrec_eval whose measures deadheat has."""
 TIELESS = re.compile(r"runid|num_.*|set_.*|utility")
 """Names of pytrec_eval whose values rest on what was retrieved, in whatever order."""
