@@ -68,6 +68,8 @@ def value(name: str, order: Sequence[Doc], absent: Sequence[float], **parameters
         return hits / size if size else 0
     if name == "Recall":
         return hits / n if n else 0
+    if name == "R_cap":
+        return hits / min(n, size) if min(n, size) else 0
     if name == "F1":
         return 2 * hits / (size + n) if size + n else 0
     if name == "Success":

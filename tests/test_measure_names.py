@@ -80,6 +80,14 @@ ALIASES = [
     ("f1", dh.F1),
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),
+    ("accuracy", dh.Recall @ 1),  # MTEB's
+    ("R_cap@10", dh.RCap @ 10),
+    ("relative_P_10", dh.RCap @ 10),
+    ("ndcg_burges@10", dh.nDCG(gain="exp") @ 10),
+    ("dcg_burges", dh.DCG(gain="exp")),
+    ("map@100-l2", dh.MAP(rel=2) @ 100),
+    ("mrr-l3", dh.MRR(rel=3)),
+    ("hit_rate@10-l2", dh.Success(rel=2) @ 10),
     # loosely typed
     ("  nDCG @ 10 ", dh.nDCG @ 10),
     ("MAP( rel=2 , divisor='min' ) @ 3", dh.MAP(rel=2, divisor="min") @ 3),
@@ -208,6 +216,8 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("ERR(max_grade=501)", "max_grade of ERR must be a number above 0 and up to 500, not 501"),
         ("RBP(0.95)@10", r"by name.*RBP has .*p \(a number above 0 and below 1\)"),
         ("nDCG(gain=exp)", r"by name.*nDCG has .*gain \('linear' or 'exp'\)"),
+        ("ndcg@10-l2", "nDCG has no parameter 'rel'"),
+        ("map@10-l0", "rel of MAP must be a number above 0"),
         ("bpref@10", "bpref has no parameter 'cutoff': it has rel"),
         ("bpref(cutoff=3)", "bpref has no parameter 'cutoff': it has rel"),
         ("nDCG(gain='exp')(cutoff=3)", "cannot read the parameters"),
@@ -312,6 +322,7 @@ def test_a_plain_string_or_measure_is_one_measure():
 def test_several_cutoffs_are_several_measures():
     assert dh.parse_measures("P.5,10") == dh.parse_measures("P_5,10")
     assert dh.parse_measures("P_5,10") == [dh.Precision @ 5, dh.Precision @ 10]
+    assert dh.parse_measures("P@5,10-l2") == [dh.Precision(rel=2) @ k for k in (5, 10)]
     with pytest.raises(dh.InputError, match="names 2 measures where one is expected"):
         dh.parse_measure("nDCG@5,10")
 

@@ -28,6 +28,7 @@ PARAMETERS = {
     "MRR": [{}, {"rel": 2}],
     "MAP": [{}, {"rel": 2}, {"divisor": "min"}],
     "Recall": [{}, {"rel": 2}],
+    "R_cap": [{}, {"rel": 2}],
     "Precision": [{}, {"rel": 2}],
     "F1": [{}, {"rel": 2}],
     "Hits": [{}, {"rel": 2}],

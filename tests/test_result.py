@@ -422,3 +422,19 @@ def test_names_of_rules_and_policies_are_types():
     assert set(get_args(TieRule)) == set(TIE_RULES)
     assert set(get_args(QueryPolicy)) == set(QUERY_POLICIES)
     assert set(get_args(NanPolicy)) == set(NAN_POLICIES)
+
+
+def test_flat_is_one_level_of_floats_without_gaps(result):
+    flat = result.flat()
+    assert flat["Recall@2"] == result["Recall@2"].expected
+    assert flat["Recall@2_bias"] == result["Recall@2"].bias
+    assert result["ERR"].std is None and "ERR_std" not in flat and "ERR_range" in flat
+    assert {type(value) for value in flat.values()} == {float}
+    assert len(flat) == 7 * len(result) - 1
+    assert next(iter(result.flat("dev/", at=".", views=["worst"]))) == "dev/Recall.2_worst"
+
+
+@pytest.mark.parametrize("views", [["mean"], "range", ["expected", "variance"]])
+def test_flat_refuses_views_that_do_not_exist(result, views):
+    with pytest.raises(dh.InputError, match="views must be some of expected"):
+        result.flat(views=views)

@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXTRAS = {
+    "beir": "beir",
     "bm25s": "models",
     "datasets": "models",
     "filelock": "models",
     "gguf": "models",
     "huggingface_hub": "models",
     "ir_datasets": "ir",
+    "ir_measures": "ir-measures",
     "jinja2": "report",
     "matplotlib": "plots",
     "mteb": "mteb",
     "plotly": "report",
+    "pyterrier": "pyterrier",
+    "pytrec_eval": "pytrec-eval",
     "ray": "ray",
     "safetensors": "models",
     "scipy": "leaderboard",

@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 
 HOSTS = {
+    "beir": ["beir", "pytrec_eval"],
+    "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "mteb": ["mteb"],
+    "pyterrier": ["pyterrier"],
+    "pytrec-eval": ["pytrec_eval"],
     "sentence-transformers": ["sentence_transformers"],
 }
 

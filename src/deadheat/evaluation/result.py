@@ -59,6 +59,21 @@ class Views:
     variance: Floats | None
     """Variance over all orders of tied documents; None if it is not computed (ERR)."""
 
+    @property
+    def range(self) -> Floats:
+        """Best − worst."""
+        return self.best - self.worst
+
+    @property
+    def std(self) -> Floats | None:
+        """Standard deviation over all orders of tied documents; None if it is not computed."""
+        return None if self.variance is None else np.sqrt(self.variance)
+
+    @property
+    def bias(self) -> Floats:
+        """Oblivious − expected."""
+        return self.oblivious - self.expected
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
             return NotImplemented
@@ -207,12 +222,10 @@ class Result:
                     "expected": v.expected,
                     "best": v.best,
                     "worst": v.worst,
-                    "range": v.best - v.worst,
-                    "std": pl.Series(
-                        [None] * n if v.variance is None else np.sqrt(v.variance), dtype=pl.Float64
-                    ),
+                    "range": v.range,
+                    "std": pl.Series([None] * n if v.std is None else v.std, dtype=pl.Float64),
                     "oblivious": v.oblivious,
-                    "bias": v.oblivious - v.expected,
+                    "bias": v.bias,
                 }
             )
             for measure, v in self.views.items()
@@ -238,6 +251,39 @@ class Result:
             first.provenance,
             added(result.remarks for result in results),
         )
+
+    def flat(
+        self, prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS
+    ) -> dict[str, float]:
+        """Averages on one level, as loggers want them: floats only, nothing where a view has none.
+
+        Parameters
+        ----------
+        prefix
+            What every name begins with: ``"test/"``.
+        at
+            What stands before the cutoff, for loggers that refuse ``@``: ``"_at_"``.
+        views
+            Which views, in this order. The expected value has the name of its measure alone.
+
+        Examples
+        --------
+        >>> import deadheat as dh
+        >>> result = dh.evaluate({"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}, ["MRR@10"])
+        >>> result.flat("test/", at="_at_", views=["expected", "range"])
+        {'test/MRR_at_10': 0.75, 'test/MRR_at_10_range': 0.5}
+        """
+        unknown = [view for view in views if view not in VIEWS]
+        if isinstance(views, str) or unknown:
+            raise InputError(f"views must be some of {', '.join(VIEWS)}, not {views!r:.100}")
+        values = {
+            prefix + name.replace("@", at) + ("" if view == "expected" else f"_{view}"): getattr(
+                summary, view
+            )
+            for name, summary in self.items()
+            for view in views
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings; `from_dict` reads it back."""

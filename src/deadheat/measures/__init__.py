@@ -11,6 +11,7 @@ from deadheat.measures.map import MAP
 from deadheat.measures.mrr import MRR
 from deadheat.measures.ndcg import nDCG
 from deadheat.measures.precision import Precision
+from deadheat.measures.r_cap import RCap
 from deadheat.measures.rbp import RBP
 from deadheat.measures.rbp_residual import RBPResidual
 from deadheat.measures.recall import Recall
@@ -23,6 +24,7 @@ MEASURES: tuple[Measure, ...] = (
     MRR,
     MAP,
     Recall,
+    RCap,
     Precision,
     F1,
     Hits,
@@ -48,6 +50,7 @@ __all__ = [
     "Measure",
     "Precision",
     "RBPResidual",
+    "RCap",
     "RPrecision",
     "Recall",
     "Success",

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.measures import MEASURES, RBP
+from deadheat.measures import DCG, MEASURES, RBP, Recall, Success, nDCG
 from deadheat.measures.base import Measure
 
 # What one part may hold cannot begin the next, so that matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 _TREC_COVID_RBP = re.compile(r"rbp_p(\d*[1-9]\d*)")  # rbp_p5 on its leaderboards
+_RANX_LEVEL = re.compile(r"([^()]+)-l(\d{1,9})\s*")  # map@100-l2: relevant from grade 2 on
 # ir_measures names the gain by the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
     "dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})
@@ -27,7 +28,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
-_NAMES = {_plain(name): m for m in MEASURES for name in (m.name, *m.aliases)}
+_NAMES = {_plain(name): m for m in MEASURES for name in (m.name, *m.aliases)} | {
+    "accuracy": Success,  # with a cutoff, as in sentence-transformers
+    "dcg_burges": DCG(gain="exp"),  # ranx
+    "ndcg_burges": nDCG(gain="exp"),
+}
 
 
 def parse_measure(text: str) -> Measure:
@@ -69,6 +74,10 @@ def _expand(text: str) -> list[Measure]:
     """Read the measures of a text, one for each of its cutoffs."""
     if len(several := _split(text)) > 1:
         return [measure for part in several for measure in _expand(part)]
+    if level := _RANX_LEVEL.fullmatch(text):
+        return [measure(rel=int(level[2])) for measure in _expand(level[1])]
+    if _plain(text) == "accuracy":
+        return [Recall @ 1]  # MTEB, where it has no cutoff
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise InputError(

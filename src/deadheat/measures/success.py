@@ -22,7 +22,7 @@ class SuccessMeasure(BinaryMeasure):
     name = "Success"
     formula = "Success@k = min(1, Hits@k)"
     example = Example("Success@3", ranked=(0, 1, 1, 0), working="min(1, 2)", value=1)
-    aliases = ("hit_rate", "accuracy", "acc")
+    aliases = ("hit_rate", "acc")
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1, or 0 where a relevant document stands above."""

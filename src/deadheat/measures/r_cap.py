@@ -1,0 +1,32 @@
+"""R_cap: recall, of what the cutoff leaves room for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deadheat.measures.base import Example
+from deadheat.measures.linear import CountingMeasure
+from deadheat.ties.groups import Floats, TieGroups
+
+
+@dataclass(frozen=True, repr=False)
+class RCapMeasure(CountingMeasure):
+    """R_cap@k: relevant documents among the first k, divided by as many as could be there.
+
+    Capped recall, as in BEIR; relative precision in trec_eval. Without a cutoff the list has
+    room for as many documents as were retrieved. A query without a relevant document scores 0.
+    """
+
+    name = "R_cap"
+    formula = "R_cap@k = Hits@k / min(k, N)"
+    example = Example("R_cap@2", ranked=(1, 0, 1), unretrieved=(1,), working="1/2", value=0.5)
+    aliases = ("recall_cap", "relative_p")
+
+    def divisor(self, groups: TieGroups) -> Floats:
+        """Per query: the number of relevant documents, or k if that is smaller."""
+        return np.minimum(groups.n_relevant(self.rel), self.depth(groups))
+
+
+RCap = RCapMeasure()

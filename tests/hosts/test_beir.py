@@ -1,0 +1,51 @@
+"""BEIR: the same script with one changed import."""
+
+from __future__ import annotations
+
+import pytest
+from needed import needs
+
+import deadheat as dh
+
+needs("beir")
+
+# What the hosts warn about is theirs.
+pytestmark = pytest.mark.filterwarnings("default")
+
+QRELS = {"q1": {"d1": 1}, "q2": {"d1": 2, "d2": 1, "d3": 0}, "none": {"d1": 0}}
+TIED = {
+    "q1": {"d0": 0.5, "d1": 0.5, "d2": 0.5, "q1": 0.9},  # BEIR drops a query from its own list
+    "q2": {"d1": 0.5, "d3": 0.5, "d2": 0.25},
+    "none": {"d1": 1.0},
+}
+APART = {"q1": {"d0": 0.5, "d1": 0.4}, "q2": {"d1": 0.1, "d3": 0.3}, "none": {"d1": 1.0}}
+
+
+def script(monkeypatch, results, changed=True, **options):
+    """What a BEIR script does once it has its results."""
+    from beir.retrieval import evaluation
+
+    if changed:
+        from deadheat.integrations import pytrec_eval
+
+        monkeypatch.setattr(evaluation, "pytrec_eval", pytrec_eval)
+    lists = {query: dict(docs) for query, docs in results.items()}
+    return evaluation.EvaluateRetrieval.evaluate(QRELS, lists, [1, 3], **options)
+
+
+def test_with_one_changed_import_beir_reports_expectations(monkeypatch):
+    lists = {query: {d: s for d, s in docs.items() if d != query} for query, docs in TIED.items()}
+    names = ["nDCG@1", "nDCG@3", "MAP@1", "MAP@3", "Recall@1", "Recall@3", "P@1", "P@3"]
+    result = dh.evaluate.quiet(QRELS, lists, names, queries="all")
+    expected = [round(summary.expected, 5) for summary in result.values()]
+    reported = [value for values in script(monkeypatch, TIED) for value in values.values()]
+    assert reported == expected
+    monkeypatch.undo()
+    oblivious = script(monkeypatch, TIED, changed=False)
+    assert [value for values in oblivious for value in values.values()] != expected
+
+
+def test_without_ties_beir_reports_the_same(monkeypatch):
+    original = script(monkeypatch, APART, changed=False)
+    assert script(monkeypatch, APART) == original
+    assert original[0]["NDCG@3"] > 0

@@ -1,0 +1,56 @@
+"""PyTerrier: experiments with measures that know of ties, offline and without Java."""
+
+from __future__ import annotations
+
+import pytest
+from needed import needs
+
+import deadheat as dh
+
+pt = needs("pyterrier")
+
+import pandas as pd  # noqa: E402
+
+# What the hosts warn about is theirs.
+pytestmark = pytest.mark.filterwarnings("default")
+
+from deadheat.integrations import ir_measures as ours  # noqa: E402
+
+QRELS = {"q1": {"d1": 1}, "missed": {"d1": 1}, "q2": {"d1": 2, "d2": 1}}
+RUN = {"q1": dict.fromkeys(["d0", "d1", "d2"], 0.5), "q2": {"d1": 0.5, "d3": 0.5, "d2": 0.25}}
+TOPICS = pd.DataFrame({"qid": list(QRELS), "query": list(QRELS)})
+LABELS = pd.DataFrame(
+    [(q, d, grade) for q, docs in QRELS.items() for d, grade in docs.items()],
+    columns=["qid", "docno", "label"],
+)
+
+
+def system():
+    rows = [(q, d, s, 0) for q, docs in RUN.items() for d, s in docs.items()]
+    frame = pd.DataFrame(rows, columns=["qid", "docno", "score", "rank"])
+    return pt.Transformer.from_df(frame)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_an_experiment_reports_every_view(batch_size):
+    names = {prefix: getattr(ours, f"{prefix}_nDCG") @ 2 for prefix in ours.VIEWS}
+    [row] = pt.Experiment(
+        [system()], TOPICS, LABELS, [*names.values()], names=["x"], batch_size=batch_size
+    ).to_dict("records")
+    result = dh.evaluate.quiet(QRELS, RUN, "nDCG@2", tie_break="pytrec_eval")
+    assert result["nDCG@2"].queries == 3
+    # PyTerrier takes the mean over queries of whatever a measure gives, of tie stds too.
+    for prefix, view in ours.VIEWS.items():
+        mean = result.per_query[view].mean()
+        assert row[f"{prefix}_nDCG@2"] == pytest.approx(mean), view
+    assert row["Std_nDCG@2"] > result["nDCG@2"].std > 0
+
+
+def test_names_parse_and_queries_can_be_had_one_by_one():
+    table = pt.Experiment(
+        [system()], TOPICS, LABELS, ["recip_rank", ours.E_RR @ 10], names=["x"], perquery=True
+    )
+    values = table[table["measure"] == "E_RR@10"].set_index("qid")["value"]
+    assert values.to_dict() == pytest.approx(
+        {"q1": (1 + 1 / 2 + 1 / 3) / 3, "q2": 0.75, "missed": 0}
+    )
