@@ -99,9 +99,9 @@ sanitize: $(VENV)/dev
 	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py
 
-# The fast tests on every Python from 3.10 on that is at hand.
+# On every Python from 3.10 on that is at hand.
 pythons:
-	.ci/pythons
+	NEEDS="$(QUICK_NEEDS)" .ci/pythons $(QUICK)
 
 # What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
 AUDIT ?= ../shared/data/trec-covid
