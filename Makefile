@@ -78,11 +78,13 @@ table: $(VENV)/dev
 	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
 	mv docs/precision-table.new docs/precision-table.md
 
-# Inputs for every reader, or for some TARGETS, for so many seconds; fuzz/found keeps failing ones.
+# Inputs for every reader, or for some TARGETS, for so many seconds, or always the same INPUTS for
+# each; fuzz/found keeps failing ones.
 SECONDS := 120
+INPUTS :=
 TARGETS :=
 fuzz: $(VENV)/fuzz
-	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS) \
+	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS) $(addprefix --inputs ,$(INPUTS)) \
 	  $(addprefix --target ,$(TARGETS))
 
 # The compiled parts under AddressSanitizer and UndefinedBehaviorSanitizer; needs gcc.

@@ -35,19 +35,21 @@ def main() -> int:
     """Fuzz each target for its share of the time, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120, help="for all targets together")
+    parser.add_argument("--inputs", type=int, help="so many for each target, always the same")
     parser.add_argument("--target", action="append", help="one of the targets; repeatable")
     parser.add_argument("--without-atheris", action="store_true", help="mutate the corpus only")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     guided = find_spec("atheris") is not None and not options.without_atheris
     if options.child:
-        (_guided if guided else _mutating)(options.child, options.seconds)
+        (_guided if guided else _mutating)(options.child, options.seconds, options.inputs)
         return 0
     names = options.target or _names()
     print(f"{'atheris' if guided else 'mutations of the corpus'}, {len(names)} targets", flush=True)
     total = failing = 0
     for name in names:
-        inputs, found = _fuzz(name, options.seconds / len(names), guided)
+        seconds = options.seconds / len(names) if options.inputs is None else 3600
+        inputs, found = _fuzz(name, seconds, guided, options.inputs)
         total, failing = total + inputs, failing + found
         print(f"{name:12} {inputs:12,} inputs, {found} failing", flush=True)
     print(f"{'all':12} {total:12,} inputs, {failing} failing (kept in {FOUND})")
@@ -60,9 +62,10 @@ def _names() -> list[str]:
     return list(TARGETS)
 
 
-def _fuzz(name: str, seconds: float, guided: bool) -> tuple[int, int]:
+def _fuzz(name: str, seconds: float, guided: bool, most: int | None) -> tuple[int, int]:
     """Run a target until its time is over, again and again if the process itself dies."""
     words = [] if guided else ["--without-atheris"]
+    words += [] if most is None else ["--inputs", str(most)]
     before = _kept(name)
     end, inputs = time.monotonic() + seconds, 0
     while (left := end - time.monotonic()) > 1:
@@ -82,10 +85,12 @@ def _fuzz(name: str, seconds: float, guided: bool) -> tuple[int, int]:
             if not counts:
                 print(child.stderr[-2000:])
                 break
+        if most is not None:
+            break
     return inputs, len(_kept(name) - before)
 
 
-def _guided(name: str, seconds: float) -> None:
+def _guided(name: str, seconds: float, most: int | None) -> None:
     """Let atheris choose the inputs."""
     import atheris
 
@@ -100,6 +105,7 @@ def _guided(name: str, seconds: float) -> None:
             (Path(grown) / str(i)).write_bytes(data)
         FOUND.mkdir(exist_ok=True)
         words = [f"-max_total_time={int(seconds)}", f"-max_len={LONGEST}", "-timeout=20"]
+        words += [] if most is None else [f"-runs={most}", "-seed=1"]
         words += ["-rss_limit_mb=4096", "-print_final_stats=1", f"-artifact_prefix={FOUND}/{name}-"]
         dictionary = Path(grown) / "words"
         dictionary.write_text("".join(f'"{_escaped(word)}"\n' for word in WORDS))
@@ -111,14 +117,14 @@ def _guided(name: str, seconds: float) -> None:
         atheris.Fuzz()
 
 
-def _mutating(name: str, seconds: float) -> None:
+def _mutating(name: str, seconds: float, most: int | None) -> None:
     """Change, cut and join the inputs of the corpus at random."""
     import targets
 
     chance = random.Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
     known = [*targets.seeds(name), *_stored(name)]
     end, inputs = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and inputs != most:
         data = bytearray(chance.choice(known))
         for _ in range(chance.randint(1, 4)):
             i, j = sorted((chance.randint(0, len(data)), chance.randint(0, len(data))))

@@ -438,3 +438,12 @@ def test_flat_is_one_level_of_floats_without_gaps(result):
 def test_flat_refuses_views_that_do_not_exist(result, views):
     with pytest.raises(dh.InputError, match="views must be some of expected"):
         result.flat(views=views)
+
+
+@pytest.mark.parametrize("fact", [{"tie_break": "in+ut"}, {"score_dtype": "int3"}])
+def test_a_stored_result_with_an_unknown_rule_is_refused(fact):
+    result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, ["MRR"])
+    stored = result.to_dict()
+    stored["provenance"] |= fact
+    with pytest.raises(dh.InputError, match="not a stored deadheat result"):
+        dh.Result.from_dict(stored)

@@ -22,7 +22,8 @@ from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.tables import Column, Table, number, render, rich_parts
-from deadheat.ties.rules import rule_note
+from deadheat.ties.rules import check_rule, rule_note
+from deadheat.ties.scores import score_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -460,6 +461,8 @@ def _summarise(measure: Measure, views: Views) -> Summary:
 
 def _check(result: Result) -> None:
     """Refuse a stored result whose parts do not fit together."""
+    check_rule(result.provenance.tie_break)
+    score_format(result.provenance.score_dtype)
     ids = result.query_ids
     if not all(isinstance(query, str) for query in ids) or not 0 < len(set(ids)) == len(ids):
         raise ValueError("its query_id must be distinct texts")
