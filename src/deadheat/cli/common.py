@@ -133,6 +133,13 @@ OUTPUT = click.option(
     help=f"Write to a file; its ending names the format: {', '.join(SUFFIXES)}.",
 )
 FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
+NAN = click.option(
+    "--nan",
+    type=click.Choice(NAN_POLICIES),
+    default="raise",
+    show_default=True,
+    help="Refuse NaN scores, or rank them last.",
+)
 evaluation_options = options(
     TIE_BREAK,
     SCORE_PRECISION,
@@ -149,13 +156,7 @@ evaluation_options = options(
         show_default=True,
         help="Which queries count. " + explain(QUERY_POLICIES),
     ),
-    click.option(
-        "--nan",
-        type=click.Choice(NAN_POLICIES),
-        default="raise",
-        show_default=True,
-        help="Refuse NaN scores, or rank them last.",
-    ),
+    NAN,
 )
 comparison_options = options(
     click.option(

@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 
 from deadheat.cli.common import (
     MEASURES,
+    NAN,
     SCORE_PRECISION,
     check_output,
     check_standard_input,
@@ -33,7 +34,7 @@ from deadheat.cli.names import labelled_runs
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
 from deadheat.comparison.leaderboard.sources import found_runs
 from deadheat.errors import InputError
-from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES
+from deadheat.evaluation import QUERY_POLICIES
 from deadheat.ties import TIE_RULES
 
 published_options = options(
@@ -72,13 +73,7 @@ rule_options = options(
         help="Which queries count. [default: as in the published numbers, or judged] "
         + explain(QUERY_POLICIES),
     ),
-    click.option(
-        "--nan",
-        type=click.Choice(NAN_POLICIES),
-        default="raise",
-        show_default=True,
-        help="Refuse NaN scores, or rank them last.",
-    ),
+    NAN,
 )
 shown_options = options(
     click.option("--title", default="", help="What the board is called. [default: its file]"),
