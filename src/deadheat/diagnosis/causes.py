@@ -75,7 +75,8 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> list[Cause
             "plateaus",
             sizes,
             alone & ~last & ~ends,
-            f"{isolated}, so they were given one score, not rounded to it",
+            f"{isolated}, so it was not this grid that tied them, but what the scores were made of "
+            "(coarser logits, say)",
         ),
         _told("saturation", sizes, alone & ~last & ends, "at 0 or 1, where scores saturate"),
         _told("constant tails", sizes, alone & last, f"they end their lists, and {isolated}"),

@@ -51,7 +51,9 @@ def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table
             f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
             f"so with a chance of 2^-{logits.bits:.0f} at most."
         )
-    number_grid += "".join(f"\nNot rounding: {c.name}. {c.statement}." for c in diagnosis.causes)
+    number_grid += "".join(
+        f"\nOther than rounding to this grid: {c.name}. {c.statement}." for c in diagnosis.causes
+    )
     if anatomy.float32_pairs:
         facts += (
             f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
