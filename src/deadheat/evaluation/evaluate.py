@@ -269,7 +269,9 @@ def result_of(
     """Evaluate tie groups, and say what to know of them."""
     _check_depth(groups, measures)
     views = views_of(groups, measures)
-    found = (*remarks, *out_of_reach(groups, measures), *_outside(views), *_cuts(groups, measures))
+    # Only this rule sees coarser scores than were given.
+    outside = _outside(views) if provenance.tie_break == "pytrec_eval" else ()
+    found = (*remarks, *out_of_reach(groups, measures), *outside, *_cuts(groups, measures))
     return Result(query_ids, views, provenance, found)
 
 
@@ -286,10 +288,7 @@ def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]
 
 
 def _outside(views: dict[Measure, Views]) -> list[Remark]:
-    """Warn of oblivious values that no order of the tied documents gives.
-
-    Only a rule that sees coarser scores than were given, as pytrec_eval does, can give one.
-    """
+    """Warn of oblivious values that no order of the tied documents gives."""
     outside = [
         np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
         for v in views.values()

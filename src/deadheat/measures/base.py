@@ -113,6 +113,10 @@ class Measure(ABC):
         within: Ints = np.maximum(np.minimum(room, groups.size), 0)
         return within
 
+    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
+        """Per document, of these queries: does it stand above the cutoff at these ranks."""
+        return np.asarray(rank <= self.depth(groups)[query])
+
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
 
@@ -147,9 +151,14 @@ class BinaryMeasure(Measure):
     )
 
     def ranks_in_order(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
-        """Give the query of every relevant document, and the ranks of each query's in order."""
+        """Give queries and ranks of relevant documents, each query's ranks in order.
+
+        Those that stand past the cutoff in every row of ranks are left out.
+        """
         index, query = groups.relevant_documents(self.rel)
         rank = rank[..., index]
+        near = some_row(self.reached(groups, rank, query))
+        query, rank = query[near], rank[..., near]
         width = int(rank.max(initial=0)) + 1
         if groups.n_queries < 2**62 // width:
             # One key, nearly in order already.
@@ -169,7 +178,7 @@ class BinaryMeasure(Measure):
         if not len(query):
             return query, rank[..., :0]
         first = np.minimum.reduceat(rank[..., index], start, axis=-1)
-        return query, first * (first <= self.depth(groups)[query])
+        return query, first * self.reached(groups, first, query)
 
 
 def exp_gain(measure: Measure, grade: Floats) -> Floats:
@@ -187,6 +196,11 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     """Index of the first group with a relevant document, for each query that has one."""
     relevant = groups.relevant(rel).nonzero()[0]
     return relevant[starts(groups.query[relevant])]
+
+
+def some_row(true: NDArray[np.bool_]) -> Ints:
+    """Give the columns in which a row, of one or several, is true."""
+    return (true if true.ndim == 1 else true.any(axis=0)).nonzero()[0]
 
 
 def starts(query: Ints) -> Ints:

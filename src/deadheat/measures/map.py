@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deadheat.measures.base import BinaryMeasure, Example, ratio
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 
 # Long doubles: the second moment takes differences of sums that grow with the rank.
 _SMALL = np.arange(1, 65, dtype=np.longdouble)
@@ -185,10 +185,9 @@ class MAPMeasure(BinaryMeasure):
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
         query, rank = self.ranks_in_order(groups, rank)
-        first = query.searchsorted(np.arange(groups.n_queries))
-        nth = np.arange(1, len(query) + 1) - first[query]
-        counted = rank <= self.depth(groups)[query]
-        return ratio(groups.sum_queries(counted * nth / rank, query), self._divisor(groups))
+        nth = np.arange(1, len(query) + 1) - firsts(query, groups.n_queries)[query]
+        precision = self.reached(groups, rank, query) * nth / rank
+        return ratio(groups.sum_queries(precision, query), self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)

@@ -80,12 +80,12 @@ class TieGroups:
     @cached_property
     def first_document(self) -> Ints:
         """Per group: index of its first document, one of its highest grade."""
-        return self.group.searchsorted(np.arange(len(self.size)))
+        return firsts(self.group, len(self.size))
 
     @cached_property
     def first_group(self) -> Ints:
         """Per query: index of its first group; that of the next query's where it has none."""
-        return self.query.searchsorted(np.arange(self.n_queries))
+        return firsts(self.query, self.n_queries)
 
     @cached_property
     def _index(self) -> Ints:
@@ -121,7 +121,7 @@ class TieGroups:
     @cached_property
     def ideal_rank(self) -> Ints:
         """Rank of every document with a positive grade in the ideal ranking of its query."""
-        first = self.ideal_query.searchsorted(np.arange(self.n_queries))
+        first = firsts(self.ideal_query, self.n_queries)
         return np.arange(1, len(self.ideal_query) + 1) - first[self.ideal_query]
 
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
@@ -213,6 +213,16 @@ def check_groups(groups: TieGroups) -> None:
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
     return np.asarray(grade > 0 if rel is None else grade >= rel)
+
+
+def firsts(index: Ints, length: int) -> Ints:
+    """Where each of `length` things begins, in entries that stand in the order of these things.
+
+    >>> firsts(np.array([0, 0, 2]), 3)
+    array([0, 2, 2])
+    """
+    number = np.bincount(index, minlength=length)
+    return number.cumsum() - number
 
 
 def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:
