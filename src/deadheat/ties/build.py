@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ def tie_groups(
         merged = _counted(lists, scores)
         rank = reorder(rank, counter.rows(lists.bounds), merged.rows(lists.bounds))
         counter = merged
-    groups = counter.groups(rank, None if lists.complete else _ends(counter, scores, lists))
-    return replace(groups, top_grade=lists.max_grade)
+    end = None if lists.complete else _ends(counter, scores, lists)
+    return counter.groups(rank, end, lists.max_grade)
 
 
 def _counted(lists: JudgedLists, scores: NDArray[Any]) -> TieCounter:
