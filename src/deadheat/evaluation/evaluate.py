@@ -246,7 +246,7 @@ def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Vi
 def _views(groups: TieGroups, measure: Measure) -> Views:
     first, last, oblivious = measure.at(groups, groups.ranks)
     tied = groups.tied
-    if not tied.any():
+    if tied is None:
         variance = np.zeros(groups.n_queries) if measure.has_variance else None
         return Views(first.copy(), first, last, oblivious, variance)
     # A measure of what is not known falls where others rise: best is the largest value of each.

@@ -107,15 +107,19 @@ class Measure(ABC):
             return groups.retrieved
         return np.full(groups.n_queries, self.cutoff, np.int64)
 
+    def limit(self, groups: TieGroups, query: Ints) -> Ints | int:
+        """Per entry, of these queries: the last rank that counts; one number where all are equal."""
+        return groups.retrieved[query] if self.cutoff is None else self.cutoff
+
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""
-        room = self.depth(groups)[groups.query] - groups.above
+        room = self.limit(groups, groups.query) - groups.above
         within: Ints = np.maximum(np.minimum(room, groups.size), 0)
         return within
 
     def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
         """Per document, of these queries: does it stand above the cutoff at these ranks."""
-        return np.asarray(rank <= self.depth(groups)[query])
+        return np.asarray(rank <= self.limit(groups, query))
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
@@ -199,7 +203,9 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
 
 
 def some_row(true: NDArray[np.bool_]) -> Ints:
-    """Give the columns in which a row, of one or several, is true."""
+    """Give the columns in which a row, of one or several, is true; or all, where they are few."""
+    if true.size < 256:
+        return np.arange(true.shape[-1])
     return (true if true.ndim == 1 else true.any(axis=0)).nonzero()[0]
 
 

@@ -14,11 +14,14 @@ from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _table: NDArray[Any] = np.zeros((2, 1), np.longdouble)
+_FIRST = np.concatenate(([np.nan], 1 / np.log2(np.arange(1, 1025) + 1.0)))
 _LONGEST_TABLE = 1 << 20
 
 
 def discount(rank: NDArray[Any]) -> Floats:
-    """Weight of a rank: 1 / log2(rank + 1)."""
+    """Weight of a rank: 1 / log2(rank + 1); of the first ranks from a table."""
+    if rank.size and rank.max() < len(_FIRST):
+        return _FIRST[rank]
     out: Floats = 1 / np.log2(rank + 1.0)
     return out
 

@@ -108,9 +108,10 @@ class TieGroups:
         return np.array((self.best_rank, self.worst_rank, self.rank))
 
     @cached_property
-    def tied(self) -> NDArray[np.bool_]:
-        """Per query: does a document of interest share its score; if not, there is one order."""
-        return np.bincount(self.query[self.size > 1], minlength=self.n_queries) > 0
+    def tied(self) -> NDArray[np.bool_] | None:
+        """Per query: does a document of interest share its score; None if none does."""
+        query = self.query[self.size > 1]
+        return np.bincount(query, minlength=self.n_queries) > 0 if len(query) else None
 
     @cached_property
     def max_grade(self) -> float:
