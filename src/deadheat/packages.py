@@ -9,7 +9,6 @@ import shlex
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from deadheat.errors import InputError, MissingPackageError
 
@@ -84,6 +83,8 @@ def install_command(extra: str) -> str:
 
     Never by its name alone: the package index may have something else under it.
     """
+    from urllib.request import url2pathname
+
     # A checkout on the path is a second record of deadheat, without its origin.
     origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
     recorded = json.loads(next(filter(None, origins), "{}"))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import Chunks, Corpus, restartable
@@ -18,6 +17,7 @@ from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats, is_tensor

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats import Judgements
 from deadheat.formats.ids import text_id
+from deadheat.late import pl
 from deadheat.numbers import exact_floats, is_tensor
 from deadheat.packages import require
 from deadheat.remarks import Remark, warning

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
@@ -17,6 +16,7 @@ from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.arrays import query_names
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats

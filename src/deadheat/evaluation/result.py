@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.names import short_labels
 from deadheat.forks import check_fork
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import pandas_frame

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.datasets import RetrievalDataset
@@ -17,6 +16,7 @@ from deadheat.evaluation.corpus_blocks import Corpus
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.numbers import exact_floats
 from deadheat.provenance import InputFacts, ScoreFacts
