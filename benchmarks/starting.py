@@ -1,4 +1,4 @@
-"""How long it takes to begin: ``import deadheat`` and ``deadheat --help``, in processes of their own.
+"""How long it takes to begin: importing deadheat, and its help, in processes of their own.
 
 python benchmarks/starting.py
 """
