@@ -137,7 +137,7 @@ class TieCounter:
         place = np.zeros(len(query), np.int64) if position is None else position
         step = np.diff(query)
         in_order = bool(np.all((step > 0) | ((step == 0) & (np.diff(place) > 0))))
-        order = np.lexsort((-score, query) if in_order else (place, -score, query))
+        order = _falling(query, score) if in_order else np.lexsort((place, -score, query))
         self.n_queries = n_queries
         self.query: Ints = query[order]
         self.score = score[order]
@@ -419,6 +419,19 @@ class TieCounter:
             order = np.lexsort((-grade, query))
             query, grade = query[order], grade[order]
         return query, grade
+
+
+def _falling(query: Ints, score: NDArray[Any]) -> Ints:
+    """Order documents by query and, inside it, by score, high to low; equal ones stay in order.
+
+    The bits of a float32 are a whole number that rises with it, but for those of negative numbers,
+    which fall: query and score fit into one key, which is nearly in order already.
+    """
+    if score.dtype != np.float32:
+        return np.lexsort((-score, query))
+    bits = (score + 0).view(np.int32).astype(np.int64)  # 0 is added so that −0.0 becomes 0.0
+    rising = np.where(bits < 0, -(2**31) - bits, bits)
+    return np.argsort((query << 32) - rising, kind="stable")
 
 
 def _counts(
