@@ -68,7 +68,7 @@ docs: $(VENV)/docs
 
 # The pictures of README and documentation.
 figures: $(VENV)/dev
-	$(BIN)/python docs/make_figures.py src/deadheat/demo/data
+	$(BIN)/python docs/make_figures.py
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/bench.py
@@ -110,6 +110,7 @@ AUDIT ?= ../shared/data/trec-covid
 audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
+	$(BIN)/python docs/themes.py docs/images/audit-*.svg
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)
