@@ -17,7 +17,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 TORCH := torch==2.13.0
 
 .PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs figures bench
-.PHONY: table audit fuzz sanitize pythons dist clean
+.PHONY: table audit which-tool fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -119,6 +119,11 @@ audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
 	$(BIN)/python docs/themes.py docs/images/audit-*.svg
+
+# Which tool breaks ties how, into docs/which-tool.md: asks every host that is installed.
+which-tool: .venv-hosts/installed
+	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
+	mv docs/which-tool.new docs/which-tool.md
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)

@@ -1,6 +1,6 @@
 """A ranker validated in BF16, as Lightning would: what torchmetrics says, and what ties leave open.
 
-Needs `pip install 'deadheat[torchmetrics]'`. Scores are made here; keep the metric.
+Needs `pip install '.[torchmetrics]'`. Scores are made here; keep the metric.
 """
 
 from __future__ import annotations
