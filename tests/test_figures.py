@@ -27,7 +27,7 @@ from deadheat.report.figures.ranked_list import shown_rows
 from deadheat.scoring.regimes import scoring_provenance
 from deadheat.ties.sizes import run_sizes
 
-pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'deadheat[plots]'")
+pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install '.[plots]'")
 Image = pytest.importorskip("PIL.Image", reason="matplotlib brings Pillow")
 
 QRELS = {"q": {"d1": 1, "d2": 1, "d3": 1}}
