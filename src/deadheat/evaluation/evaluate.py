@@ -244,13 +244,17 @@ def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Vi
 
 
 def _views(groups: TieGroups, measure: Measure) -> Views:
+    first, last, oblivious = measure.at(groups, groups.ranks)
+    tied = groups.tied
+    if not tied.any():
+        variance = np.zeros(groups.n_queries) if measure.has_variance else None
+        return Views(first.copy(), first, last, oblivious, variance)
     # A measure of what is not known falls where others rise: best is the largest value of each.
-    first, last = (measure.at(groups, rank) for rank in (groups.best_rank, groups.worst_rank))
     return Views(
-        expected=measure.expected(groups),
+        expected=np.where(tied, measure.expected(groups), first),
         best=np.maximum(first, last),
         worst=np.minimum(first, last),
-        oblivious=measure.at(groups, groups.rank),
+        oblivious=oblivious,
         variance=measure.variance(groups),
     )
 

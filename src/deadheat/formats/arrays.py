@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from deadheat.numbers import (
     rounded,
 )
 
+_KEPT = 1 << 16
+"""The names of up to so many queries without ids are kept for the next call."""
 MOST_RELEVANT = 50_000_000
 """Relevant documents of all queries, where only their number is given; more is an error."""
 
@@ -69,7 +72,7 @@ def flatten(scores: Any, relevance: Any) -> Candidates:
 def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
     """Names of `n` queries: as given, or their numbers."""
     if query_ids is None:
-        return list(map(str, range(n)))
+        return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
     if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
         raise InputError(f"query_ids must name each of the {n} queries, not be {query_ids!r}")
     names = [text_id(q, "query_ids") for q in query_ids]
@@ -78,6 +81,11 @@ def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
     if len(set(names)) != n:
         raise InputError("query_ids names a query twice")
     return names
+
+
+@lru_cache(maxsize=4)
+def _numbers(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
 
 
 def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -50,6 +51,8 @@ class Measure(ABC):
     """Other names that users of other tools know it by, in lower case."""
     needs_judged: ClassVar[bool] = False
     """Whether judged documents that are not relevant are of interest, too."""
+    has_variance: ClassVar[bool] = True
+    """Whether the variance over all orders of tied documents is known."""
     whole_list: ClassVar[bool] = False
     """Whether the measure looks at the whole list, and no cutoff can be set."""
 
@@ -83,6 +86,11 @@ class Measure(ABC):
                 )
         plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
         return replace(self, **plain)
+
+    @cached_property
+    def family(self: Self) -> Self:
+        """The measure without its cutoff."""
+        return self(cutoff=None)
 
     def __repr__(self) -> str:
         changed = [
@@ -122,7 +130,10 @@ class Measure(ABC):
 
     @abstractmethod
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
+        """Per query: the value when the documents of interest stand at these ranks.
+
+        Of several rows of ranks, each gives a row of values.
+        """
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,10 +146,30 @@ class BinaryMeasure(Measure):
         about="the lowest relevant grade; unless given, every grade above 0 is relevant",
     )
 
-    def counted(self, groups: TieGroups, rank: Ints) -> NDArray[np.bool_]:
-        """Per document: is it relevant and, at these ranks, above the cutoff."""
-        depth = self.depth(groups)[groups.document_query]
-        return np.asarray(groups.is_relevant(self.rel) & (rank <= depth))
+    def ranks_in_order(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
+        """Give the query of every relevant document, and the ranks of each query's in order."""
+        index, query = groups.relevant_documents(self.rel)
+        rank = rank[..., index]
+        width = int(rank.max(initial=0)) + 1
+        if groups.n_queries < 2**62 // width:
+            # One key, nearly in order already.
+            before = query * width
+            return query, np.sort(rank + before, kind="stable") - before
+        order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
+        return query, np.take_along_axis(rank, order, -1)
+
+    def first_ranks(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
+        """Give every query with a relevant document retrieved, and the rank of the first of them.
+
+        The rank is 0 where it is past the cutoff.
+        """
+        index, query = groups.relevant_documents(self.rel)
+        start = starts(query)
+        query = query[start]
+        if not len(query):
+            return query, rank[..., :0]
+        first = np.minimum.reduceat(rank[..., index], start, axis=-1)
+        return query, first * (first <= self.depth(groups)[query])
 
 
 def exp_gain(measure: Measure, grade: Floats) -> Floats:
@@ -154,11 +185,15 @@ def exp_gain(measure: Measure, grade: Floats) -> Floats:
 
 def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     """Index of the first group with a relevant document, for each query that has one."""
-    relevant = np.flatnonzero(groups.relevant(rel) > 0)
-    query = groups.query[relevant]
+    relevant = groups.relevant(rel).nonzero()[0]
+    return relevant[starts(groups.query[relevant])]
+
+
+def starts(query: Ints) -> Ints:
+    """Index of the first entry of each query, in entries that stand in the order of queries."""
     first = np.ones(len(query), bool)
-    first[1:] = query[1:] != query[:-1]
-    return relevant[first]
+    np.not_equal(query[1:], query[:-1], out=first[1:])
+    return first.nonzero()[0]
 
 
 def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np.bool_]:
@@ -180,14 +215,14 @@ def rank_order(query: Ints, rank: Ints) -> Ints:
 
 
 def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
-    """Values of some queries as an array over all queries, 0 elsewhere."""
-    out = np.zeros(groups.n_queries)
-    out[query] = values
+    """Values of some queries as an array over all queries, 0 elsewhere; or such rows of values."""
+    out = np.zeros((*values.shape[:-1], groups.n_queries))
+    out[..., query] = values
     return out
 
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     """Divide, with 0 where the denominator is 0 (a query without relevant documents)."""
-    out = np.zeros(len(denominator))
+    out = np.zeros(numerator.shape)
     np.divide(numerator, denominator, out=out, where=denominator > 0, casting="unsafe")
     return out

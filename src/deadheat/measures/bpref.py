@@ -52,6 +52,8 @@ class BprefMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
+        if rank.ndim > 1:
+            return np.array([self.at(groups, row) for row in rank])
         order = rank_order(groups.document_query, rank)
         query = groups.document_query[order]
         nonrelevant = groups.is_nonrelevant(self.rel)[order].astype(np.float64)
@@ -60,8 +62,8 @@ class BprefMeasure(BinaryMeasure):
         above = seen[:-1] - seen[first[query]]
         most = self.most(groups)[query]
         parts = 1 - ratio(np.minimum(above, most), most)
-        counted = self.counted(groups, rank)[order]
-        return ratio(groups.sum_queries(parts * counted, query), groups.n_relevant(self.rel))
+        relevant = groups.is_relevant(self.rel)[order]
+        return ratio(groups.sum_queries(parts * relevant, query), groups.n_relevant(self.rel))
 
     def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
         """Per group: mean and variance of what its relevant documents add.

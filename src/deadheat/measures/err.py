@@ -36,6 +36,7 @@ class ERRMeasure(Measure):
         value=0.4375,
     )
     aliases = ("expected_reciprocal_rank",)
+    has_variance = False
 
     max_grade: float | None = parameter(
         None,
@@ -94,6 +95,8 @@ class ERRMeasure(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
+        if rank.ndim > 1:
+            return np.array([self.at(groups, row) for row in rank])
         query = groups.document_query
         counted = rank <= self.depth(groups)[query]
         query, rank, rho = query[counted], rank[counted], self.stopping(groups)[counted]

@@ -34,7 +34,7 @@ class LinearMeasure(Measure):
 
     def weight(self, rank: Ints) -> NDArray[Any]:
         """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
-        return np.ones(len(rank))
+        return np.ones(rank.shape)
 
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
@@ -43,14 +43,14 @@ class LinearMeasure(Measure):
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
         index, s1, _ = self._weights(groups)
-        scale, total, _ = self._gain_sums(groups)
+        scale, total, _ = self.gain_sums(groups)
         mean = (scale * total)[index] / groups.size[index]
         return ratio(groups.sum_queries(mean * s1, groups.query[index]), self.divisor(groups))
 
     def variance(self, groups: TieGroups) -> Floats:
         """Per query: the variance over all orders of tied documents."""
         index, s1, s2 = self._weights(groups)
-        scale, total, squares = (sums[index] for sums in self._gain_sums(groups))
+        scale, total, squares = (sums[index] for sums in self.gain_sums(groups))
         query, g = groups.query[index], groups.size[index]
         population = (squares - total * total / g) / g
         spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
@@ -59,40 +59,40 @@ class LinearMeasure(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        counted = np.flatnonzero(rank <= self.depth(groups)[groups.document_query])
-        parts = self.gains(groups)[counted] * self.weight(rank[counted])
-        query = groups.document_query[counted]
-        return ratio(groups.sum_queries(parts, query), self.divisor(groups))
+        query = groups.document_query
+        gains = self.gains(groups) * (rank <= self.depth(groups)[query])
+        return ratio(
+            groups.sum_queries(gains * self.weight(rank), query), self.divisor(groups)
+        )
 
     def _weights(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
         """Groups of which a place counts, and the sums ``S1`` and ``S2`` of their weights."""
 
         def compute() -> tuple[Ints, NDArray[Any], NDArray[Any]]:
             within = self.within(groups)
-            index = np.flatnonzero(within)
+            index = within.nonzero()[0]
             above = groups.above[index]
             upper, lower = self.weight_sums(above + within[index]), self.weight_sums(above)
             return index, upper[0] - lower[0], upper[1] - lower[1]
 
         return groups.memo(("weights", self), compute)
 
-    def _gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
+    def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
         """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
 
-        The scale is the power of two next to the largest gain: the square of a small or large
-        gain is then still a number, and scaling rounds nothing.
+        The scale is the power of two next to the largest gain, which is that of the first
+        document: the square of a small or large gain is then still a number, and scaling rounds
+        nothing.
         """
 
         def compute() -> tuple[Floats, Floats, Floats]:
             gains = self.gains(groups)
-            largest = np.zeros(len(groups.size))
-            np.maximum.at(largest, groups.group, gains)
-            exponent = np.frexp(largest)[1]
+            exponent = np.frexp(gains[groups.first_document])[1]
             scaled = np.ldexp(gains, -exponent[groups.group])
             sums = groups.sum_groups(scaled), groups.sum_groups(scaled * scaled)
             return np.ldexp(1.0, exponent), *sums
 
-        return groups.memo(("gain_sums", self(cutoff=None)), compute)
+        return groups.memo(("gain_sums", self.family), compute)
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,3 +102,8 @@ class CountingMeasure(BinaryMeasure, LinearMeasure):
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: 1 if it is relevant."""
         return groups.is_relevant(self.rel).astype(np.float64)
+
+    def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
+        """Per group: 1 and, twice, the relevant documents in it, whose gains are their squares."""
+        relevant = groups.relevant(self.rel)
+        return np.ones(len(relevant)), relevant, relevant

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, rank_order, ratio
+from deadheat.measures.base import BinaryMeasure, Example, ratio
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -184,12 +184,11 @@ class MAPMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        counted = np.flatnonzero(self.counted(groups, rank))
-        query, rank = groups.document_query[counted], rank[counted]
-        rank = rank[rank_order(query, rank)]
-        number = np.bincount(query, minlength=groups.n_queries)
-        nth = np.arange(1, len(query) + 1) - (np.cumsum(number) - number)[query]
-        return ratio(groups.sum_queries(nth / rank, query), self._divisor(groups))
+        query, rank = self.ranks_in_order(groups, rank)
+        first = query.searchsorted(np.arange(groups.n_queries))
+        nth = np.arange(1, len(query) + 1) - first[query]
+        counted = rank <= self.depth(groups)[query]
+        return ratio(groups.sum_queries(counted * nth / rank, query), self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)
@@ -201,7 +200,7 @@ class MAPMeasure(BinaryMeasure):
 
         def compute() -> tuple[Ints, Floats, Floats]:
             r = groups.relevant(self.rel)
-            index = np.flatnonzero((within > 0) & (r > 0))
+            index = (within * r).nonzero()[0]
             ahead = groups.relevant_above(self.rel)[index] + 1
             first, second = group_moments(
                 groups.above[index], groups.size[index], within[index], r[index], ahead

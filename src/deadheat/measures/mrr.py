@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
+from deadheat.measures.base import (
+    BinaryMeasure,
+    Example,
+    first_groups,
+    found_above,
+    ratio,
+    spread,
+)
 from deadheat.measures.places import log_passing, sampled_places
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -88,10 +95,8 @@ class MRRMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        counted = self.counted(groups, rank)
-        best = np.zeros(groups.n_queries)
-        np.maximum.at(best, groups.document_query[counted], 1 / rank[counted])
-        return best
+        query, first = self.first_ranks(groups, rank)
+        return spread(groups, ratio(np.ones(first.shape), first), query)
 
     def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
         def compute() -> tuple[Floats, Floats]:

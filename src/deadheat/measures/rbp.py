@@ -79,6 +79,12 @@ class RBPMeasure(CountingMeasure, RankBiased):
         unit = groups.max_grade if self.gain == "scaled" else 1.0
         return np.asarray(relevant * groups.grade / (unit or 1.0))
 
+    def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
+        """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
+        """
+        binary = self.gain == "binary"
+        return super().gain_sums(groups) if binary else LinearMeasure.gain_sums(self, groups)
+
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: the weight of all ranks past `above`, times the largest gain there is."""
         largest = groups.max_grade if self.gain == "linear" else 1.0

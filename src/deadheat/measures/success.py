@@ -50,8 +50,8 @@ class SuccessMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: 1 if a relevant document stands above the cutoff."""
-        counted = self.counted(groups, rank)
-        return (groups.sum_queries(counted, groups.document_query) > 0).astype(np.float64)
+        query, first = self.first_ranks(groups, rank)
+        return spread(groups, first > 0, query)
 
 
 Success = SuccessMeasure()

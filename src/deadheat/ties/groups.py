@@ -78,10 +78,19 @@ class TieGroups:
         return self.query[self.group]
 
     @cached_property
+    def first_document(self) -> Ints:
+        """Per group: index of its first document, one of its highest grade."""
+        return self.group.searchsorted(np.arange(len(self.size)))
+
+    @cached_property
+    def first_group(self) -> Ints:
+        """Per query: index of its first group; that of the next query's where it has none."""
+        return self.query.searchsorted(np.arange(self.n_queries))
+
+    @cached_property
     def _index(self) -> Ints:
         """Per document: its index inside its group, 0 for the highest grade."""
-        first = np.searchsorted(self.group, np.arange(len(self.size)))
-        return np.arange(len(self.group)) - first[self.group]
+        return np.arange(len(self.group)) - self.first_document[self.group]
 
     @cached_property
     def best_rank(self) -> Ints:
@@ -94,6 +103,16 @@ class TieGroups:
         return (self.above + self.size)[self.group] - self._index
 
     @cached_property
+    def ranks(self) -> Ints:
+        """Per document, in three rows: its best, its worst, and its rank under the tie rule."""
+        return np.array((self.best_rank, self.worst_rank, self.rank))
+
+    @cached_property
+    def tied(self) -> NDArray[np.bool_]:
+        """Per query: does a document of interest share its score; if not, there is one order."""
+        return np.bincount(self.query[self.size > 1], minlength=self.n_queries) > 0
+
+    @cached_property
     def max_grade(self) -> float:
         """The highest grade of the judgements, 0 if no grade is positive."""
         own = float(self.ideal_grade.max(initial=0.0))
@@ -102,8 +121,8 @@ class TieGroups:
     @cached_property
     def ideal_rank(self) -> Ints:
         """Rank of every document with a positive grade in the ideal ranking of its query."""
-        first = np.searchsorted(self.ideal_query, np.arange(self.n_queries))
-        return np.arange(len(self.ideal_query)) - first[self.ideal_query] + 1
+        first = self.ideal_query.searchsorted(np.arange(self.n_queries))
+        return np.arange(1, len(self.ideal_query) + 1) - first[self.ideal_query]
 
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
@@ -116,6 +135,15 @@ class TieGroups:
     def relevant_above(self, rel: float | None) -> Floats:
         """Per group: relevant documents scored strictly above it (``R``)."""
         return self.memo(("relevant_above", rel), lambda: self.sum_above(self.relevant(rel)))
+
+    def relevant_documents(self, rel: float | None) -> tuple[Ints, Ints]:
+        """Give the index of every relevant document, and its query."""
+
+        def compute() -> tuple[Ints, Ints]:
+            index = self.is_relevant(rel).nonzero()[0]
+            return index, self.document_query[index]
+
+        return self.memo(("relevant_documents", rel), compute)
 
     def n_relevant(self, rel: float | None) -> Floats:
         """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
@@ -141,13 +169,18 @@ class TieGroups:
 
     def sum_above(self, values: Floats) -> Floats:
         """Per group: a value per group, added up over the groups above it in its query."""
-        earlier = np.cumsum(values) - values
-        first = np.searchsorted(self.query, np.arange(self.n_queries))
-        return np.asarray(earlier - earlier[first[self.query]])
+        earlier = values.cumsum() - values
+        return np.asarray(earlier - earlier[self.first_group[self.query]])
 
     def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
-        """Add up a value per group (or per entry of `query`) for each query."""
-        return _sums(self.query if query is None else query, values, self.n_queries)
+        """Add up a value per group (or per entry of `query`) for each query.
+
+        Of several rows of values, each row is added up for itself.
+        """
+        query = self.query if query is None else query
+        if values.ndim == 1:
+            return _sums(query, values, self.n_queries)
+        return np.array([_sums(query, row, self.n_queries) for row in values])
 
 
 def check_groups(groups: TieGroups) -> None:

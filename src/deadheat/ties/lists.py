@@ -254,30 +254,57 @@ def labelled_lists(
     exact
         The scores themselves, where `scores` are only places.
     """
-    relevant = grades if grades.dtype == bool else grades > 0
-    rows = np.arange(len(scores)) if with_judged else np.flatnonzero(relevant)
-    query = np.searchsorted(offsets, rows, "right") - 1
-    listed = np.bincount(query[relevant[rows]], minlength=len(query_ids))
+    rows = np.arange(len(scores)) if with_judged else nonzero_rows(grades)
+    grade = grades[rows].astype(np.float64)
+    query = offsets.searchsorted(rows, "right") - 1
+    remarks = negative_grades(grade)
+    positive = grade > 0
+    if remarks and not with_judged:
+        rows, query, grade, positive = (a[positive] for a in (rows, query, grade, positive))
+    n_queries = len(query_ids)
+    listed = np.bincount(query[positive] if with_judged else query, minlength=n_queries)
     unlisted = unlisted_relevant(n_relevant, listed)
-    counted = (listed + unlisted > 0) | (queries == "all")
-    remarks = negative_grades(grades) + _left_out(int((~counted).sum()))
-    if not counted.any():
-        raise InputError("no query has a relevant document: there is nothing to evaluate")
-    number = np.cumsum(counted) - 1
-    rows, query = rows[counted[query]], query[counted[query]]
-    absent = np.repeat(number, unlisted)
+    counted = (listed > 0) | (unlisted > 0) | (queries == "all")
+    starts, stops = offsets[:-1], offsets[1:]
+    position = rows - starts[query]
+    absent = np.repeat(np.arange(n_queries), unlisted)
+    if left_out := n_queries - np.count_nonzero(counted):
+        remarks += _left_out(left_out)
+        if left_out == n_queries:
+            raise InputError("no query has a relevant document: there is nothing to evaluate")
+        number = np.cumsum(counted) - 1
+        kept = counted[query]
+        query, position, grade = number[query[kept]], position[kept], grade[kept]
+        starts, stops, absent = starts[counted], stops[counted], number[absent]
+        query_ids = [query_ids[q] for q in np.flatnonzero(counted).tolist()]
     lists = JudgedLists(
-        [query_ids[q] for q in np.flatnonzero(counted).tolist()],
+        query_ids,
         scores,
-        (offsets[:-1][counted], offsets[1:][counted]),
-        number[query],
-        rows - offsets[query],
-        grades[rows].astype(np.float64),
+        (starts, stops),
+        query,
+        position,
+        grade,
         (absent, np.ones(len(absent))),
         complete=not len(absent),
         exact=exact,
     )
     return lists, remarks
+
+
+def nonzero_rows(labels: NDArray[Any]) -> Ints:
+    """Find the labels that are not 0, which are few, as a rule.
+
+    >>> nonzero_rows(np.array([0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0], np.int8))
+    array([2, 8])
+    """
+    if labels.itemsize == 1 and len(labels) % 8 == 0:
+        # Labels of one byte are looked at eight at a time.
+        eight = labels.reshape(-1, 8)
+        some = (eight.view(np.uint64)[:, 0] != 0).nonzero()[0]
+        if len(some) < len(eight) // 8:
+            found = (eight[some].reshape(-1) != 0).nonzero()[0]
+            return some[found >> 3] * 8 + (found & 7)
+    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
 
 
 def without_nan(run: Run, nan: str) -> Run:
@@ -305,12 +332,12 @@ def rankable(
     name
         Names the document at a position of a query's list, for the message.
     """
-    if not len(scores) or not np.isnan(np.min(scores)):
+    if not len(scores) or (lowest := scores.min()) == lowest:  # NaN, if there is one
         return scores
     if nan == "last":
         # Below every score, −inf included, and the others as they are: −inf makes room.
-        lowest = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
-        return np.where(np.isnan(scores), -np.inf, lowest)
+        wide = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
+        return np.where(np.isnan(scores), -np.inf, wide)
     row = int(np.flatnonzero(np.isnan(scores))[0])
     query = int(np.searchsorted(offsets, row, "right")) - 1
     choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
