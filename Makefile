@@ -17,7 +17,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 TORCH := torch==2.13.0
 
 .PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs figures bench
-.PHONY: table audit fuzz sanitize pythons clean
+.PHONY: table audit which-tool fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -51,7 +51,7 @@ test-uncompiled:
 	$(PYTHON) -m venv build/uncompiled
 	mkdir build/uncompiled/source
 	cp -r src setup.py pyproject.toml README.md LICENSE build/uncompiled/source
-	find build/uncompiled/source '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
+	find build/uncompiled/source -name '*.so' -delete
 	CC=false build/uncompiled/bin/$(INSTALL) build/uncompiled/source $(QUICK_NEEDS)
 	build/uncompiled/bin/deadheat --version | grep -q numpy
 	build/uncompiled/bin/python -m pytest -n 2 $(QUICK)
@@ -68,7 +68,7 @@ docs: $(VENV)/docs
 
 # The pictures of README and documentation.
 figures: $(VENV)/dev
-	$(BIN)/python docs/make_figures.py src/deadheat/demo/data
+	$(BIN)/python docs/make_figures.py
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/bench.py
@@ -93,7 +93,7 @@ sanitize: $(VENV)/dev
 	rm -rf build/sanitize
 	mkdir -p build/sanitize
 	cp -r src setup.py pyproject.toml README.md LICENSE build/sanitize
-	find build/sanitize '(' -name '*.so' -o -name 'compiled_*.c' ')' -delete
+	find build/sanitize -name '*.so' -delete
 	$(PIP) 'cython>=3.1' 'setuptools>=77'
 	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
 	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --force
@@ -105,11 +105,25 @@ sanitize: $(VENV)/dev
 pythons:
 	NEEDS="$(QUICK_NEEDS)" .ci/pythons $(QUICK)
 
+# Source distribution and wheel, into dist/; the wheel is tried in an environment of its own.
+dist:
+	rm -rf dist
+	$(PYTHON) -m venv build/dist
+	build/dist/bin/$(INSTALL) build
+	build/dist/bin/python -m build --outdir dist . > build/dist/log 2>&1 || { cat build/dist/log; exit 1; }
+	.ci/dist dist
+
 # What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
 AUDIT ?= ../shared/data/trec-covid
 audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
+	$(BIN)/python docs/themes.py docs/images/audit-*.svg
+
+# Which tool breaks ties how, into docs/which-tool.md: asks every host that is installed.
+which-tool: .venv-hosts/installed
+	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
+	mv docs/which-tool.new docs/which-tool.md
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)
@@ -150,4 +164,4 @@ $(VENV)/core: $(SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(HOSTS:%=.venv-%) build src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so
+	rm -rf $(VENV) $(HOSTS:%=.venv-%) build dist src/*.egg-info src/deadheat/*/compiled_*.c src/deadheat/*/*.so

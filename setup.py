@@ -33,6 +33,7 @@ extensions = cythonize(
         for name in NAMES
     ],
     language_level=3,
+    build_dir="build/cython",  # the generated C
 )
 for extension in extensions:
     extension.optional = True  # its absence is not an error of the later steps, either

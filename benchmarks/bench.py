@@ -29,6 +29,7 @@ import polars as pl
 from corpus_speed import bench_corpus
 from rich.console import Console
 from rich.table import Table
+from starting import bench_starting
 
 import deadheat as dh
 
@@ -138,6 +139,9 @@ class Report:
         self._row(what, yardstick, f"deadheat takes {ours / yardstick:.1f} ×", f"≤ {bar:g} ×")
         if ours / yardstick > bar:
             self.missed.append(f"{what}: {ours / yardstick:.1f} × instead of ≤ {bar:g} ×")
+
+    def ratio(self, what: str, ours: float, yardstick: float) -> None:
+        self._row(what, yardstick, f"deadheat takes {ours / yardstick:.1f} ×", "")
 
     def faster(self, what: str, ours: float, theirs: float, bar: float | None = None) -> None:
         text = "" if bar is None else f"≥ {bar:g} ×"
@@ -303,6 +307,7 @@ def main() -> None:
     bench_one_tie(report)
     bench_comparison(report, console)
     bench_corpus(report, together)
+    bench_starting(report)
     console.print(report.table)
     rows = options.queries * options.documents
     console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")

@@ -1,20 +1,28 @@
-"""Make the figures of the README and the documentation: `python docs/make_figures.py RECORDED`.
+"""Make the pictures of the README and the documentation: `make figures`.
 
-RECORDED is the folder of the recorded logits, `cross-encoder-wikiqa.parquet` and
-`qwen2.5-0.5b-noveleval.parquet`.
+They come from the recordings that `deadheat demo` shows. The figures are SVG whose colours follow
+the reader's theme, light or dark. The screenshots of the page, one for each theme, need Chromium
+with its driver; without them they stay as they are, and the script says so.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from themes import in_both_themes
 
 import deadheat as dh
+from deadheat import demo
 from deadheat.comparison import ranking
 from deadheat.evaluation import rank_query
 from deadheat.provenance import DatasetProvenance
@@ -56,28 +64,75 @@ def columns(rows: pl.DataFrame, name: str) -> Any:
     return rows[f"{name}_no"].to_numpy(), rows[f"{name}_yes"].to_numpy()
 
 
+@contextmanager
+def browser(profile: Path) -> Iterator[Any]:
+    """Start Chromium without a window."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser")
+    for flag in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={profile}")
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def photograph_page(output: Path) -> None:
+    """Save the first screen of the demo's page as `page.png` and `page-dark.png`."""
+    if not (shutil.which("chromedriver") and shutil.which("chromium")):
+        print("no Chromium with its driver here: the screenshots of the page stay as they are")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "demo.html"
+        demo_page = [sys.executable, "-m", "deadheat.cli", "demo", "-o", str(page)]
+        subprocess.run(demo_page, check=True, stdout=subprocess.DEVNULL)
+        with browser(Path(folder) / "profile") as driver:
+            driver.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride",
+                {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+            )
+            for theme, name in (("light", "page.png"), ("dark", "page-dark.png")):
+                preferred = {"name": "prefers-color-scheme", "value": theme}
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preferred]})
+                driver.get(page.as_uri())
+                driver.execute_async_script("setTimeout(arguments[0], 1000)")  # charts are drawn
+                driver.save_screenshot(str(output / name))
+                print(output / name)
+
+
 def main() -> None:
-    """Draw each figure and print its caption."""
+    """Draw each figure and print its caption; photograph the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("recorded", type=Path, help="folder of the recorded logits")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "images")
-    folders = parser.parse_args()
+    parser.add_argument("--figures-only", action="store_true", help="leave the page alone")
+    given = parser.parse_args()
 
     # One document above three tied ones, two of which are relevant.
     qrels = {"q": {"d1": 1, "d2": 1, "d3": 1}}
     run = {"q": {"d1": 0.9, "d2": 0.5, "d3": 0.5, "d4": 0.5}}
     cutoffs = [m @ k for m in (dh.nDCG, dh.MRR) for k in range(1, 11)]
-    qwen = evaluate_regimes(folders.recorded / "qwen2.5-0.5b-noveleval.parquet", cutoffs)
-    cross = evaluate_regimes(folders.recorded / "cross-encoder-wikiqa.parquet", "MRR@10")
+    recorded = Path(demo.__file__).parent / "data"
+    qwen = evaluate_regimes(recorded / "qwen2.5-0.5b-noveleval.parquet", cutoffs)
+    cross = evaluate_regimes(recorded / "cross-encoder-wikiqa.parquet", "MRR@10")
+    softmax = next(demo.recordings())
+    query = rank_query(softmax.qrels, softmax.runs["native"], "3", "nDCG@10")
     plots = {
+        "query": ranked_list(query, rows=14, width="full"),
         "ranked-list": ranked_list(rank_query(qrels, run, "q", "Recall@3")),
         "curves": curves(qwen, percent=True, width="full"),
         "comparison": comparison(cross, percent=True),
         "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
     }
     for name, plot in plots.items():
-        print(plot.save(folders.output / f"{name}.svg", force=True), plot.caption, sep="\n")
-        plot.save(folders.output / f"{name}.png", force=True)
+        path = given.output / f"{name}.svg"
+        path.write_text(in_both_themes(plot.render("svg").decode()), encoding="utf-8")
+        print(path, plot.caption, sep="\n")
+    if not given.figures_only:
+        photograph_page(given.output)
 
 
 if __name__ == "__main__":

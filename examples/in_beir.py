@@ -1,6 +1,6 @@
 """BEIR's evaluation with one changed import: the numbers it reports, and their expectations.
 
-Needs `pip install 'deadheat[beir]'`. The results are made here; keep the last part.
+Needs `pip install '.[beir]'`. The results are made here; keep the last part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A coarse scorer in ir_measures: its measures, and what ties are worth, side by side.
 
-Needs `pip install 'deadheat[ir-measures]'`. The run is made here; keep the last part.
+Needs `pip install '.[ir-measures]'`. The run is made here; keep the last part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Two systems in a PyTerrier experiment, one of which ties: what its ties are worth.
 
-Needs `pip install 'deadheat[pyterrier]'`, no Java. The lists are made here; keep the last part.
+Needs `pip install '.[pyterrier]'`, no Java. The lists are made here; keep the last part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A script for pytrec_eval with one changed import: a coarse scorer, and what its ties are worth.
 
-Needs `pip install 'deadheat[pytrec-eval]'`. The run is made here; keep the last part.
+Needs `pip install '.[pytrec-eval]'`. The run is made here; keep the last part.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def run_console(text: str) -> None:
         line, _, shown = part.partition("\n")
         words = shlex.split(line, comments=True)
         if words[0] != "deadheat":
-            assert words[0] in ("make", "pip", "source"), line
+            assert words[0] in ("make", "pip", "uv", "source"), line
             continue
         printed = deadheat(*words[1:])
         if shown.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -26,7 +27,7 @@ from deadheat.report.figures.ranked_list import shown_rows
 from deadheat.scoring.regimes import scoring_provenance
 from deadheat.ties.sizes import run_sizes
 
-pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install 'deadheat[plots]'")
+pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install '.[plots]'")
 Image = pytest.importorskip("PIL.Image", reason="matplotlib brings Pillow")
 
 QRELS = {"q": {"d1": 1, "d2": 1, "d3": 1}}
@@ -627,12 +628,20 @@ def test_bad_input_is_one_message_and_no_file(files, arguments, message):
 # The documentation
 
 
-def test_the_figures_of_the_documentation_can_be_made(shared, tmp_path):
+def test_the_figures_of_the_documentation_can_be_made(tmp_path):
     script = Path(__file__).parents[1] / "docs" / "make_figures.py"
-    command = [sys.executable, str(script), str(shared / "recorded"), "--output", str(tmp_path)]
+    command = [sys.executable, str(script), "--figures-only", "--output", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     drawn = {path.stem for path in tmp_path.iterdir()}
-    assert drawn == {"ranked-list", "curves", "comparison", "ranks"}
+    assert drawn == {"query", "ranked-list", "curves", "comparison", "ranks"}
     assert "BF16 and BF16 + HPS coincide." in done.stdout
-    committed = {path.name for path in (script.parent / "images").iterdir()}
-    assert {path.name for path in tmp_path.iterdir()} <= committed
+    told = (script.parents[1] / "README.md").read_text(encoding="utf-8")
+    values = re.findall(r"\d\.\d{4}", done.stdout.splitlines()[1])  # under the query of README
+    assert len(values) == 4 and all(value in told for value in values)
+    images = script.parent / "images"
+    assert {path.name for path in tmp_path.iterdir()} <= {path.name for path in images.iterdir()}
+    for figure in (*tmp_path.iterdir(), *images.glob("*.svg")):  # in colours of the reader's theme
+        text = figure.read_text(encoding="utf-8")
+        _, style, drawing = re.split(r"(<style>svg .*?</style>)", text, flags=re.DOTALL)
+        assert "@media (prefers-color-scheme: dark)" in style
+        assert not re.search(r"(fill|stroke): #", drawing), figure

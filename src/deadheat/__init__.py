@@ -3,78 +3,94 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+import deadheat.forks  # noqa: F401  (it sees to every fork from now on)
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
-from deadheat.evaluation import (
-    Result,
-    Summary,
-    evaluate,
-    evaluate_arrays,
-    evaluate_groups,
-    evaluate_top,
-)
-from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
-from deadheat.measures import (
-    DCG,
-    ERR,
-    F1,
-    MAP,
-    MRR,
-    RBP,
-    Hits,
-    Judged,
-    Measure,
-    Precision,
-    RBPResidual,
-    RCap,
-    Recall,
-    RPrecision,
-    Success,
-    bpref,
-    nDCG,
-)
-from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.ties import TIE_RULES, TieCounter, TieGroups, TopCounter
 
 if _TYPE_CHECKING:
     from deadheat.comparison import Comparison, compare
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
+    from deadheat.evaluation import (
+        Result,
+        Summary,
+        evaluate,
+        evaluate_arrays,
+        evaluate_groups,
+        evaluate_top,
+    )
     from deadheat.evaluation.corpus import evaluate_corpus
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
+    from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
+    from deadheat.measures import (
+        DCG,
+        ERR,
+        F1,
+        MAP,
+        MRR,
+        RBP,
+        Hits,
+        Judged,
+        Measure,
+        Precision,
+        RBPResidual,
+        RCap,
+        Recall,
+        RPrecision,
+        Success,
+        bpref,
+        nDCG,
+    )
+    from deadheat.measures.parse import parse_measure, parse_measures
     from deadheat.report import figures as plot
     from deadheat.report.writing import report
+    from deadheat.ties import TIE_RULES, TieCounter, TieGroups, TopCounter
 
-# Rooms that an evaluation does not need are opened when they are asked for.
+# Where the public names are; a room is opened when one of its names is asked for.
 _ROOMS = {
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "Leaderboard": "comparison.leaderboard",
-    "leaderboard": "comparison.leaderboard",
-    "leaderboards": "comparison.leaderboard",
-    "Diagnosis": "diagnosis",
-    "diagnose": "diagnosis",
-    "evaluate_corpus": "evaluation.corpus",
-    "Rescoring": "evaluation.rescoring",
-    "evaluate_rescoring": "evaluation.rescoring",
-    "high_precision": "integrations.sentence_transformers",
-    "low_precision": "integrations.sentence_transformers",
+    "comparison": ("Comparison", "compare"),
+    "comparison.leaderboard": ("Leaderboard", "leaderboard", "leaderboards"),
+    "diagnosis": ("Diagnosis", "diagnose"),
+    "evaluation": (
+        *("Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups", "evaluate_top"),
+    ),
+    "evaluation.corpus": ("evaluate_corpus",),
+    "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
+    "formats": ("QrelsLike", "RunLike", "read_qrels", "read_run"),
+    "integrations.sentence_transformers": ("high_precision", "low_precision"),
+    "measures": (
+        *("DCG", "ERR", "F1", "MAP", "MRR", "RBP", "Hits", "Judged", "Measure", "Precision"),
+        *("RBPResidual", "RCap", "Recall", "RPrecision", "Success", "bpref", "nDCG"),
+    ),
+    "measures.parse": ("parse_measure", "parse_measures"),
+    "ties": ("TIE_RULES", "TieCounter", "TieGroups", "TopCounter"),
 }
 
 
 def __getattr__(name: str) -> _Any:
+    value = _found(name)
+    globals()[name] = value  # the next time it is there
+    return value
+
+
+def _found(name: str) -> _Any:
     from importlib import import_module
 
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(f"deadheat.{room}"), name)
     if name == "plot":
         return import_module("deadheat.report.figures")
-    if name == "report":  # a room that can be called
-        return import_module("deadheat.report")
-    if name in _ROOMS:
-        return getattr(import_module(f"deadheat.{_ROOMS[name]}"), name)
     if name == "__version__":
         from deadheat.packages import own_version
 
         return own_version()
+    if not name.startswith("_"):
+        try:
+            return import_module(f"deadheat.{name}")  # a room itself; that of reports can be called
+        except ModuleNotFoundError as error:
+            if error.name != f"deadheat.{name}":
+                raise
     raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
 
 

@@ -9,7 +9,6 @@ import shlex
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from deadheat.errors import InputError, MissingPackageError
 
@@ -23,21 +22,27 @@ EXTRAS = {
     "datasets": "models",
     "filelock": "models",
     "gguf": "models",
+    "haystack": "haystack",
     "huggingface_hub": "models",
     "ir_datasets": "ir",
     "ir_measures": "ir-measures",
     "jinja2": "report",
+    "lightgbm": "lightgbm",
+    "llama_index": "llama-index",
     "matplotlib": "plots",
     "mteb": "mteb",
     "plotly": "report",
     "pyterrier": "pyterrier",
     "pytrec_eval": "pytrec-eval",
+    "ranx": "ranx",
     "ray": "ray",
     "safetensors": "models",
     "scipy": "leaderboard",
     "sentence_transformers": "models",
     "torch": "models",
+    "torchmetrics": "torchmetrics",
     "transformers": "models",
+    "trm": "trm",
 }
 """The extra of deadheat that brings each optional package."""
 _REQUIREMENT = re.compile(
@@ -84,6 +89,8 @@ def install_command(extra: str) -> str:
 
     Never by its name alone: the package index may have something else under it.
     """
+    from urllib.request import url2pathname
+
     # A checkout on the path is a second record of deadheat, without its origin.
     origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
     recorded = json.loads(next(filter(None, origins), "{}"))

@@ -19,6 +19,7 @@ HOSTS = {
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
     "sentence-transformers": ["sentence_transformers"],
+    "torchmetrics": ["torchmetrics", "lightning"],
 }
 
 

@@ -6,25 +6,27 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from deadheat.errors import DeadheatError, printable
-from deadheat.packages import own_version
-from deadheat.ties import BACKEND
 
-# Modules of this package, each with one `command`; loaded when they are asked for.
-COMMANDS = (
-    "eval",
-    "compare",
-    "leaderboard",
-    "diagnose",
-    "run",
-    "table",
-    "verify",
-    "plot",
-    "report",
-    "mteb",
-    "demo",
-)
+COMMANDS = {
+    "eval": "Evaluate runs, with every view of their ties.",
+    "compare": "Compare runs in pairs: who is better whatever the tie-break?",
+    "leaderboard": "Check whole leaderboards: published numbers, ranks under ties.",
+    "diagnose": "Say where the ties of a run come from, and what they do.",
+    "run": "Run models in several precisions, and evaluate each.",
+    "table": "Print the paper's table from the folder of a run.",
+    "verify": "Check that a stored run is what was written.",
+    "plot": "Draw a figure for a paper: PNG, SVG or PDF.",
+    "report": "Write one self-contained web page about results.",
+    "mteb": "Show what MTEB's values owe to ties.",
+    "demo": "Show what ties do to recorded outputs of three real models.",
+}
+"""Modules of this package, each with one `command`, and what the command is for.
+
+They are loaded when they are used: a list of the commands needs none of them.
+"""
 
 
 class _Commands(click.Group):
@@ -37,7 +39,17 @@ class _Commands(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(f"deadheat.cli.{name}").command
+        command.short_help = COMMANDS[name]
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        begun = [name for name in COMMANDS if name.startswith(incomplete)]
+        offered = [CompletionItem(name, help=COMMANDS[name]) for name in begun]
+        return offered + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -54,6 +66,9 @@ class _Commands(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
+        from deadheat.packages import own_version
+        from deadheat.ties import BACKEND
+
         click.echo(f"deadheat {own_version()} (counting pass: {BACKEND})")
         ctx.exit()
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import track
 
 from deadheat.cli.help import complete_measures
 from deadheat.cli.names import labelled_runs
@@ -225,6 +223,9 @@ def _with_progress(paths: Sequence[str]) -> Iterable[str]:
         return paths
     if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
         return paths
+    from rich.console import Console
+    from rich.progress import track
+
     return track(paths, "evaluating", console=Console(stderr=True), transient=True)
 
 
@@ -272,6 +273,8 @@ def show(
     if style == "table" and finding:
         parts = [*parts, finding]
     if style == "table" and output is None and on_terminal():
+        from rich.console import Console
+
         console = Console()
         content = rich_parts(parts, percent=percent)
         if wide:

@@ -27,7 +27,6 @@ from deadheat.remarks import texts
 @click.command(
     "compare",
     cls=Command,
-    short_help="Compare runs in pairs: who is better whatever the tie-break?",
     example="deadheat compare qrels.txt bm25.run bf16.run fp32.run -m nDCG@10",
 )
 @run_options

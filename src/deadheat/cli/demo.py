@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import polars as pl
 
 from deadheat.cli.common import check_output, show, tell, write, wrote
 from deadheat.cli.help import Command
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
+from deadheat.late import pl
 from deadheat.report.page import Collection, System, is_page, render_page, with_comparison
 from deadheat.tables import Column, Table, number
 from deadheat.ties.sizes import run_sizes
@@ -33,7 +33,6 @@ _REPORT = "deadheat-demo.html"
 @click.command(
     "demo",
     cls=Command,
-    short_help="Show what ties do to recorded outputs of three real models.",
     example="deadheat demo --files demo",
 )
 @click.option(

@@ -41,7 +41,6 @@ _TOLERANCE = click.FloatRange(min=0)
 @click.command(
     "diagnose",
     cls=Command,
-    short_help="Say where the ties of a run come from, and what they do.",
     example="deadheat diagnose qrels.txt bf16.run -m nDCG@10",
 )
 @click.argument("files", nargs=-1, required=True, metavar="[QRELS] [NAME=]RUN")

@@ -40,7 +40,6 @@ def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None
 @click.command(
     "eval",
     cls=Command,
-    short_help="Evaluate runs, with every view of their ties.",
     example="deadheat eval qrels.txt bm25.run.gz bf16=out/model.run -m nDCG@10,MRR@10",
 )
 @run_options

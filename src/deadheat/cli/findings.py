@@ -5,17 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from deadheat.comparison import Comparison
-from deadheat.comparison.leaderboard import Leaderboard
-from deadheat.diagnosis import Diagnosis
 from deadheat.evaluation import Result, Summary, labels_of
-from deadheat.experiment import StoredResult
+from deadheat.late import pl
 from deadheat.remarks import counted
 from deadheat.tables import number
+
+if TYPE_CHECKING:
+    from deadheat.comparison import Comparison
+    from deadheat.comparison.leaderboard import Leaderboard
+    from deadheat.diagnosis import Diagnosis
+    from deadheat.experiment import StoredResult
 
 
 def of_results(results: Sequence[Result], *, percent: bool) -> str:

@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import polars as pl
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
 
 from deadheat.cli.common import (
     MEASURES,
@@ -35,6 +31,7 @@ from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboar
 from deadheat.comparison.leaderboard.sources import found_runs
 from deadheat.errors import InputError
 from deadheat.evaluation import QUERY_POLICIES
+from deadheat.late import pl
 from deadheat.ties import TIE_RULES
 
 published_options = options(
@@ -86,7 +83,6 @@ shown_options = options(
 @click.command(
     "leaderboard",
     cls=Command,
-    short_help="Check whole leaderboards: published numbers, ranks under ties.",
     example="deadheat leaderboard qrels.txt runs/ --published board.csv -o board.html",
 )
 @click.argument("qrels", metavar="QRELS|MANIFEST")
@@ -226,6 +222,10 @@ def _progress() -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading")

@@ -14,7 +14,6 @@ from deadheat.errors import InputError
 @click.command(
     "mteb",
     cls=Command,
-    short_help="Show what MTEB's values owe to ties.",
     example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md",
 )
 @click.argument("folder")

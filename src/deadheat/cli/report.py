@@ -37,7 +37,6 @@ from deadheat.report.page import Collection, render_page, shown_measures, with_c
 @click.command(
     "report",
     cls=Command,
-    short_help="Write one self-contained web page about results.",
     example="deadheat report --qrels qrels.txt bm25.run bf16.run -o report.html",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 import click
-from rich.console import Console
 
 from deadheat.cli.common import STYLE, WIDE, explain, percent_option, say, show, tell
 from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, engine_of
@@ -47,7 +46,6 @@ _NAME_LENGTH = 34
 @click.command(
     "run",
     cls=Command,
-    short_help="Run models in several precisions, and evaluate each.",
     example="deadheat run --model small=BAAI/bge-reranker-v2-m3 \\\n"
     "    --dataset mteb/AskUbuntuDupQuestions --model-dtype bf16 -o results/",
 )
@@ -234,6 +232,7 @@ def _progress() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 

@@ -21,7 +21,6 @@ from deadheat.cli.help import Command, complete_measures
 @click.command(
     "table",
     cls=Command,
-    short_help="Print the paper's table from the folder of a run.",
     example="deadheat table results/ -m nDCG@10 -o table.tex",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))

@@ -16,7 +16,6 @@ from deadheat.tables import Column, Table
 @click.command(
     "verify",
     cls=Command,
-    short_help="Check that a stored run is what was written.",
     example="deadheat verify results/",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from deadheat.comparison.statistics import VERDICTS
 from deadheat.evaluation import SPAN, VIEW_COLUMNS, short_labels, short_names
+from deadheat.late import pl
 from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, counted, lines, texts

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.comparison import significance, statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
@@ -21,6 +20,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, QueryPolicy, Result, evaluated
 from deadheat.evaluation.result import Floats
 from deadheat.formats import read_qrels, read_run
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, note, warning

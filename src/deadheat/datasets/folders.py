@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-import polars as pl
-
 from deadheat.errors import InputError
 from deadheat.formats.files import COMPRESSED, TABLES, table_from_file
 from deadheat.formats.frames import column_of
+from deadheat.late import pl
 
 Splits: TypeAlias = dict[str, list[tuple[Path, str]]]
 """Files of each split, with their formats."""

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from deadheat.datasets.folders import FolderSource
 from deadheat.datasets.sources import Source
 from deadheat.errors import InputError
 from deadheat.formats.frames import is_known, with_names
+from deadheat.late import pl
 from deadheat.packages import require
 
 _PURPOSE = "Reading a dataset from the hub"

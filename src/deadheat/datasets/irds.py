@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
 from deadheat.errors import InputError
+from deadheat.late import pl
 from deadheat.packages import require
 
 PREFIX = "ir_datasets:"

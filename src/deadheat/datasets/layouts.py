@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import polars as pl
-
 from deadheat.datasets.sources import Source
 from deadheat.datasets.values import by_id, column_lists, column_text_lists, column_texts
 from deadheat.errors import InputError
 from deadheat.formats.frames import column_of, find_column, judgements_from_table
+from deadheat.late import pl
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import polars as pl
+from deadheat.late import pl
 
 
 class Source(Protocol):

@@ -6,10 +6,9 @@ import json
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import polars as pl
-
 from deadheat.errors import InputError
 from deadheat.formats.frames import column_ids, needed_column
+from deadheat.late import pl
 
 V = TypeVar("V")
 

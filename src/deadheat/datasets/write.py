@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import polars as pl
-
 from deadheat.datasets.dataset import RetrievalDataset
 from deadheat.formats.write import to_parquet
+from deadheat.late import pl
 
 
 def write_dataset(dataset: RetrievalDataset, write: Callable[[str, bytes], None]) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.evaluation import Result, evaluated
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.write import trec_qrels, trec_run
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.output import write_whole

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
@@ -21,6 +20,7 @@ from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+from deadheat.late import pl
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, texts, warning

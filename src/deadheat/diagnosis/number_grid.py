@@ -14,9 +14,9 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from deadheat.late import pl
 from deadheat.scoring.dtypes import FORMATS
 
 Values = NDArray[Any]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError
 from deadheat.formats import Run, files, frames
+from deadheat.late import pl
 from deadheat.scoring import parse_format, score
 from deadheat.ties.sizes import group_sizes
 

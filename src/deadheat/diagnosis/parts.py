@@ -8,11 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
 from deadheat.evaluation import VIEW_COLUMNS
+from deadheat.late import pl
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table, number
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
@@ -379,7 +379,7 @@ def versions() -> dict[str, str]:
         "counting": BACKEND,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "polars": pl.__version__,
+        "polars": version("polars"),
     }
 
 

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.names import short_labels
 from deadheat.forks import check_fork
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import pandas_frame
@@ -274,17 +274,7 @@ class Result:
         >>> result.flat("test/", at="_at_", views=["expected", "range"])
         {'test/MRR_at_10': 0.75, 'test/MRR_at_10_range': 0.5}
         """
-        unknown = [view for view in views if view not in VIEWS]
-        if isinstance(views, str) or unknown:
-            raise InputError(f"views must be some of {', '.join(VIEWS)}, not {views!r:.100}")
-        values = {
-            prefix + name.replace("@", at) + ("" if view == "expected" else f"_{view}"): getattr(
-                summary, view
-            )
-            for name, summary in self.items()
-            for view in views
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        return flat_summaries(self.values(), prefix, at, views)
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
@@ -372,6 +362,27 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self._render("html")
+
+
+def flat_summaries(
+    summaries: Iterable[Summary], prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS
+) -> dict[str, float]:
+    """Give summaries on one level; the arguments are those of `Result.flat`."""
+    check_views(views)
+    values = {
+        prefix
+        + summary.measure.replace("@", at)
+        + ("" if view == "expected" else f"_{view}"): getattr(summary, view)
+        for summary in summaries
+        for view in views
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def check_views(views: Sequence[str]) -> None:
+    """Refuse what are not names of views."""
+    if isinstance(views, str) or any(view not in VIEWS for view in views):
+        raise InputError(f"views must be some of {', '.join(VIEWS)}, not {views!r:.100}")
 
 
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
 from deadheat.experiment.results import StoredResult
 from deadheat.experiment.study import Compute
 from deadheat.experiment.table1 import every_measure
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.tables import Column, Table

@@ -33,8 +33,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
@@ -52,6 +50,7 @@ from deadheat.experiment.files import (
 )
 from deadheat.formats.files import table_from_file
 from deadheat.formats.write import to_parquet, trec_qrels, trec_run
+from deadheat.late import pl
 from deadheat.output import DRAFT, utf8
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from deadheat.datasets import RetrievalDataset
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.experiment.files import Fault
 from deadheat.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
+from deadheat.late import pl
 from deadheat.provenance import ScoreFacts
 
 if TYPE_CHECKING:

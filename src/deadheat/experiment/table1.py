@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.scoring.regimes import describe_regime

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
+from deadheat.late import pl
 from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
 

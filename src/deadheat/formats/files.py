@@ -10,8 +10,6 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
-import polars as pl
-
 from deadheat.errors import InputError
 from deadheat.formats import frames, trec
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
@@ -20,6 +18,7 @@ from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import is_unicode
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
+from deadheat.late import pl
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """How the names of compressed files end."""

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.ids import id_column, text_id
 from deadheat.formats.shapes import Judgements, Run
+from deadheat.late import pl
 from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
 
 ALIASES = {

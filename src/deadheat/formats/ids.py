@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError
+from deadheat.late import pl
 
 V = TypeVar("V")
 

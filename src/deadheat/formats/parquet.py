@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-import polars as pl
-
 from deadheat.formats import frames
 from deadheat.formats.content import PARQUET
 from deadheat.formats.parquet_pages import WrongPagesError, check_pages
+from deadheat.late import pl
 
 _stderr = threading.Lock()
 

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.ids import id_column, text_id, with_text_ids
 from deadheat.formats.keys import places_of
+from deadheat.late import pl
 from deadheat.numbers import rounded
 
 Ints = NDArray[np.int64]

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.content import as_it_is
+from deadheat.late import pl
 from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
+from deadheat.late import pl
 from deadheat.numbers import exact_floats
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebvander
 
 from deadheat.ties.groups import Floats, Ints
 
@@ -45,6 +44,8 @@ def _block(length: int) -> tuple[Ints, Floats]:
     """Nodes among ``0 … length − 1`` whose weighted sum is exact for polynomials."""
     if length < FEW:
         return np.arange(length), np.ones(length)
+    from numpy.polynomial.chebyshev import chebvander  # seldom needed, and slow to import
+
     angle = (np.arange(_NODES) + 0.5) * np.pi / _NODES
     nodes = np.floor((1 - np.cos(angle)) / 2 * length).astype(np.int64)
     k = np.arange(_NODES, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,14 +63,134 @@ def judged_lists(
         The lists of the queries that count, an empty one where the run misses the query; and
         what a reader should know of how judgements and run fit.
     """
-    remarks: list[Remark] = []
-    selected, place = _select(judgements, run, queries, remarks)
+    lists, fit = fitted_lists(judgements, run, queries=queries, with_judged=with_judged)
+    fit.check(judgements, run.source)
+    return lists, fit.remarks(judgements)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How judgements and a run fit: counts, and those of parts of the queries add up."""
+
+    judged: int = 0
+    """Queries of the run that are judged."""
+    unjudged: int = 0
+    """Queries of the run that are not."""
+    queries: tuple[str, ...] = ()
+    """Some queries of the run."""
+    counted: int = 0
+    """Judged queries that count."""
+    left_out: int = 0
+    """Judged queries that do not count because they have no relevant document."""
+    missing: int = 0
+    """Queries that count and are not in the run."""
+    first_missing: str | None = None
+    like_grades: bool = True
+    """Whether all scores are small whole numbers, as grades are."""
+    below: int = 0
+    """Judgements below 0."""
+    sought: tuple[str, ...] = ()
+    """Some judged documents of queries in the run, where there are relevant ones among them."""
+    retrieved: bool = False
+    """Whether a relevant document was retrieved."""
+    documents: tuple[str, ...] = ()
+    """Some documents of the run."""
+
+    def __add__(self, other: Fit) -> Fit:
+        def first(name: str) -> Any:
+            return getattr(self, name) or getattr(other, name)
+
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("judged", "unjudged", "counted", "left_out", "missing", "below")
+        }
+        firsts = {
+            name: first(name)
+            for name in ("queries", "first_missing", "sought", "documents", "retrieved")
+        }
+        return Fit(**sums, **firsts, like_grades=self.like_grades and other.like_grades)
+
+    def check(self, judgements: Judgements, source: str) -> None:
+        """Refuse judgements and a run of which nothing can be evaluated."""
+        if not self.judged:
+            raise InputError(
+                f"{source}: no query of the run is judged: the judgements name queries like "
+                f"{_examples(judgements.query_ids)}, the run like {_examples(self.queries)}"
+            )
+        if not self.counted:
+            raise InputError(
+                f"{judgements.source}: no query has a relevant document (a grade above 0): there "
+                "is nothing to evaluate"
+            )
+
+    def remarks(self, judgements: Judgements) -> list[Remark]:
+        """Say what a reader should know of it."""
+        remarks: list[Remark] = []
+        if self.unjudged:
+            remarks.append(
+                warning(
+                    "{unjudged:query} of the run without judgements: left out, nothing can be said "
+                    "about them",
+                    unjudged=self.unjudged,
+                )
+            )
+        if self.like_grades and not _like_grades(judgements.grades):
+            remarks.append(
+                warning(
+                    "the judgements hold fractions, and the run only small whole numbers: are "
+                    "judgements and run swapped?"
+                )
+            )
+        remarks += _left_out(self.left_out)
+        if self.missing:
+            remarks.append(
+                warning(
+                    "{missing:query} judged but missing from the run, for example {example}: each "
+                    "counts as 0 (queries='intersection' leaves such queries out)",
+                    missing=self.missing,
+                    example=repr(self.first_missing),
+                )
+            )
+        remarks += _below(self.below)
+        if self.sought and not self.retrieved:
+            remarks.append(
+                warning(
+                    "no relevant document was retrieved for any query: the judgements name "
+                    "documents like {judged}, the run like {listed}; do the ids match?",
+                    judged=_examples(self.sought),
+                    listed=_examples(self.documents),
+                )
+            )
+        return remarks
+
+
+def fitted_lists(
+    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
+) -> tuple[JudgedLists, Fit]:
+    """Give the lists as `judged_lists` does, be there none; and how judgements and run fit."""
+    index = run.query_index
+    place = np.array([index.get(query, -1) for query in judgements.query_ids], np.int64)
+    counted = _counted(judgements, place, queries)
+    missing = np.flatnonzero(counted & (place < 0))
+    judged = int((place >= 0).sum())
+    fit = Fit(
+        judged=judged,
+        unjudged=len(run.query_ids) - judged,
+        queries=tuple(run.query_ids[:2]),
+        counted=int(counted.sum()),
+        left_out=int((~counted).sum()) if queries == "judged" else 0,
+        missing=len(missing),
+        first_missing=judgements.query_ids[missing[0]] if len(missing) else None,
+        like_grades=len(run.scores) > 0 and _like_grades(run.rounded),
+    )
+    selected = np.flatnonzero(counted)
+    place = place[selected]
     lengths = np.diff(judgements.offsets)[selected]
     query = np.repeat(np.arange(len(selected)), lengths)
     first = np.repeat(judgements.offsets[selected] - np.cumsum(lengths) + lengths, lengths)
     judgement = first + np.arange(len(query))
     grade = judgements.grades[judgement]
-    remarks += negative_grades(grade)
+    fit = replace(fit, below=_n_below(grade))
     if not with_judged:
         relevant = np.flatnonzero(grade > 0)
         query, judgement, grade = query[relevant], judgement[relevant], grade[relevant]
@@ -80,16 +200,12 @@ def judged_lists(
     doc_ids = judgements.doc_ids.gather(judgement[in_run])
     row[in_run] = run.documents.find(place[query[in_run]], doc_ids)
     retrieved = row >= 0
-    if not (retrieved & (grade > 0)).any() and (grade[in_run] > 0).any():
-        listed = run.documents.ids(np.arange(min(2, int(run.offsets[-1])))).to_list()
-        remarks.append(
-            warning(
-                "no relevant document was retrieved for any query: the judgements name documents "
-                "like {judged}, the run like {listed}; do the ids match?",
-                judged=_examples(doc_ids.to_list()),
-                listed=_examples(listed),
-            )
-        )
+    if (retrieved & (grade > 0)).any():
+        fit = replace(fit, retrieved=True)
+    elif (grade[in_run] > 0).any():
+        listed = run.documents.ids(np.arange(min(2, int(run.offsets[-1]))))
+        some = tuple(doc_ids[:2].to_list()), tuple(listed.to_list())
+        fit = replace(fit, sought=some[0], documents=some[1])
     starts = np.where(place >= 0, run.offsets[place], 0)
     stops = np.where(place >= 0, run.offsets[place + 1], 0)
     lists = JudgedLists(
@@ -104,7 +220,15 @@ def judged_lists(
         run.exact,
         float(judgements.grades.max(initial=0)),
     )
-    return lists, remarks
+    return lists, fit
+
+
+def _counted(judgements: Judgements, place: Ints, queries: str) -> NDArray[np.bool_]:
+    """Which judged queries count."""
+    if queries == "judged":
+        relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
+        return np.asarray(relevant > 0)
+    return place >= 0 if queries == "intersection" else np.ones(len(place), bool)
 
 
 def labelled_lists(
@@ -225,60 +349,16 @@ def rankable(
 
 def negative_grades(grades: NDArray[Any]) -> list[Remark]:
     """Note grades below 0."""
-    below = int(np.count_nonzero(grades < 0)) if grades.size and grades.min() < 0 else 0
+    return _below(_n_below(grades))
+
+
+def _n_below(grades: NDArray[Any]) -> int:
+    return int(np.count_nonzero(grades < 0)) if grades.size and grades.min() < 0 else 0
+
+
+def _below(below: int) -> list[Remark]:
     pattern = "{below:judgement} below 0: counted as not relevant"
     return [note(pattern, below=below)] if below else []
-
-
-def _select(
-    judgements: Judgements, run: Run, queries: str, remarks: list[Remark]
-) -> tuple[Ints, Ints]:
-    """Judged queries that count, and the index of each in the run, −1 where it is missing."""
-    place = np.array([run.query_index.get(query, -1) for query in judgements.query_ids])
-    in_run = place >= 0
-    if not in_run.any():
-        raise InputError(
-            f"{run.source}: no query of the run is judged: the judgements name queries like "
-            f"{_examples(judgements.query_ids)}, the run like {_examples(run.query_ids)}"
-        )
-    if unjudged := len(run.query_ids) - int(in_run.sum()):
-        remarks.append(
-            warning(
-                "{unjudged:query} of the run without judgements: left out, nothing can be said "
-                "about them",
-                unjudged=unjudged,
-            )
-        )
-    if not _like_grades(judgements.grades) and len(run.scores) and _like_grades(run.rounded):
-        remarks.append(
-            warning(
-                "the judgements hold fractions, and the run only small whole numbers: are "
-                "judgements and run swapped?"
-            )
-        )
-    relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
-    if queries == "judged":
-        counted = relevant > 0
-        remarks += _left_out(int((~counted).sum()))
-    else:
-        counted = in_run if queries == "intersection" else np.ones(len(place), bool)
-    selected = np.flatnonzero(counted)
-    if not len(selected):
-        raise InputError(
-            f"{judgements.source}: no query has a relevant document (a grade above 0): there is "
-            "nothing to evaluate"
-        )
-    missing = selected[~in_run[selected]]
-    if len(missing):
-        remarks.append(
-            warning(
-                "{missing:query} judged but missing from the run, for example {example}: each "
-                "counts as 0 (queries='intersection' leaves such queries out)",
-                missing=len(missing),
-                example=repr(judgements.query_ids[missing[0]]),
-            )
-        )
-    return selected, place[selected]
 
 
 def _left_out(queries: int) -> list[Remark]:
@@ -287,9 +367,12 @@ def _left_out(queries: int) -> list[Remark]:
 
 
 def _like_grades(numbers: NDArray[Any]) -> bool:
-    """Whether the numbers are small and whole, as grades are."""
-    return bool(((np.abs(numbers) <= 10) & (np.floor(numbers) == numbers)).all())
+    """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
+    return all(
+        bool(((np.abs(part) <= 10) & (np.floor(part) == part)).all())
+        for part in (numbers[:100], numbers[100:])
+    )
 
 
-def _examples(ids: list[str]) -> str:
+def _examples(ids: Sequence[str]) -> str:
     return " and ".join(repr(id_) for id_ in ids[:2])

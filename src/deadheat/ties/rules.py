@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.forks import check_fork
+from deadheat.late import pl
 from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
 from deadheat.ties.groups import Ints
@@ -38,7 +38,7 @@ RULE_WORDS = {
 }
 """What the rule orders ties by, as it is said under a table."""
 
-Keys = Callable[[Ints], pl.Series]
+Keys = Callable[[Ints], "pl.Series"]
 """Gives, for rows of the run, what the rule sorts tied documents by."""
 
 

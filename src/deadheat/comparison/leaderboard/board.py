@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import polars as pl
-
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.rules import FoundRule, Setting
 from deadheat.comparison.leaderboard.summary import Winner
 from deadheat.comparison.leaderboard.tables import Part, board_parts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.remarks import Level, Remark, lines, texts

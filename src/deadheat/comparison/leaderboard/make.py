@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import Progress, evaluate_entry, one_by_one
 from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
@@ -27,6 +25,7 @@ from deadheat.comparison.leaderboard.tables import some
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import read_qrels
+from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, warning

@@ -11,12 +11,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.errors import InputError
 from deadheat.formats.files import TABLES, run_tag, table_from_file
 from deadheat.formats.frames import as_frame, is_table
+from deadheat.late import pl
 from deadheat.measures import MEASURES, Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.remarks import Remark, note

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
 
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.summary import Standing, Winner, winner_of
 from deadheat.comparison.statistics import ranks
+from deadheat.late import pl
 from deadheat.measures import Measure
 
 ROWS = {

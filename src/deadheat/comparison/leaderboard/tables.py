@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner, has_scipy
+from deadheat.late import pl
 from deadheat.packages import install_command
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table

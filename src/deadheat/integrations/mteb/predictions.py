@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
@@ -18,6 +17,7 @@ from deadheat.formats.columns import judgements_from_columns
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import id_column
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
+from deadheat.late import pl
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
 from deadheat.remarks import Remark, warning

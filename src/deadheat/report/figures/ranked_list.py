@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation import RankedQuery
+from deadheat.late import pl
 from deadheat.report.figures import style
 from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule

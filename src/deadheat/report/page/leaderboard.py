@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-import polars as pl
-
 from deadheat.comparison.leaderboard import Leaderboard
 from deadheat.comparison.leaderboard.summary import FIRST_METHODS
 from deadheat.errors import InputError
+from deadheat.late import pl
 from deadheat.packages import own_version, require
 from deadheat.tables import number
 from deadheat.tables.cells import cell
