@@ -277,12 +277,12 @@ def result_of(
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
     """Warn of measures to which no document is relevant because no grade is that high."""
-    named = [repr(m) for m in measures if (getattr(m, "rel", None) or 0) > groups.max_grade]
+    named = [repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade]
     pattern = (
         "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
         "none reaches rel"
     )
-    if not named or not groups.max_grade:
+    if not named or not groups.max_grade:  # no grade at all is said elsewhere
         return []
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
@@ -340,7 +340,11 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
     """
     if groups.end_above is None or groups.end_size is None:
         return []
+    inside = groups.end_size > 1
+    if not inside.any():
+        return []
     partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
+    reached = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
     remarks = []
     for lists, remark, text in (
         (
@@ -357,8 +361,7 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
             "to be complete",
         ),
     ):
-        inside = (groups.end_size > 1) & lists
-        felt = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
+        felt = {measure: queries & lists for measure, queries in reached.items()}
         names = [repr(measure) for measure, queries in felt.items() if queries.any()]
         if names:
             queries = int(np.any(list(felt.values()), axis=0).sum())

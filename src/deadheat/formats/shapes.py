@@ -31,6 +31,17 @@ class Judgements:
     doc_ids: pl.Series
     grades: NDArray[np.float64]
 
+    @cached_property
+    def _listed_ids(self) -> list[str]:
+        return self.doc_ids.to_list()
+
+    def named(self, rows: Ints, documents: Documents) -> pl.Series | list[str]:
+        """Ids of the documents of these judgements, as `documents` are best asked for them."""
+        if not isinstance(documents, DictDocuments):
+            return self.doc_ids.gather(rows)
+        ids = self._listed_ids
+        return [ids[row] for row in rows.tolist()]
+
 
 class Documents(Protocol):
     """The documents of a run, one per row."""
@@ -139,13 +150,15 @@ class DictDocuments:
         ]
         return id_column(ids)
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        first = np.flatnonzero(np.diff(queries, prepend=-1))
-        last = np.append(first, len(queries))[1:]
-        ids = doc_ids.to_list()
+        new = np.ones(len(queries), bool)
+        new[1:] = queries[1:] != queries[:-1]
+        first = new.nonzero()[0]
+        bounds = [*first.tolist(), len(queries)]
+        ids = doc_ids if isinstance(doc_ids, list) else doc_ids.to_list()
         places: list[int] = []
-        for q, a, b in zip(queries[first].tolist(), first.tolist(), last.tolist(), strict=True):
+        for q, a, b in zip(queries[first].tolist(), bounds, bounds[1:], strict=False):
             wanted = dict(zip(ids[a:b], range(b - a), strict=True))
             places += places_of(self.lists[q], wanted) or places_of(self._as_text(q), wanted)
         place = np.array(places, np.int64)

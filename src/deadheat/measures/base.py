@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -86,11 +86,6 @@ class Measure(ABC):
                 )
         plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
         return replace(self, **plain)
-
-    @cached_property
-    def family(self: Self) -> Self:
-        """The measure without its cutoff."""
-        return self(cutoff=None)
 
     def __repr__(self) -> str:
         changed = [
@@ -183,6 +178,12 @@ class BinaryMeasure(Measure):
             return query, rank[..., :0]
         first = np.minimum.reduceat(rank[..., index], start, axis=-1)
         return query, first * self.reached(groups, first, query)
+
+
+@lru_cache
+def family(measure: Measure) -> Measure:
+    """Give the measure without its cutoff."""
+    return measure(cutoff=None)
 
 
 def exp_gain(measure: Measure, grade: Floats) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Measure, ratio, some_row
+from deadheat.measures.base import BinaryMeasure, Measure, family, ratio, some_row
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -92,7 +92,7 @@ class LinearMeasure(Measure):
             sums = groups.sum_groups(scaled), groups.sum_groups(scaled * scaled)
             return np.ldexp(1.0, exponent), *sums
 
-        return groups.memo(("gain_sums", self.family), compute)
+        return groups.memo(("gain_sums", family(self)), compute)
 
 
 @dataclass(frozen=True, repr=False)

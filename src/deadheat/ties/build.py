@@ -66,6 +66,8 @@ def _ends(counter: TieCounter, scores: NDArray[Any], lists: JudgedLists) -> tupl
     above[counter.query[last]] = counter.above[last]
     size[counter.query[last]] = counter.equal[last]
     query, grade = lists.unretrieved
+    if not len(query):
+        return above, size
     missing = np.unique(query[grade > 0])
     missing = missing[(counter.retrieved[missing] > 0) & (size[missing] == 0)]
     if len(missing):

@@ -448,7 +448,7 @@ def _falling(query: Ints, score: NDArray[Any]) -> Ints:
     The bits of a float32 are a whole number that rises with it, but for those of negative numbers,
     which fall: query and score fit into one key, which is nearly in order already.
     """
-    if score.dtype != np.float32:
+    if score.dtype != np.float32 or len(score) < 256:
         return np.lexsort((-score, query))
     bits = (score + 0).view(np.int32).astype(np.int64)  # 0 is added so that −0.0 becomes 0.0
     rising = np.where(bits < 0, -(2**31) - bits, bits)
