@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -79,11 +80,9 @@ def evaluated_folder(
         with engine.pool(_Dealer(folder, piles)) as workers:
             for piece, dealt in workers.results(folder.pieces):
                 aside.keep(piece, dealt)
-        parts = _parts(piles, [aside.rows(pile) for pile in range(len(piles))], most)
+        parts = _parts(piles, aside, most)
         with engine.pool(_Counter(folder, judgements, measures, checked)) as workers:
-            counted = {
-                part.number: counts for part, counts in workers.results(map(aside.filled, parts))
-            }
+            counted = {part.number: counts for part, counts in workers.results(parts)}
     together = _together([counted[part.number] for part in parts])
     return result_of_counted(together, judgements, folder.source, measures, checked)
 
@@ -111,6 +110,12 @@ class _Piles:
 
     def __len__(self) -> int:
         return 2 * self.judged
+
+    def queries(self, piles: range) -> tuple[int, int]:
+        """The judged queries of some piles that stand together: the first, and behind the last."""
+        if piles.start >= self.judged:
+            return 0, 0
+        return int(self.starts[piles.start]), int(self.starts[piles.stop])
 
     def deal(self, frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
         """Part rows by the piles that they belong to, each in the order of the rows."""
@@ -157,15 +162,24 @@ class Pile(NamedTuple):
     packed: bytes
 
 
-class Part(NamedTuple):
-    """Piles that are counted together: of judged queries that stand together, or of others."""
+@dataclass(frozen=True)
+class Part:
+    """Piles that are counted together: of judged queries that stand together, or of others.
+
+    Its rows are read when they are needed; a part that is sent elsewhere takes them along.
+    """
 
     number: int
-    piles: range
-    judged: tuple[int, int] | None
-    """The first judged query, and the one behind the last; None: queries without judgements."""
-    packed: Sequence[bytes] = ()
-    """Their rows, in the order of the files."""
+    judged: tuple[int, int]
+    """The first judged query, and the one behind the last; of queries without judgements none."""
+    rows: Callable[[], Sequence[bytes]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, (self.number, self.judged, self.rows())
+
+
+def _arrived(number: int, judged: tuple[int, int], rows: Sequence[bytes]) -> Part:
+    return Part(number, judged, lambda: rows)
 
 
 class _Aside:
@@ -196,14 +210,14 @@ class _Aside:
         """Rows of a pile."""
         return sum(rows for _, rows, _, _ in self._places.get(pile, ()))
 
-    def filled(self, part: Part) -> Part:
-        """Give a part with its rows."""
-        places = [place for pile in part.piles for place in self._places.get(pile, ())]
+    def read(self, piles: range) -> list[bytes]:
+        """Give the rows of some piles, in the order of the files."""
+        places = [place for pile in piles for place in self._places.get(pile, ())]
         packed = []
         for _, _, start, length in sorted(places, key=lambda p: (p[0].file, p[0].start)):
             self._file.seek(start)
             packed.append(self._file.read(length))
-        return part._replace(packed=packed)
+        return packed
 
 
 @contextmanager
@@ -219,26 +233,23 @@ def _naming_place() -> Iterator[None]:
         ) from None
 
 
-def _parts(piles: _Piles, rows: Sequence[int], most: int) -> list[Part]:
+def _parts(piles: _Piles, aside: _Aside, most: int) -> list[Part]:
     """Put neighbouring piles together as long as their rows fit in memory."""
-    parts: list[Part] = []
+    together: list[range] = []
     for kind in (range(piles.judged), range(piles.judged, len(piles))):
-        start = kind.start
-        total = 0
+        start, total = kind.start, 0
         for pile in kind:
-            if total and rows[pile] and total + rows[pile] > most:
-                parts.append(_part(piles, len(parts), range(start, pile)))
+            rows = aside.rows(pile)
+            if total and rows and total + rows > most:
+                together.append(range(start, pile))
                 start, total = pile, 0
-            total += rows[pile]
+            total += rows
         if total:
-            parts.append(_part(piles, len(parts), range(start, kind.stop)))
-    return parts
-
-
-def _part(piles: _Piles, number: int, own: range) -> Part:
-    if own.start >= piles.judged:
-        return Part(number, own, None)
-    return Part(number, own, (int(piles.starts[own.start]), int(piles.starts[own.stop])))
+            together.append(range(start, kind.stop))
+    return [
+        Part(number, piles.queries(own), partial(aside.read, own))
+        for number, own in enumerate(together)
+    ]
 
 
 @dataclass(frozen=True)
@@ -254,8 +265,8 @@ class _Counter:
         return self._counted
 
     def _counted(self, part: Part) -> Counted:
-        run = self.folder.run(map(pl.read_ipc, part.packed))
-        own = self.judgements.part(*(part.judged or (0, 0)))
+        run = self.folder.run(map(pl.read_ipc, part.rows()))
+        own = self.judgements.part(*part.judged)
         return counted_groups(own, run, self.measures, self.options)
 
 
