@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.formats.arrays import flatten, query_names
+from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import own_version
@@ -23,7 +25,7 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.lists import Fit, fitted_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -92,15 +94,32 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    return evaluated(
+    return evaluated_source(
         read_qrels(qrels),
-        read_run(run, with_ranks=tie_break == "rank", copy=False),
+        run,
         parse_measures(measures),
         tie_break=tie_break,
         tie_tolerance=tie_tolerance,
         queries=queries,
         nan=nan,
         score_dtype=score_dtype,
+    )
+
+
+def evaluated_source(
+    judgements: Judgements, run: RunLike, measures: Sequence[Measure], **options: Any
+) -> Result:
+    """Evaluate as `evaluated` does, whatever the run is read from.
+
+    A folder that holds too much is evaluated in parts.
+    """
+    if is_folder(run):
+        from deadheat.evaluation.folders import evaluated_folder
+
+        return evaluated_folder(judgements, run_folder(run), measures, **options)
+    with_ranks = options.get("tie_break") == "rank"
+    return evaluated(
+        judgements, read_run(run, with_ranks=with_ranks, copy=False), measures, **options
     )
 
 
@@ -116,26 +135,74 @@ def evaluated(
     score_dtype: object = None,
 ) -> Result:
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
-    _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
-    precision = score_format(score_dtype)
-    seen, rounding = as_seen_in(run, precision)
-    rankable_run = without_nan(seen, nan)
-    lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
+    options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
+    counted = counted_groups(judgements, run, measures, options)
+    return result_of_counted(counted, judgements, run.source, measures, options)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an evaluation is made, checked."""
+
+    tie_break: str = "input"
+    tie_tolerance: float = 0.0
+    queries: str = "judged"
+    nan: str = "raise"
+    score_dtype: object = None
+
+    def __post_init__(self) -> None:
+        _check_options(self.tie_break, self.tie_tolerance, self.queries, QUERY_POLICIES, self.nan)
+        score_format(self.score_dtype)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All that measures need of the queries that count, and how these fit the judgements."""
+
+    query_ids: list[str]
+    groups: TieGroups
+    fit: Fit
+    remarks: list[Remark]
+
+
+def counted_groups(
+    judgements: Judgements, run: Run, measures: Iterable[Measure], options: Options
+) -> Counted:
+    """Round scores as the options say, and count ties; judgements and run may be parts."""
+    seen, rounding = as_seen_in(run, score_format(options.score_dtype))
+    lists, fit = fitted_lists(
+        judgements,
+        without_nan(seen, options.nan),
+        queries=options.queries,
+        with_judged=need_judged(measures),
     )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
-    groups = tie_groups(lists, order, tolerance=tie_tolerance)
+    order = rule_order(options.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
+    groups = tie_groups(lists, order, tolerance=options.tie_tolerance)
+    return Counted(lists.query_ids, groups, fit, rounding)
+
+
+def result_of_counted(
+    counted: Counted,
+    judgements: Judgements,
+    source: str,
+    measures: Sequence[Measure],
+    options: Options,
+) -> Result:
+    """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
+    counted.fit.check(judgements, source)
+    precision = score_format(options.score_dtype)
     provenance = Provenance(
-        run.source,
+        source,
         judgements.source,
-        tie_break,
-        float(tie_tolerance),
-        queries,
-        nan,
+        options.tie_break,
+        float(options.tie_tolerance),
+        options.queries,
+        options.nan,
         None if precision is None else precision.name,
         versions=versions(),
     )
-    return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
+    remarks = counted.remarks + counted.fit.remarks(judgements)
+    return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
 
 
 @announcing

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from deadheat.errors import InputError
 from deadheat.forks import check_fork
-from deadheat.formats import dicts, files, frames
+from deadheat.formats import dicts, files, folders, frames
 from deadheat.formats.shapes import Judgements, Run
 
 __all__ = ["Judgements", "QrelsLike", "Run", "RunLike", "read_qrels", "read_run"]
@@ -52,8 +52,9 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
 def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict of dicts, a table or an iterable of tuples.
 
-    `with_ranks` keeps the rank column of a TREC file, for the tie rule ``rank``. Without `copy` a
-    dict of dicts must not change while the run is in use.
+    The path of a folder of Parquet files stands for the run that they are together, read in the
+    order of their names. `with_ranks` keeps the rank column of a TREC file, for the tie rule
+    ``rank``. Without `copy` a dict of dicts must not change while the run is in use.
 
     >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}}).scores
     array([0.5 , 0.25])
@@ -63,6 +64,8 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
     check_fork()
+    if folders.is_folder(run):
+        return folders.run_folder(run).whole()
     if isinstance(run, (str, os.PathLike)):
         return files.run_from_file(run, with_ranks=with_ranks)
     if frames.is_table(run):

@@ -311,8 +311,9 @@ def without_nan(run: Run, nan: str) -> Run:
     """Give the run with scores that can be ranked; `nan` is as for `rankable`."""
 
     def name(query: int, position: int) -> str:
-        document = run.documents.ids(run.offsets[query : query + 1] + position)[0]
-        return f"{run.source}: query {run.query_ids[query]!r}, document {document!r}"
+        row = run.offsets[query : query + 1] + position
+        document = run.documents.ids(row)[0]
+        return f"{run.origin(row[0])}: query {run.query_ids[query]!r}, document {document!r}"
 
     return replace(run, scores=rankable(run.scores, run.offsets, nan, name))
 
