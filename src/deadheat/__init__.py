@@ -20,7 +20,14 @@ if _TYPE_CHECKING:
     )
     from deadheat.evaluation.corpus import evaluate_corpus
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
-    from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+    from deadheat.formats import (
+        QrelsLike,
+        RunLike,
+        ranked_groups,
+        read_qrels,
+        read_run,
+        search_results,
+    )
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
     from deadheat.measures import (
         DCG,
@@ -56,7 +63,9 @@ _ROOMS = {
     ),
     "evaluation.corpus": ("evaluate_corpus",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
-    "formats": ("QrelsLike", "RunLike", "read_qrels", "read_run"),
+    "formats": (
+        *("QrelsLike", "RunLike", "ranked_groups", "read_qrels", "read_run", "search_results"),
+    ),
     "integrations.sentence_transformers": ("high_precision", "low_precision"),
     "measures": (
         *("DCG", "ERR", "F1", "MAP", "MRR", "RBP", "Hits", "Judged", "Measure", "Precision"),
@@ -147,7 +156,9 @@ __all__ = [
     "parse_measure",
     "parse_measures",
     "plot",
+    "ranked_groups",
     "read_qrels",
     "read_run",
     "report",
+    "search_results",
 ]

@@ -165,7 +165,7 @@ def corpus_result(
         scores=_judged_facts(groups) if sizes is None else sizes.facts,
         versions=versions(),
     )
-    return result_of(lists.query_ids, groups, measures, provenance, remarks)
+    return result_of(lists.own_ids, groups, measures, provenance, remarks)
 
 
 def _counted(

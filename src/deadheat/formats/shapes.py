@@ -30,6 +30,8 @@ class Judgements:
     """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     doc_ids: pl.Series
     grades: NDArray[np.float64]
+    numbered: bool = False
+    """Whether the queries were given as whole numbers."""
 
 
 class Documents(Protocol):
@@ -60,6 +62,8 @@ class Run:
     """Whether each list is known to hold every candidate there is."""
     exact: NDArray[Any] | None = field(default=None, repr=False)
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+    beyond: Ints | None = None
+    """Per query, where known: documents that tie with the last of the list and are not in it."""
 
     @property
     def rounded(self) -> NDArray[Any]:
