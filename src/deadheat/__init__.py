@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
         evaluate_top,
     )
     from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.neighbours import neighbour_recall
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.formats import (
         QrelsLike,
@@ -62,6 +63,7 @@ _ROOMS = {
         *("Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups", "evaluate_top"),
     ),
     "evaluation.corpus": ("evaluate_corpus",),
+    "evaluation.neighbours": ("neighbour_recall",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
     "formats": (
         *("QrelsLike", "RunLike", "ranked_groups", "read_qrels", "read_run", "search_results"),
@@ -153,6 +155,7 @@ __all__ = [
     "leaderboards",
     "low_precision",
     "nDCG",
+    "neighbour_recall",
     "parse_measure",
     "parse_measures",
     "plot",

@@ -61,7 +61,9 @@ class LinearMeasure(Measure):
         """Per query: the value when the documents of interest stand at these ranks."""
         query = groups.document_query
         gains = self.gains(groups) * (rank <= self.depth(groups)[query])
-        return ratio(groups.sum_queries(gains * self.weight(rank), query), self.divisor(groups))
+        return ratio(
+            groups.sum_queries(gains * self.weight(rank), query), self.divisor(groups)
+        )
 
     def _weights(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
         """Groups of which a place counts, and the sums ``S1`` and ``S2`` of their weights."""
