@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import platform
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from deadheat.engines.engine import MakeWorker, Pool
+from deadheat.engines.engine import MakeWorker, Pool, given
 from deadheat.errors import DeadheatError, InputError, one_line
 from deadheat.packages import require
 
@@ -23,8 +26,13 @@ ROOM_PATIENCE = 12
 """How many times as long the cluster has to find room for a first worker."""
 ATTEMPTS = 3
 """How often one piece of work may lose its worker before the work is given up."""
+TOGETHER = 8
+"""How many results are added at once: the branching of the tree in which they are summed."""
 LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-transformers")
 """Packages whose version must be the same wherever results are computed."""
+
+
+_MEMORY = "it ran out of memory; use smaller batches or chunks, or fewer workers per machine"
 
 
 class RayCluster:
@@ -116,25 +124,49 @@ class _Asked:
 
 
 class _Actor:
-    """What runs on a worker's machine; wrapped into a Ray actor."""
+    """What runs on a worker's machine; wrapped into a Ray actor.
+
+    Every call gives two things: why it was refused, and the result. The first is all that the
+    driver looks at; the second stays where it was made until somebody needs it.
+    """
 
     def __init__(self, make_worker: MakeWorker, versions: dict[str, str]) -> None:
         self._make_worker = make_worker
         self._versions = versions
-        self._work: Callable[[Any], Any] | None = None
+        self._work: Callable[..., Any] | None = None
 
     def started(self) -> None:
         """Answer."""
 
-    def do(self, piece: Any) -> tuple[Any, str | None]:
-        """Give the result, or why there is none; the worker is made for its first piece."""
+    def do(self, piece: Any, beside: Any) -> tuple[str | None, Any]:
+        """Do a piece of work; the worker is made for its first piece."""
         try:
             if self._work is None:
                 _check_versions(self._versions)
                 self._work = self._make_worker()
-            return self._work(piece), None
+            return None, self._work(piece, *given(beside))
         except DeadheatError as error:
-            return None, str(error)
+            return str(error), None
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            return f"the worker on {platform.node()} failed ({one_line(error)}): {_MEMORY}", None
+
+    def add(self, *results: Any) -> tuple[str | None, Any]:
+        """Add results that other workers may have made."""
+        return None, reduce(operator.add, results)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One call of an actor."""
+
+    call: str
+    """``do`` or ``add``."""
+    arguments: tuple[Any, ...]
+    pieces: tuple[Any, ...]
+    """Pieces of work that the result stands for."""
+    attempt: int = 1
 
 
 class _RayPool:
@@ -145,69 +177,140 @@ class _RayPool:
         self._make_worker = ray.put(make_worker)
         self._workers = workers
         self._actor = ray.remote(**options)(_Actor)
-        self._starts: dict[Any, Any] = {}
-        """Every actor, and what is there once it has started."""
+        self._starting: dict[Any, Any] = {}
+        """Actors that the cluster has found no room for yet, by what is there once it has."""
+        self._ready: set[Any] = set()
         self._idle: list[Any] = []
+        """Those of the ready ones that have nothing to do."""
+        self._lost_starts = 0
 
-    def results(self, pieces: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        waiting = deque((piece, 1) for piece in pieces)
-        busy: dict[Any, tuple[Any, Any, int]] = {}
+    def results(self, pieces: Iterable[Any], beside: Any = None) -> Iterator[tuple[Any, Any]]:
+        shared = self._ray.put(beside)
+        waiting = deque(_Task("do", (piece, shared), (piece,)) for piece in pieces)
+        for task, reference in self._done(waiting):
+            try:
+                result = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                waiting.extend(self._again(task, shared, error))
+                continue
+            yield task.pieces[0], result
+
+    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
+        shared = self._ray.put(beside)
+        waiting = deque(_Task("do", (piece, shared), (piece,)) for piece in pieces)
+        sums: list[tuple[_Task, Any]] = []
+        while True:
+            for task, reference in self._done(waiting, shared):
+                sums.append((task, reference))
+                if len(sums) == TOGETHER:
+                    waiting.append(_addition(sums))
+                    sums = []
+            if len(sums) > 1:
+                waiting.append(_addition(sums))
+                sums = []
+                continue
+            [(task, reference)] = sums
+            try:
+                return self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                waiting.extend(self._again(task, shared, error))
+                sums = []
+
+    def close(self) -> None:
+        """Let all workers go."""
+        for actor in [*self._starting.values(), *self._ready]:
+            self._ray.kill(actor)
+        self._starting, self._ready, self._idle = {}, set(), []
+
+    def _done(self, waiting: deque[_Task], shared: Any = None) -> Iterator[tuple[_Task, Any]]:
+        """Do tasks, those included that are added while others are done; give their results.
+
+        A result is a reference to where it lies.
+        """
+        busy: dict[Any, tuple[Any, _Task, Any]] = {}
         try:
             while waiting or busy:
-                while waiting and (actor := self._free_actor()) is not None:
-                    piece, attempt = waiting.popleft()
-                    busy[actor.do.remote(piece)] = actor, piece, attempt
-                done = self._first_done(list(busy))
-                actor, piece, attempt = busy.pop(done)
-                try:
-                    result, refusal = self._ray.get(done)
-                except self._ray.exceptions.RayError as error:
-                    self._dismiss(actor)
-                    if not _is_loss(self._ray, error):
-                        raise
-                    if attempt == ATTEMPTS:
-                        raise InputError(_lost(error)) from error
-                    waiting.appendleft((piece, attempt + 1))
-                    continue
-                self._idle.append(actor)
-                if refusal is not None:
-                    raise InputError(refusal)
-                yield piece, result
+                self._start(len(waiting))
+                while waiting and self._idle:
+                    task, actor = waiting.popleft(), self._idle.pop()
+                    call = getattr(actor, task.call).options(num_returns=2)
+                    status, result = call.remote(*task.arguments)
+                    busy[status] = actor, task, result
+                for status in self._first_done(list(busy)):
+                    actor, task, result = busy.pop(status)
+                    try:
+                        refusal = self._ray.get(status)
+                    except self._ray.exceptions.RayError as error:
+                        self._dismiss(actor)
+                        waiting.extendleft(self._again(task, shared, error))
+                        continue
+                    self._idle.append(actor)
+                    if refusal is not None:
+                        raise InputError(refusal)
+                    yield task, result
         finally:
             for actor, _, _ in busy.values():
                 self._dismiss(actor)
 
-    def close(self) -> None:
-        """Let all workers go."""
-        for actor in list(self._starts):
-            self._dismiss(actor)
+    def _again(self, task: _Task, shared: Any, error: Exception) -> list[_Task]:
+        """Give what has to be done again where a worker, or what it had made, is lost."""
+        if not _is_loss(self._ray, error):
+            raise error
+        if task.attempt == ATTEMPTS:
+            raise InputError(_lost(error)) from error
+        if task.call == "do":
+            return [replace(task, attempt=task.attempt + 1)]
+        return [_Task("do", (piece, shared), (piece,), task.attempt + 1) for piece in task.pieces]
 
-    def _free_actor(self) -> Any:
-        """Give an actor that has nothing to do, or a new one; None where there are enough."""
-        if self._idle:
-            return self._idle.pop()
-        if len(self._starts) == self._workers:
-            return None
-        actor = self._actor.remote(self._make_worker, installed())
-        self._starts[actor] = actor.started.remote()
-        return actor
+    def _start(self, tasks: int) -> None:
+        """Ask for as many actors as there is work for, and not more than the workers asked for."""
+        wanted = min(self._workers, len(self._ready) - len(self._idle) + tasks)
+        for _ in range(wanted - len(self._ready) - len(self._starting)):
+            actor = self._actor.remote(self._make_worker, installed())
+            self._starting[actor.started.remote()] = actor
 
-    def _first_done(self, work: list[Any]) -> Any:
-        """Wait for a piece of work, but not for a cluster that never has room for a worker."""
+    def _first_done(self, work: list[Any]) -> list[Any]:
+        """Wait until work is done or an actor has started; give the work that is done.
+
+        Not for ever, where the cluster has no room for a single actor.
+        """
         for _ in range(ROOM_PATIENCE):
-            done, _ = self._ray.wait(work, timeout=PATIENCE)
+            events = [*work, *self._starting]
+            patience = PATIENCE if not self._ready else None
+            done, _ = self._ray.wait(events, timeout=patience, fetch_local=False)
+            for start in self._starting.keys() & set(done):
+                self._started(start)
             if done:
-                return done[0]
-            if self._ray.wait(list(self._starts.values()), timeout=0)[0]:
-                return self._ray.wait(work)[0][0]
+                return [status for status in work if status in done]
         raise InputError(
             f"in {ROOM_PATIENCE * PATIENCE:g} seconds the Ray cluster had no room for a worker: "
             "other work may hold its processors or GPUs; ask for less, or wait"
         )
 
+    def _started(self, start: Any) -> None:
+        actor = self._starting.pop(start)
+        try:
+            self._ray.get(start)
+        except self._ray.exceptions.RayError as error:
+            self._ray.kill(actor)
+            self._lost_starts += 1
+            if self._lost_starts == ATTEMPTS or not _is_loss(self._ray, error):
+                raise InputError(_lost(error)) from error
+            return
+        self._lost_starts = 0
+        self._ready.add(actor)
+        self._idle.append(actor)
+
     def _dismiss(self, actor: Any) -> None:
-        del self._starts[actor]
+        self._ready.remove(actor)
         self._ray.kill(actor)
+
+
+def _addition(sums: list[tuple[_Task, Any]]) -> _Task:
+    """Make one result of several: a branch of the tree in which results are summed."""
+    pieces = tuple(piece for task, _ in sums for piece in task.pieces)
+    attempt = max(task.attempt for task, _ in sums)
+    return _Task("add", tuple(result for _, result in sums), pieces, attempt)
 
 
 def installed() -> dict[str, str]:
@@ -271,13 +374,12 @@ def _is_loss(ray: Any, error: Exception) -> bool:
     )
 
 
+def _out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or "memory" in str(error).lower()
+
+
 def _lost(error: Exception) -> str:
-    memory = "memory" in str(error).lower()
-    hint = (
-        "it ran out of memory; use a smaller batch or fewer workers per machine"
-        if memory
-        else "see the logs of the cluster"
-    )
+    hint = _MEMORY if _out_of_memory(error) else "see the logs of the cluster"
     # The last line says what happened, those before where.
     why = (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]
     return (

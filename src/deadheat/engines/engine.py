@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
-MakeWorker = Callable[[], Callable[[Any], Any]]
+MakeWorker = Callable[[], Callable[..., Any]]
 """Makes a worker, once in every process that works: a function of one piece of work.
 
-Both it and the pieces travel to other machines, so they must pickle.
+Where something is given beside the pieces, it is the function's second argument. All of these
+travel to other machines, so they must pickle.
 """
 
 
 class Pool(Protocol):
     """Workers that are ready."""
 
-    def results(self, pieces: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(self, pieces: Iterable[Any], beside: Any = None) -> Iterator[tuple[Any, Any]]:
         """Give each piece with its result as it is done, in any order.
 
-        A `DeadheatError` that a worker raises is raised here. Results depend on the piece alone,
-        never on who did it or when.
+        A `DeadheatError` that a worker raises is raised here. Results depend on the piece and on
+        what is given `beside` all of them, never on who did it or when.
+        """
+
+    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
+        """Give the sum of the results of one or more pieces, added up where the work is done.
+
+        Results are added in any order; only the sum comes back.
         """
 
 
@@ -42,6 +51,9 @@ class Here:
     >>> with Here().pool(lambda: abs) as workers:
     ...     list(workers.results([1, -2]))
     [(1, 1), (-2, 2)]
+    >>> with Here().pool(lambda: pow) as workers:
+    ...     workers.total([1, 2, 3], beside=2)
+    14
     """
 
     def ask(self, question: Callable[[], T]) -> T:
@@ -55,9 +67,17 @@ class Here:
 
 
 class _OneWorker:
-    def __init__(self, work: Callable[[Any], Any]) -> None:
+    def __init__(self, work: Callable[..., Any]) -> None:
         self._work = work
 
-    def results(self, pieces: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def results(self, pieces: Iterable[Any], beside: Any = None) -> Iterator[tuple[Any, Any]]:
         for piece in pieces:
-            yield piece, self._work(piece)
+            yield piece, self._work(piece, *given(beside))
+
+    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
+        return reduce(operator.add, (result for _, result in self.results(pieces, beside)))
+
+
+def given(beside: Any) -> tuple[Any, ...]:
+    """Arguments of a worker after the piece."""
+    return () if beside is None else (beside,)

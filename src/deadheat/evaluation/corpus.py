@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from deadheat.engines import Engine, Here
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus_blocks import Chunks, Corpus, restartable
+from deadheat.evaluation.corpus_blocks import Chunks, are_shards, opened
+from deadheat.evaluation.corpus_shards import Corpus, Interest, See, ShardWork
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_of, versions
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
@@ -20,14 +20,12 @@ from deadheat.formats.ids import id_column
 from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.numbers import exact_floats, is_tensor
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.remarks import announcing, note
 from deadheat.scoring import Products
 from deadheat.ties import TieCounter, TieGroups
 from deadheat.ties.groups import Ints
 from deadheat.ties.lists import JudgedLists, judged_lists
-from deadheat.ties.sizes import SizeCounter
 
 
 @announcing
@@ -40,6 +38,7 @@ def evaluate_corpus(
     similarity: str = "dot",
     regime: str = "native",
     exact_ties: bool = False,
+    engine: Engine | None = None,
 ) -> Result:
     """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
 
@@ -59,6 +58,8 @@ def evaluate_corpus(
         a function that makes an iterator.
         The first pass looks at the ids of all chunks and takes the embeddings of judged documents
         only, so that memory-mapped ones are hardly touched. Both passes must give the same.
+        A list of such functions is a corpus in shards, one after the other: each function is
+        called where its shard is counted.
     qrels, measures
         As for `deadheat.evaluate`.
     similarity
@@ -69,6 +70,10 @@ def evaluate_corpus(
     exact_ties
         Count the distinct scores of all documents for ``provenance.scores``, which keeps them.
         Otherwise its numbers are of the tie groups with a judged document.
+    engine
+        Where shards are counted: this process unless given, or a
+        `deadheat.engines.cluster.RayCluster`, whose workers open a shard each. The result is the
+        same to the last bit, however many workers there are and however the corpus is sharded.
 
     Returns
     -------
@@ -77,11 +82,16 @@ def evaluate_corpus(
 
     Notes
     -----
-    The judged documents are scored first: at the very place of a block in which they stand later,
-    with the same queries, so that the scores are the same to the last bit. That is checked as they
-    pass by. Where a backend gives another score the second time, the first one stands in for the
-    document itself, and the result says for how many. Whether equal embeddings at different places
-    get equal scores is up to the backend; let such documents share a row where that matters.
+    Documents are multiplied in blocks of one shape, which depends on the number of queries alone:
+    the last bits of a product depend on the shape. So a score depends on its query and its
+    document, and not on where the document stands or how the corpus is cut into chunks and shards.
+    The judged documents are scored first, and their scores are checked as they pass by. Where a
+    backend gives another score at another place, the first one stands in for the document itself,
+    and the result says for how many. Workers of an engine show that their products are those of
+    this process before they count; one that differs is refused.
+
+    Every document has one id and one place: one that comes twice is refused, and places that no
+    document has are told.
 
     Tensors are multiplied and counted on their device; tested on the CPU.
 
@@ -102,9 +112,14 @@ def evaluate_corpus(
     except (TypeError, ValueError):
         raise InputError("queries must be a pair: their ids, and their embeddings") from None
     ready = Products.of(embeddings, similarity_named(similarity), _regime(regime))
-    corpus = Corpus(ready, query_names(ids, len(ready)), restartable(chunks))
-    sizes = SizeCounter(len(ready)) if exact_ties else None
-    result = corpus_result(corpus, judgements, parsed, sizes=sizes)
+    shards, workplace = opened(chunks), engine or Here()
+    if not isinstance(workplace, Here) and not are_shards(chunks):
+        raise InputError(
+            "an engine reads a corpus where it lies: give chunks as a function that makes an "
+            "iterator of them, or as a list of such functions, one for each shard"
+        )
+    corpus = Corpus(ready, query_names(ids, len(ready)), shards, workplace)
+    result = corpus_result(corpus, judgements, parsed, exact_ties=exact_ties)
     return replace(result, remarks=(*result.remarks, *corpus.missing(judgements)))
 
 
@@ -130,85 +145,51 @@ def corpus_result(
     judgements: Judgements,
     measures: Sequence[Measure],
     *,
-    sizes: SizeCounter | None = None,
-    see: Callable[[Ints, Any], None] | None = None,
+    exact_ties: bool = False,
+    see: See | None = None,
 ) -> Result:
     """Evaluate a corpus as `evaluate_corpus` does, without a word.
 
-    Parameters
-    ----------
-    sizes
-        Counts tie groups of all documents.
-    see
-        Is shown the positions and the scores of every block, judged or not.
+    `see` is shown the positions and the scores of every block, judged or not, where the engine of
+    the corpus is this process.
     """
-    corpus.survey(set(judgements.doc_ids.to_list()))
-    n = len(corpus.query_ids)
-    offsets = np.arange(n + 1, dtype=np.int64) * corpus.documents
-    documents = _CorpusDocuments(corpus)
-    run = Run("corpus", corpus.query_ids, offsets, np.empty(0), documents, complete=True)
-    lists, remarks = judged_lists(
-        judgements, run, queries="judged", with_judged=need_judged(measures)
-    )
-    counter, changed = _counted(corpus, lists, run.query_index, sizes, see)
-    if changed:
+    with corpus.engine.pool(ShardWork(corpus.products)) as pool:
+        corpus.survey(set(judgements.doc_ids.to_list()), pool)
+        n = len(corpus.query_ids)
+        offsets = np.arange(n + 1, dtype=np.int64) * corpus.documents
+        documents = _CorpusDocuments(corpus)
+        run = Run("corpus", corpus.query_ids, offsets, np.empty(0), documents, complete=True)
+        lists, remarks = judged_lists(
+            judgements, run, queries="judged", with_judged=need_judged(measures)
+        )
+        row_of = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
+        # The counter has the queries in the order of their embeddings: blocks need no copy.
+        interest = Interest(
+            n_queries=n,
+            query=row_of[lists.query],
+            score=corpus.announced(lists, row_of),
+            grade=lists.grade,
+            position=lists.position,
+            sizes=exact_ties,
+            probe=corpus.probe(),
+        )
+        counted = corpus.counted(interest, pool, see)
+    if counted.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits when the corpus was "
             "passed: the one computed first stands in for the document itself"
         )
-        remarks.append(note(pattern, changed=changed))
-    groups = counter.groups()
+        remarks.append(note(pattern, changed=counted.changed))
+    groups = _in_order(counted.counter, row_of, lists).groups()
     provenance = Provenance(
         run.source,
         judgements.source,
         scoring=corpus.products.provenance(),
-        scores=_judged_facts(groups) if sizes is None else sizes.facts,
+        scores=_judged_facts(groups) if counted.sizes is None else counted.sizes.facts,
         versions=versions(),
     )
+    remarks += corpus.remarks
     return result_of(lists.own_ids, groups, measures, provenance, remarks)
-
-
-def _counted(
-    corpus: Corpus,
-    lists: JudgedLists,
-    query_index: dict[str, int],
-    sizes: SizeCounter | None,
-    see: Callable[[Ints, Any], None] | None,
-) -> tuple[TieCounter, int]:
-    """Count every document; say how many judged scores changed between the passes."""
-    row_of = np.array([query_index.get(query, -1) for query in lists.query_ids])
-    # The counter has the queries in the order of their embeddings, so that blocks need no copy.
-    announced = corpus.announced(lists, row_of)
-    rows = row_of[lists.query]
-    none = np.empty(0, np.int64), np.empty(0)
-    n = len(corpus.query_ids)
-    counter = TieCounter.of(n, rows, announced, lists.grade, lists.position, none)
-    changed = 0
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for positions, scores in corpus.blocks():
-            column, inside = counter.columns(positions)
-            changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-            counter.add_piece(scores, column, inside, pool)
-            if sizes is not None:
-                sizes.update(scores)
-            if see is not None:
-                see(positions, scores)
-    return _in_order(counter, row_of, lists), changed
-
-
-def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int:
-    """Put the announced scores in their documents' places; tell how many were others."""
-    if not len(seen):
-        return 0
-    query, place = counter.query[seen], column[seen]
-    found = scores[query, place]
-    other = np.flatnonzero(exact_floats(found) != counter.score[seen])
-    if len(other):
-        announced = counter.score[seen[other]]
-        if is_tensor(scores):
-            announced = scores.new_tensor(announced)
-        scores[query[other], place[other]] = announced
-    return len(other)
 
 
 def _in_order(counter: TieCounter, row_of: Ints, lists: JudgedLists) -> TieCounter:

@@ -1,34 +1,44 @@
-"""A corpus that passes by: its chunks, checked, and the scores of their documents in blocks."""
+"""Documents that pass by: chunks of a corpus, checked, and their scores in blocks of one shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.errors import InputError
-from deadheat.formats import Judgements
-from deadheat.formats.ids import text_id
+from deadheat.errors import InputError, one_line
+from deadheat.formats.ids import id_column, text_id
 from deadheat.late import pl
-from deadheat.numbers import exact_floats, is_tensor
-from deadheat.packages import require
-from deadheat.remarks import Remark, warning
+from deadheat.numbers import is_tensor
 from deadheat.scoring import Products
 from deadheat.ties.checks import places, whole_numbers
 from deadheat.ties.groups import Ints
-from deadheat.ties.lists import JudgedLists
 
 SCORES = 1 << 21
 """Scores of a block: as many documents are multiplied at once as give so many."""
-FEWEST, MOST = 1 << 12, 1 << 16
+FEWEST, MOST = 1 << 10, 1 << 13
 """Documents of a block, whatever the number of queries."""
-BLOCKS = 32
-"""In so many blocks a corpus is divided at least, down to the fewest documents of a block."""
 
-Chunks = Iterable[Any] | Callable[[], Iterable[Any]]
+Open = Callable[[], Iterable[Any]]
+"""Makes an iterator of chunks, once for each time that they are passed."""
+Chunks = Iterable[Any] | Open | Sequence[Open]
+
+
+def block_length(n_queries: int) -> int:
+    """Documents that are multiplied at once.
+
+    It depends on the number of queries alone. The last bits of a product depend on the shape of
+    the matrices; in blocks of one shape a score depends on its query and its document alone,
+    wherever the document stands and whoever multiplies it.
+
+    >>> block_length(1), block_length(512), block_length(100_000)
+    (8192, 4096, 1024)
+    """
+    room = SCORES // max(1, n_queries)
+    return min(MOST, max(FEWEST, 1 << max(0, room.bit_length() - 1)))
 
 
 @dataclass(frozen=True)
@@ -42,17 +52,26 @@ class Chunk:
     """Per document: its place among the given ids, where they came in another order."""
     rows: Ints | None = None
     """Per document: its row among the embeddings, where some documents share one."""
+    placed: bool = False
+    """Whether the positions were given; otherwise documents follow one another."""
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def ids(self) -> list[str]:
+    def ids(self) -> pl.Series:
         """Ids of the documents."""
         given = self.given_ids
-        ids = given.tolist() if isinstance(given, np.ndarray) else list(given)
-        if not set(map(type, ids)) <= {str}:
-            ids = list(map(text_id, ids))
-        return ids if self.order is None else [ids[i] for i in self.order.tolist()]
+        if isinstance(given, range):
+            column = pl.Series(np.arange(given.start, given.stop, given.step)).cast(pl.String)
+        else:
+            ids = given.tolist() if isinstance(given, np.ndarray) else list(given)
+            if not set(map(type, ids)) <= {str}:
+                ids = list(map(text_id, ids))
+            column = id_column(ids)
+        if (column == "").any():
+            raise InputError("the id of a document is empty; give every document an id")
+        ids_in_order: pl.Series = column if self.order is None else column.gather(self.order)
+        return ids_in_order
 
     def id(self, document: int) -> str:
         """Id of one document."""
@@ -67,224 +86,276 @@ class Chunk:
         """Find the first document that has a row of the embeddings."""
         return row if self.rows is None else int(np.flatnonzero(self.rows == row)[0])
 
-    def spread(self, scores: Any, first: int, step: int) -> Iterator[tuple[Ints, Any]]:
-        """Give positions and scores of all documents that have one of the rows from `first` on."""
+    def part(self, first: int, last: int) -> Chunk:
+        """Give the documents that have one of the rows from `first` to before `last`."""
         if self.rows is None:
-            yield self.positions[first : first + scores.shape[1]], scores
-            return
-        own = np.flatnonzero((self.rows >= first) & (self.rows < first + scores.shape[1]))
-        for start in range(0, len(own), step):
-            some = own[start : start + step]
-            yield self.positions[some], scores[:, self.rows[some] - first]
+            own, rows = np.arange(first, last), None
+        else:
+            own = np.flatnonzero((self.rows >= first) & (self.rows < last))
+            rows = self.rows[own] - first
+        order = own if self.order is None else self.order[own]
+        return Chunk(self.given_ids, self.embeddings[first:last], self.positions[own], order, rows)
+
+    def detached(self) -> Chunk:
+        """Give the chunk with embeddings of its own, which keep no larger array alive."""
+        own = self.embeddings
+        return replace(self, embeddings=own.clone() if is_tensor(own) else np.array(own))
 
     def take(self, documents: Ints) -> Chunk:
-        """Give some of the documents."""
+        """Give some of the documents, each with a row of its own."""
         order = documents if self.order is None else self.order[documents]
         rows = documents if self.rows is None else self.rows[documents]
         return Chunk(self.given_ids, self.embeddings[rows], self.positions[documents], order)
 
+    def runs(self) -> Ints:
+        """Give the places that are taken as pairs: the first of a run, and the one after it."""
+        ends = np.flatnonzero(np.diff(self.positions) != 1)
+        first = self.positions[np.append(0, ends + 1)]
+        return np.stack((first, self.positions[np.append(ends, len(self) - 1)] + 1), axis=1)
 
-@dataclass
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are multiplied at once: parts of chunks, one after the other."""
+
+    parts: list[Chunk]
+
+    def embeddings(self, length: int) -> Any:
+        """Give `length` rows; copies of the first fill what the parts leave empty."""
+        rows = self.parts[0].embeddings
+        if len(rows) == length:
+            return rows.contiguous() if is_tensor(rows) else np.ascontiguousarray(rows)
+        shape = (length, rows.shape[1])
+        filled = rows.new_empty(shape) if is_tensor(rows) else np.empty(shape, rows.dtype)
+        first = 0
+        for part in self.parts:
+            last = first + len(part.embeddings)
+            filled[first:last] = part.embeddings
+            first = last
+        filled[first:] = filled[0]
+        return filled
+
+    def spread(self, scores: Any, length: int) -> Iterator[tuple[Ints, Any]]:
+        """Give positions, ascending, and scores of the documents, at most `length` at a time."""
+        position = np.concatenate([part.positions for part in self.parts])
+        column = np.concatenate([*self._columns()])
+        if (np.diff(position) < 0).any():
+            order = np.argsort(position)
+            position, column = position[order], column[order]
+        if len(column) <= length and (column == np.arange(len(column))).all():
+            yield position, scores[:, : len(column)]
+            return
+        for start in range(0, len(column), length):
+            some = slice(start, start + length)
+            yield position[some], scores[:, column[some]]
+
+    def _columns(self) -> Iterator[Ints]:
+        """Per document of each part: its row among those of the block."""
+        first = 0
+        for part in self.parts:
+            rows = np.arange(len(part)) if part.rows is None else part.rows
+            yield first + rows
+            first += len(part.embeddings)
+
+
+def score_block(products: Products, block: Block, out: Any = None) -> Any:
+    """Score every query with the rows of a block, always in a product of the same shape.
+
+    The scores of the rows that the block lacks mean nothing. `out` is an earlier answer that is
+    not needed any more.
+    """
+    try:
+        return products(block.embeddings(block_length(len(products))), out)
+    except InputError as error:
+        raise InputError(f"{_culprit(products, block)}: {error}") from None
+
+
+def _culprit(products: Products, block: Block) -> str:
+    """Name the document of a block that cannot be scored."""
+    for part in block.parts:
+        for row in range(len(part.embeddings)):
+            try:
+                products(part.embeddings[row : row + 1])
+            except InputError:
+                return f"document {part.id(part.first_document(row))!r}"
+    ends = block.parts[0], block.parts[-1]
+    return f"document {ends[0].id(0)!r} to document {ends[1].id(len(ends[1]) - 1)!r}"
+
+
+@dataclass(frozen=True)
 class Judged:
     """A judged document: where it stands, and its embedding."""
 
     document: str
     position: int
+    chunk: int
     place: int
     """Among the documents of its chunk."""
-    row: int
-    """Among the embeddings of its chunk."""
-    rows: int
-    """Embeddings of its chunk."""
     embedding: Any
     """One row."""
+    placed: bool
+    """Whether its position was given."""
 
 
-@dataclass
-class Corpus:
-    """Queries, and the documents of a corpus that are scored with them block by block."""
+@dataclass(frozen=True)
+class Surveyed:
+    """What the first pass over a shard finds."""
+
+    documents: int
+    first_ids: list[str]
+    hashes: NDArray[np.uint64]
+    """Of the ids; but for those that are consecutive numbers."""
+    numbers: Ints
+    """Ids that are consecutive numbers, as pairs: the first, and the one after the last."""
+    following: Ints
+    """Places of documents that follow one another, as pairs, from the start of the shard."""
+    placed: Ints
+    """Places that were given, as pairs."""
+    judged: list[Judged]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A run of chunks of a corpus, read wherever this is called."""
 
     products: Products
-    query_ids: list[str]
-    chunks: Callable[[], Iterable[Any]]
-    judged: dict[str, Judged] = field(default_factory=dict)
-    """By document id, once `survey` has looked for them."""
-    by_chunk: dict[int, list[str]] = field(default_factory=dict)
-    documents: int = 0
-    """Documents of the corpus, once `survey` has counted them."""
-    first_ids: list[str] = field(default_factory=list)
+    open: Open
+    name: str = "the corpus"
 
-    def survey(self, wanted: set[str]) -> None:
-        """Pass all chunks once: count the documents, and find the wanted ones."""
-        hashes = []
-        for number, chunk in enumerate(self.read()):
-            ids = chunk.ids()
-            self.first_ids = self.first_ids or ids[:2]
-            self.documents += len(ids)
-            hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
-            for place in [place for place, document in enumerate(ids) if document in wanted]:
-                if ids[place] in self.judged:
-                    raise _twice(ids[place])
-                row, position = chunk.row(place), int(chunk.positions[place])
-                own = chunk.embeddings[row : row + 1]
-                own = own.clone() if is_tensor(own) else own.copy()  # not a view of the chunk
-                rows = len(chunk.embeddings)
-                self.judged[ids[place]] = Judged(ids[place], position, place, row, rows, own)
-                self.by_chunk.setdefault(number, []).append(ids[place])
-        if not self.documents:
-            raise InputError("the corpus is empty: chunks gave no document")
-        self._check_distinct(np.concatenate(hashes))
-
-    def read(self) -> Iterator[Chunk]:
-        """Give the chunks, checked."""
-        position = 0
-        for number, given in enumerate(self.chunks()):
+    def read(self, start: int = 0) -> Iterator[Chunk]:
+        """Give the chunks, checked; the documents before them are `start`."""
+        for number, given in enumerate(self._given()):
             try:
-                chunk = _chunk(given, position, self.products)
+                chunk = _chunk(given, start, self.products)
             except InputError as error:
-                raise InputError(f"chunk {number} of the corpus: {error}") from None
-            position += len(chunk)
+                raise InputError(f"chunk {number} of {self.name}: {error}") from None
+            start += len(chunk)
             if len(chunk):
                 yield chunk
 
-    def blocks(self) -> Iterator[tuple[Ints, Any]]:
-        """Give positions and scores of the documents, a block of a chunk at a time.
+    def survey(self, wanted: pl.Series) -> Surveyed:
+        """Pass all chunks once: look at the ids, and take the embeddings of the wanted ones."""
+        documents, first_ids, judged = 0, list[str](), list[Judged]()
+        numbers, following, placed = ([np.empty((0, 2), np.int64)] for _ in range(3))
+        hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+        for number, chunk in enumerate(self.read()):
+            ids = chunk.ids()
+            first_ids = first_ids or ids.head(2).to_list()
+            documents += len(chunk)
+            (placed if chunk.placed else following).append(chunk.runs())
+            if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:
+                numbers.append(np.array([[chunk.given_ids.start, chunk.given_ids.stop]]))
+            else:
+                hashes.append(hashed(ids))
+            for place in ids.is_in(wanted.implode()).arg_true().to_list():
+                row = chunk.row(place)
+                own = chunk.embeddings[row : row + 1]
+                own = own.clone() if is_tensor(own) else np.array(own)  # not a view of the chunk
+                position = int(chunk.positions[place])
+                judged.append(Judged(ids[place], position, number, place, own, chunk.placed))
+        return Surveyed(
+            documents,
+            first_ids,
+            np.concatenate(hashes),
+            np.concatenate(numbers),
+            np.concatenate(following),
+            np.concatenate(placed),
+            judged,
+        )
+
+    def holders(self, hashes: pl.Series) -> list[str]:
+        """Give the ids that have one of some hashes, as often as they come."""
+        found: list[str] = []
+        for chunk in self.read():
+            ids = chunk.ids()
+            found += ids.filter(ids.hash().is_in(hashes.implode())).to_list()
+        return found
+
+    def blocks(
+        self, start: int, documents: int, judged: Sequence[Judged]
+    ) -> Iterator[tuple[Ints, Any]]:
+        """Pass the chunks again: give positions and scores of the documents, block by block.
 
         The scores of a block are overwritten by those of the next.
-        """
-        documents, passed, scores, step = 0, 0, None, self._step()
-        for number, chunk in enumerate(self.read()):
-            passed += self._check_again(number, chunk)
-            documents += len(chunk)
-            rows = len(chunk.embeddings)
-            for first in range(0, rows, step):
-                scores = self._score(chunk, first, min(first + step, rows), scores)
-                yield from chunk.spread(scores, first, step)
-        if documents != self.documents or passed != len(self.judged):
-            raise InputError(
-                f"the corpus had {self.documents:,} documents when it was passed first and "
-                f"{documents:,} when it was passed again: chunks must give the same both times"
-            )
-
-    def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
-        """Score the documents of interest before the others, each at its place in a block.
 
         Parameters
         ----------
-        rows
-            Per query of `lists`: its row among the queries, where it has one.
+        start
+            Documents of the corpus before the shard.
+        documents, judged
+            What the first pass found: it must be there again.
         """
-        by_position = {judged.position: judged for judged in self.judged.values()}
-        distinct, document = np.unique(lists.position, return_inverse=True)
-        buffer_of, place_of = np.empty((2, len(distinct)), np.int64)
-        buffers = self._buffers([by_position[position] for position in distinct.tolist()])
-        for number, (_, buffer) in enumerate(buffers):
-            own = np.searchsorted(distinct, [judged.position for judged in buffer.values()])
-            buffer_of[own], place_of[own] = number, list(buffer)
-        scores: NDArray[Any] = np.empty(len(document), np.float32)
-        for number, (length, buffer) in enumerate(buffers):
-            entries = np.flatnonzero(buffer_of[document] == number)
-            products = self._score_judged(length, buffer)
-            row, place = rows[lists.query[entries]], place_of[document[entries]]
-            values = exact_floats(products[row, place])
-            scores = scores.astype(values.dtype, copy=False)
-            scores[entries] = values
-        return scores
+        length, scores = block_length(len(self.products)), None
+        for block in self._blocks(start, documents, judged):
+            scores = score_block(self.products, block, scores)
+            yield from block.spread(scores, length)
 
-    def missing(self, judgements: Judgements) -> list[Remark]:
-        """Warn of relevant documents that are not in the corpus."""
-        relevant = judgements.doc_ids.filter(pl.Series(judgements.grades > 0))
-        absent = relevant.filter(~relevant.is_in(pl.Series(list(self.judged)).implode()))
-        if not len(absent):
-            return []
-        pattern = (
-            "{absent:document} judged relevant but not in the corpus, for example {example}: "
-            "counted as not retrieved"
-        )
-        return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
+    def _blocks(self, start: int, documents: int, judged: Sequence[Judged]) -> Iterator[Block]:
+        """Cut the rows of all chunks into blocks of one length; the last one may be shorter."""
+        length = block_length(len(self.products))
+        parts: list[Chunk] = []
+        room, passed, seen = length, 0, 0
+        by_chunk: dict[int, list[Judged]] = {}
+        for found in judged:
+            by_chunk.setdefault(found.chunk, []).append(found)
+        for number, chunk in enumerate(self.read(start)):
+            passed += len(chunk)
+            seen += self._check_again(chunk, by_chunk.get(number, []))
+            first, rows = 0, len(chunk.embeddings)
+            if parts and parts[-1].embeddings.dtype != chunk.embeddings.dtype:
+                yield Block(parts)
+                parts, room = [], length
+            while rows - first >= room:
+                yield Block([*parts, chunk.part(first, first + room)])
+                first += room
+                parts, room = [], length
+            if first < rows:
+                parts.append(chunk.part(first, rows).detached())
+                room -= rows - first
+        if parts:
+            yield Block(parts)
+        if passed != documents or seen != len(judged):
+            raise InputError(
+                f"{self.name} had {documents:,} documents when it was passed first and {passed:,} "
+                "when it was passed again: chunks must give the same both times"
+            )
 
-    def _step(self) -> int:
-        """Documents of a block."""
-        room = min(SCORES // max(1, len(self.products)), self.documents // BLOCKS)
-        return min(MOST, max(FEWEST, room))
-
-    def score(self, chunk: Chunk) -> Any:
-        """Score every query with the documents of a chunk."""
-        return self._score(chunk, 0, len(chunk.embeddings))
-
-    def _score(self, chunk: Chunk, first: int, last: int, out: Any = None) -> Any:
-        try:
-            return self.products(chunk.embeddings[first:last], out)
-        except InputError as error:
-            raise InputError(f"{self._culprit(chunk, first, last)}: {error}") from None
-
-    def _score_judged(self, length: int, buffer: dict[int, Judged]) -> Any:
-        """Score a block with judged documents at their places; copies of one fill the others."""
-        order = list(buffer)
-        source = np.zeros(length, np.int64)
-        source[order] = np.arange(len(order))
-        embeddings = [buffer[place].embedding for place in order]
-        if is_tensor(embeddings[0]):
-            rows = require("torch", "a corpus of tensors").cat(embeddings)
-        else:
-            rows = np.concatenate(embeddings)
-        ids = [buffer[place].document for place in order]
-        return self._score(Chunk(ids, rows[source], source, source), 0, length)
-
-    def _culprit(self, chunk: Chunk, first: int, last: int) -> str:
-        """Name the document of a block that cannot be scored."""
-        for row in range(first, last):
-            try:
-                self.products(chunk.embeddings[row : row + 1])
-            except InputError:
-                return f"document {chunk.id(chunk.first_document(row))!r}"
-        names = (chunk.id(chunk.first_document(row)) for row in (first, last - 1))
-        return " to ".join(f"document {name!r}" for name in names)
-
-    def _buffers(self, documents: list[Judged]) -> list[tuple[int, dict[int, Judged]]]:
-        """Put documents into as few blocks as hold each at its own place in a block of its size."""
-        blocks: dict[int, list[dict[int, Judged]]] = {}
-        step = self._step()
-        for judged in documents:
-            place = judged.row % step
-            length = min(step, judged.rows - (judged.row - place))
-            buffers = blocks.setdefault(length, [])
-            free = next((buffer for buffer in buffers if place not in buffer), None)
-            if free is None:
-                free = {}
-                buffers.append(free)
-            free[place] = judged
-        return [(length, buffer) for length, buffers in blocks.items() for buffer in buffers]
-
-    def _check_again(self, number: int, chunk: Chunk) -> int:
+    def _check_again(self, chunk: Chunk, judged: Sequence[Judged]) -> int:
         """Count the judged documents of a chunk that stand where they stood before."""
-        own = self.by_chunk.get(number, [])
-        for document in own:
-            place = self.judged[document].place
-            if place >= len(chunk) or chunk.id(place) != document:
+        for found in judged:
+            if found.place >= len(chunk) or chunk.id(found.place) != found.document:
                 raise InputError(
-                    f"document {document!r} is not where it was when the corpus was passed first: "
-                    "chunks must give the same both times"
+                    f"document {found.document!r} is not where it was when {self.name} was passed "
+                    "first: chunks must give the same both times"
                 )
-        return len(own)
+        return len(judged)
 
-    def _check_distinct(self, hashes: NDArray[np.int64]) -> None:
-        """Refuse a document that comes twice, given the hashes of all ids."""
-        hashes.sort()
-        twice = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
-        seen: set[str] = set()
-        for chunk in self.read() if twice else ():
-            for document in chunk.ids():
-                if hash(document) in twice:
-                    if document in seen:
-                        raise _twice(document)
-                    seen.add(document)
+    def _given(self) -> Iterator[Any]:
+        try:
+            yield from self.open()
+        except OSError as error:
+            raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
 
 
-def restartable(chunks: Chunks) -> Callable[[], Iterable[Any]]:
-    """Take chunks that can be passed more than once, or say why not."""
+def hashed(ids: pl.Series) -> NDArray[np.uint64]:
+    """Hash ids, in every process alike."""
+    return ids.hash().to_numpy()
+
+
+def are_shards(chunks: Chunks) -> bool:
+    """Whether chunks are made by functions: each can be called where it lies."""
+    return callable(chunks) or (
+        isinstance(chunks, Sequence) and len(chunks) > 0 and all(map(callable, chunks))
+    )
+
+
+def opened(chunks: Chunks) -> list[Open]:
+    """Take the shards of a corpus that can be passed more than once, or say why not.
+
+    Shards are functions that make an iterator each; all chunks in one iterable are one shard.
+    """
     if callable(chunks):
-        return chunks
+        return [chunks]
     if not isinstance(chunks, Iterable):
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
@@ -292,8 +363,8 @@ def restartable(chunks: Chunks) -> Callable[[], Iterable[Any]]:
             "chunks can be passed only once, and the corpus is passed twice: give a list, or a "
             "function that makes the iterator (lambda: …)"
         )
-    again: Iterable[Any] = chunks
-    return lambda: again
+    again: Any = chunks
+    return list(again) if are_shards(chunks) else [lambda: again]
 
 
 def _chunk(given: Any, start: int, products: Products) -> Chunk:
@@ -317,16 +388,13 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
         raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
     if len(ids):
         products.check(embeddings)
-    positions = places(start, given[2] if len(given) > 2 else None, len(ids))
+    place = given[2] if len(given) > 2 else None
+    positions, placed = places(start, place, len(ids)), place is not None
     in_order = not (np.diff(positions) < 0).any()
     if rows is None and in_order:
-        return Chunk(ids, embeddings, positions)
+        return Chunk(ids, embeddings, positions, placed=placed)
     order = np.argsort(positions)
     if rows is None or len(np.unique(rows)) == len(embeddings) == len(rows):
         own = embeddings[order if rows is None else rows[order]]
-        return Chunk(ids, own, positions[order], order)
-    return Chunk(ids, embeddings, positions[order], order, rows[order])
-
-
-def _twice(document: str) -> InputError:
-    return InputError(f"the corpus holds document {document!r} more than once; pass it once")
+        return Chunk(ids, own, positions[order], order, placed=placed)
+    return Chunk(ids, embeddings, positions[order], order, rows[order], placed)

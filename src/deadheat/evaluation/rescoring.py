@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus import corpus_result, similarity_named
-from deadheat.evaluation.corpus_blocks import Chunks, Corpus, restartable
+from deadheat.evaluation.corpus_blocks import Chunks, Open, block_length, opened
+from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
 from deadheat.formats import read_qrels, read_run
@@ -24,9 +26,6 @@ from deadheat.remarks import Remark, announcing, warning
 from deadheat.scoring import Products
 from deadheat.ties import TopCounter
 from deadheat.ties.checks import check_number
-
-BLOCK = 1 << 12
-"""Candidates that are multiplied at once."""
 
 
 @dataclass(frozen=True)
@@ -109,24 +108,24 @@ def evaluate_rescoring(
     if len(two) != len(one):
         raise InputError(f"{len(one)} queries have coarse embeddings, {len(two)} finer ones")
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
-    make = restartable(chunks)
-    corpus = Corpus(one, names, lambda: _stage(make, 1))
+    shards = opened(chunks)
+    corpus = Corpus(one, names, [partial(_stage, open, 1) for open in shards])
     first = corpus_result(
         corpus, judgements, parsed, see=lambda positions, scores: counter.update(
             scores, positions=positions
         )
     )  # fmt: skip
     first = replace(first, remarks=(*first.remarks, *corpus.missing(judgements)))
-    frame = _rescored(counter, Corpus(two, names, lambda: _stage(make, 2)))
+    frame = _rescored(counter, Corpus(two, names, [partial(_stage, open, 2) for open in shards]))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluated(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_widened(counter)))
     return Rescoring(first, second)
 
 
-def _stage(make: Callable[[], Iterable[Any]], stage: int) -> Iterator[Any]:
+def _stage(open: Open, stage: int) -> Iterator[Any]:
     """Chunks with the embeddings of one stage."""
-    for number, chunk in enumerate(make()):
+    for number, chunk in enumerate(open()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
             raise InputError(
                 f"chunk {number} of the corpus: a chunk must be (document_ids, "
@@ -142,10 +141,11 @@ def _rescored(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     names: list[str] = [""] * len(kept.position)
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]
+    step = block_length(len(corpus.products))
     for chunk in corpus.read():
         first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
-        for start in range(first, last, BLOCK):
-            own = order[start : min(start + BLOCK, last)]
+        for start in range(first, last, step):
+            own = order[start : min(start + step, last)]
             rows, place = np.unique(kept.position[own] - chunk.positions[0], return_inverse=True)
             products = corpus.score(chunk.take(rows))
             scores[own] = exact_floats(products[kept.query[own], place])

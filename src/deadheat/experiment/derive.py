@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deadheat.datasets import RetrievalDataset
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.corpus import corpus_result
-from deadheat.evaluation.corpus_blocks import Corpus
+from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.experiment.folder import CellFolder, Manifest
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
@@ -199,7 +199,7 @@ def _corpus(cell: CellFolder, manifest: Manifest, regime: str, dataset: Retrieva
             yield chunk(vectors, texts)
 
     queries = streams["queries"].read()["queries"]
-    return Corpus(Products.of(queries, function, regime), list(dataset.queries), chunks)
+    return Corpus(Products.of(queries, function, regime), list(dataset.queries), [chunks])
 
 
 def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:

@@ -28,7 +28,8 @@ class Products:
     """
 
     queries: Any
-    """Cast to the scoring dtype, for a cosine brought to length 1."""
+    """Cast to the scoring dtype, for a cosine brought to length 1; a single one twice."""
+    count: int
     width: int
     kind: Product
     regime: str
@@ -58,11 +59,15 @@ class Products:
         else:
             ready = twin.whole_operand("queries", queries, kind)
         longest = _longest(ready)
-        width = int(queries.shape[1])
-        return cls(ready, width, kind, regime, given, format, _type(queries), longest)
+        if len(ready) == 1:
+            # The product of one vector with a matrix has last bits that depend on where in memory
+            # the matrix begins; that of two has not.
+            ready = ready[[0, 0]]
+        count, width = map(int, queries.shape)
+        return cls(ready, count, width, kind, regime, given, format, _type(queries), longest)
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return self.count
 
     def __call__(self, documents: Any, out: Any = None) -> Any:
         """Score every query with a block of documents: ``[queries, documents]``.
@@ -70,6 +75,9 @@ class Products:
         `out` is an earlier answer that is not needed any more: its memory is used again where
         the shape is the same.
         """
+        return self._scores(documents, out)[: len(self)]
+
+    def _scores(self, documents: Any, out: Any) -> Any:
         twin: Any = torch_functions if is_tensor(self.queries) else functions
         if not self.format.is_float:
             scores = self._multiplied(twin.whole_operand("documents", documents, self.kind), out)
@@ -90,7 +98,7 @@ class Products:
 
     def _multiplied(self, documents: Any, out: Any) -> Any:
         fits = out is not None and out.dtype == documents.dtype
-        if not fits or out.shape != (len(self), len(documents)):
+        if not fits or out.shape != (len(self.queries), len(documents)):
             return self.queries @ documents.T
         if is_tensor(documents):
             return require("torch", "a product of tensors").mm(self.queries, documents.T, out=out)

@@ -51,6 +51,14 @@ class SizeCounter:
             for value, count in zip(values.tolist(), counts.tolist(), strict=True):
                 sizes[value] = sizes.get(value, 0) + count
 
+    def __add__(self, other: SizeCounter) -> SizeCounter:
+        """Sizes of the groups of the pieces that either counter has seen."""
+        total = SizeCounter(0)
+        for mine, theirs in zip(self._sizes, other._sizes, strict=True):
+            both = {value: mine.get(value, 0) + count for value, count in theirs.items()}
+            total._sizes.append({**mine, **both})
+        return total
+
     @property
     def facts(self) -> ScoreFacts:
         """Documents, distinct scores, and the size of the largest group."""

@@ -1,0 +1,445 @@
+"""A corpus of one shard or many: looked through, and counted where its shards lie."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.engines import Engine, Here, Pool
+from deadheat.errors import InputError
+from deadheat.evaluation.corpus_blocks import (
+    Block,
+    Chunk,
+    Judged,
+    Open,
+    Shard,
+    Surveyed,
+    block_length,
+    hashed,
+    score_block,
+)
+from deadheat.formats import Judgements
+from deadheat.formats.ids import id_column
+from deadheat.late import pl
+from deadheat.numbers import exact_floats, is_tensor
+from deadheat.packages import require
+from deadheat.remarks import Remark, warning
+from deadheat.scoring import Products
+from deadheat.ties import TieCounter
+from deadheat.ties.groups import Floats, Ints
+from deadheat.ties.lists import JudgedLists
+from deadheat.ties.sizes import SizeCounter
+
+PROBES = 64
+"""Documents whose products tell whether two machines multiply alike."""
+
+See = Callable[[Ints, Any], None]
+"""Is shown the positions and the scores of every block."""
+
+
+@dataclass
+class Corpus:
+    """Queries, and the documents of a corpus that are scored with them, shard by shard."""
+
+    products: Products
+    query_ids: list[str]
+    shards: Sequence[Open]
+    engine: Engine = field(default_factory=Here)
+    """Where shards are read and counted."""
+    documents: int = 0
+    """Documents of the corpus, once `survey` has counted them."""
+    judged: dict[str, Judged] = field(default_factory=dict)
+    """By document id, once `survey` has looked for them; with places in the whole corpus."""
+    first_ids: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    """Per shard: the documents before it."""
+    surveys: list[Surveyed] = field(default_factory=list)
+
+    def survey(self, wanted: set[str], pool: Pool | None = None) -> None:
+        """Pass all chunks once: count the documents, and find the wanted ones.
+
+        `pool` has workers of `ShardWork`; without it this process does the work.
+        """
+        if pool is None:
+            with Here().pool(ShardWork(self.products)) as here:
+                self.survey(wanted, here)
+            return
+        looks = [Look(number, open, self._name(number)) for number, open in enumerate(self.shards)]
+        found = {look.number: has for look, has in pool.results(looks, id_column(sorted(wanted)))}
+        self.surveys = [found[number] for number in range(len(looks))]
+        counts = [survey.documents for survey in self.surveys]
+        self.documents = sum(counts)
+        if not self.documents:
+            raise InputError("the corpus is empty: chunks gave no document")
+        self.starts = [0, *np.cumsum(counts)[:-1].tolist()]
+        self.first_ids = next(survey.first_ids for survey in self.surveys if survey.first_ids)
+        self._check_ids(pool)
+        self._check_places()
+        for start, survey in zip(self.starts, self.surveys, strict=True):
+            for judged in survey.judged:
+                position = judged.position + (0 if judged.placed else start)
+                self.judged[judged.document] = replace(judged, position=position)
+
+    def read(self) -> Iterator[Chunk]:
+        """Give all chunks, checked."""
+        start = 0
+        for number, open in enumerate(self.shards):
+            for chunk in Shard(self.products, open, self._name(number)).read(start):
+                start += len(chunk)
+                yield chunk
+
+    def blocks(self) -> Iterator[tuple[Ints, Any]]:
+        """Give positions and scores of all documents, a block at a time."""
+        for count in self._counts():
+            yield from count.blocks(self.products)
+
+    def score(self, chunk: Chunk) -> Any:
+        """Score every query with the documents of a chunk, not more than a block holds."""
+        return score_block(self.products, Block([chunk]))[:, : len(chunk)]
+
+    def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
+        """Score the documents of interest before the others.
+
+        Parameters
+        ----------
+        rows
+            Per query of `lists`: its row among the queries, where it has one.
+        """
+        by_position = {judged.position: judged for judged in self.judged.values()}
+        distinct, document = np.unique(lists.position, return_inverse=True)
+        documents = [by_position[position] for position in distinct.tolist()]
+        scores: NDArray[Any] = np.empty(len(document), np.float32)
+        length = block_length(len(self.products))
+        for first in range(0, len(documents), length):
+            products = self.score(_together(documents[first : first + length]))
+            entries = np.flatnonzero((document >= first) & (document < first + length))
+            query = rows[lists.query[entries]]
+            values = exact_floats(products[query, document[entries] - first])
+            scores = scores.astype(values.dtype, copy=False)
+            scores[entries] = values
+        return scores
+
+    def counted(self, interest: Interest, pool: Pool, see: See | None = None) -> Counted:
+        """Count every document; `see` is for an engine in this process alone."""
+        total: Counted = pool.total(self._counts(see), interest)
+        return total
+
+    def probe(self) -> Probe | None:
+        """Give products that another machine must give, too; None where none does the work."""
+        if isinstance(self.engine, Here) or not self.judged:
+            return None
+        some = _together(list(self.judged.values())[:PROBES])
+        threads = require("torch", "tensors").get_num_threads() if is_tensor(some.embeddings) else 0
+        return Probe(some, threads, _digest(self.score(some)))
+
+    def missing(self, judgements: Judgements) -> list[Remark]:
+        """Warn of relevant documents that are not in the corpus."""
+        relevant = judgements.doc_ids.filter(pl.Series(judgements.grades > 0))
+        absent = relevant.filter(~relevant.is_in(pl.Series(list(self.judged)).implode()))
+        if not len(absent):
+            return []
+        pattern = (
+            "{absent:document} judged relevant but not in the corpus, for example {example}: "
+            "counted as not retrieved"
+        )
+        return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
+
+    def _counts(self, see: See | None = None) -> list[Count]:
+        """Pieces of work that pass the corpus a second time."""
+        return [
+            Count(
+                number,
+                open,
+                self._name(number),
+                start,
+                survey.documents,
+                tuple(replace(judged, embedding=None) for judged in survey.judged),
+                see,
+            )
+            for number, (open, start, survey) in enumerate(
+                zip(self.shards, self.starts, self.surveys, strict=True)
+            )
+        ]
+
+    def _name(self, number: int) -> str:
+        return "the corpus" if len(self.shards) == 1 else f"shard {number} of the corpus"
+
+    def _check_ids(self, pool: Pool) -> None:
+        """Refuse documents that come more than once."""
+        numbers = [survey.numbers for survey in self.surveys]
+        hashes = [survey.hashes for survey in self.surveys]
+        if not any(map(len, hashes)):
+            twice, number, holders = _overlap(numbers)
+            if twice:
+                raise self._twice(twice, str(number), holders)
+            return
+        hashes += [_hashed_numbers(pair) for pairs in numbers for pair in pairs.tolist()]
+        every = np.sort(np.concatenate(hashes))
+        suspects = np.unique(every[1:][every[1:] == every[:-1]])
+        if not len(suspects):
+            return
+        looks = [Find(number, open, self._name(number)) for number, open in enumerate(self.shards)]
+        shards: dict[str, list[int]] = {}
+        for look, found in pool.results(looks, pl.Series(suspects)):
+            for document in found:
+                shards.setdefault(document, []).append(look.number)
+        several = {document: own for document, own in shards.items() if len(own) > 1}
+        if several:
+            example = min(several)
+            raise self._twice(len(several), example, several[example])
+
+    def _twice(self, documents: int, example: str, shards: Sequence[int]) -> InputError:
+        others = f" (and {documents - 1:,} more)" if documents > 1 else ""
+        return InputError(
+            f"the corpus holds document {example!r} more than once{self._of(shards)}{others}; pass "
+            "every document once"
+        )
+
+    def _check_places(self) -> None:
+        """Refuse places that two documents have; warn of places that none has."""
+        runs = [
+            np.concatenate((survey.following + start, survey.placed))
+            for start, survey in zip(self.starts, self.surveys, strict=True)
+        ]
+        twice, place, shards = _overlap(runs)
+        if twice:
+            others = f" (and {twice - 1:,} more)" if twice > 1 else ""
+            raise InputError(
+                f"two documents of the corpus stand at position {place}{self._of(shards)}{others}: "
+                "give every document its own"
+            )
+        first, stop = np.sort(np.concatenate(runs), axis=0).T
+        empty = np.flatnonzero(first > np.append(0, stop[:-1]))
+        if len(empty):
+            pattern = (
+                "{empty:place} below {last} of the corpus have no document, for example {example}: "
+                "is a part of it missing?"
+            )
+            remark = warning(
+                pattern,
+                empty=int(stop[-1]) - self.documents,
+                last=int(stop[-1]),
+                example=int(np.append(0, stop)[empty[0]]),
+            )
+            self.remarks.append(remark)
+
+    def _of(self, shards: Sequence[int]) -> str:
+        if len(self.shards) == 1:
+            return ""
+        return f", in {' and '.join(f'shard {number}' for number in sorted(set(shards)))}"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Something to do with one shard."""
+
+    number: int
+    open: Open
+    name: str
+
+    def shard(self, products: Products) -> Shard:
+        """Open the shard, wherever this is."""
+        return Shard(products, self.open, self.name)
+
+
+class Look(Piece):
+    """Look at the ids of a shard, and take the judged documents."""
+
+    def do(self, products: Products, wanted: pl.Series) -> Surveyed:
+        """Give what there is."""
+        return self.shard(products).survey(wanted)
+
+
+class Find(Piece):
+    """Find the documents whose ids have some hashes."""
+
+    def do(self, products: Products, hashes: pl.Series) -> list[str]:
+        """Give their ids."""
+        return self.shard(products).holders(hashes)
+
+
+@dataclass(frozen=True)
+class Count(Piece):
+    """Count the documents of a shard."""
+
+    start: int
+    """Documents before it."""
+    documents: int
+    judged: tuple[Judged, ...]
+    see: See | None
+
+    def blocks(self, products: Products) -> Iterator[tuple[Ints, Any]]:
+        """Give positions and scores, a block at a time."""
+        return self.shard(products).blocks(self.start, self.documents, self.judged)
+
+    def do(self, products: Products, interest: Interest) -> Counted:
+        """Give the counts."""
+        counter = interest.counter()
+        sizes = SizeCounter(len(products)) if interest.sizes else None
+        changed = 0
+        with ThreadPoolExecutor(usable_threads()) as pool:
+            for positions, scores in self.blocks(products):
+                column, inside = counter.columns(positions)
+                changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
+                counter.add_piece(scores, column, inside, pool)
+                if sizes is not None:
+                    sizes.update(scores)
+                if self.see is not None:
+                    self.see(positions, scores)
+        return Counted(counter, changed, sizes)
+
+
+@dataclass(frozen=True)
+class Interest:
+    """The documents that are counted for, with the scores that were computed first."""
+
+    n_queries: int
+    query: Ints
+    score: NDArray[Any]
+    grade: Floats
+    position: Ints
+    sizes: bool
+    """Whether the sizes of all tie groups are counted, too."""
+    probe: Probe | None = None
+
+    def counter(self) -> TieCounter:
+        """Make a counter that has seen nothing."""
+        none = np.empty(0, np.int64), np.empty(0)
+        return TieCounter.of(
+            self.n_queries, self.query, self.score, self.grade, self.position, none
+        )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts of some shards; they add up to those of the corpus."""
+
+    counter: TieCounter
+    changed: int
+    """Judged documents that had another score when they passed by."""
+    sizes: SizeCounter | None
+
+    def __add__(self, other: Counted) -> Counted:
+        sizes = None
+        if self.sizes is not None and other.sizes is not None:
+            sizes = self.sizes + other.sizes
+        return Counted(self.counter + other.counter, self.changed + other.changed, sizes)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Documents, and what the machine that began the work gets for them."""
+
+    documents: Chunk
+    threads: int
+    """Threads of torch; products may depend on them. 0 where torch does not multiply."""
+    digest: str
+
+    def check(self, products: Products) -> None:
+        """Refuse to work on a machine that multiplies otherwise."""
+        if self.threads:
+            require("torch", "tensors").set_num_threads(self.threads)
+        scores = score_block(products, Block([self.documents]))[:, : len(self.documents)]
+        if _digest(scores) != self.digest:
+            raise InputError(
+                f"products on {platform.node()} differ in their last bits from those of the "
+                "machine that began the work (another kind of processor, or another number of "
+                "threads): the result would depend on who counted what; use machines of one kind, "
+                "with the same OMP_NUM_THREADS"
+            )
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """Makes a worker for pieces of a corpus, in any process."""
+
+    products: Products
+
+    def __call__(self) -> Callable[[Any, Any], Any]:
+        """Make a worker."""
+        return ShardWorker(self.products).do
+
+
+@dataclass
+class ShardWorker:
+    """Does pieces of work on shards, one after the other."""
+
+    products: Products
+    _alike: bool = False
+
+    def do(self, piece: Any, beside: Any) -> Any:
+        """Do one piece; check before the first count that this machine counts as others do."""
+        probe = getattr(beside, "probe", None)
+        if probe is not None and not self._alike:
+            probe.check(self.products)
+            self._alike = True
+        return piece.do(self.products, beside)
+
+
+def usable_threads() -> int:
+    """Threads to count in: as many as the libraries that multiply have."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+
+
+def _together(documents: Sequence[Judged]) -> Chunk:
+    """Put judged documents into one chunk."""
+    rows = [judged.embedding for judged in documents]
+    if is_tensor(rows[0]):
+        together = require("torch", "a corpus of tensors").cat(rows)
+    else:
+        together = np.concatenate(rows)
+    return Chunk([judged.document for judged in documents], together, np.arange(len(rows)))
+
+
+def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int:
+    """Put the announced scores in their documents' places; tell how many were others."""
+    if not len(seen):
+        return 0
+    query, place = counter.query[seen], column[seen]
+    found = scores[query, place]
+    other = np.flatnonzero(exact_floats(found) != counter.score[seen])
+    if len(other):
+        announced = counter.score[seen[other]]
+        if is_tensor(scores):
+            announced = scores.new_tensor(announced)
+        scores[query[other], place[other]] = announced
+    return len(other)
+
+
+def _overlap(pairs: Sequence[Ints]) -> tuple[int, int, list[int]]:
+    """Count whole numbers that are in two intervals; give one of them, and who has it.
+
+    Intervals are pairs of the first number and the one after the last, in groups.
+
+    >>> _overlap([np.array([[0, 5]]), np.array([[7, 9], [3, 6]])])
+    (2, 3, [0, 1])
+    """
+    groups = np.repeat(np.arange(len(pairs)), [len(own) for own in pairs])
+    first, stop = np.concatenate(pairs).T
+    order = np.argsort(first, kind="stable")
+    groups, first, stop = groups[order], first[order], stop[order]
+    reach = np.maximum.accumulate(stop)[:-1]
+    shared = np.maximum(0, np.minimum(reach, stop[1:]) - first[1:])
+    if not shared.any():
+        return 0, 0, []
+    example = int(first[1:][np.flatnonzero(shared)[0]])
+    having = (first <= example) & (example < stop)
+    return int(shared.sum()), example, groups[having].tolist()
+
+
+def _hashed_numbers(pair: Sequence[int]) -> NDArray[np.uint64]:
+    return hashed(pl.Series(np.arange(*pair)).cast(pl.String))
+
+
+def _digest(scores: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
