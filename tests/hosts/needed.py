@@ -20,6 +20,7 @@ HOSTS = {
     "pytrec-eval": ["pytrec_eval"],
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
+    "vector-search": ["faiss", "hnswlib", "lancedb", "qdrant_client", "usearch"],
 }
 
 

@@ -132,7 +132,7 @@ def aligned(
         pattern = "not every system was evaluated in {dropped}: left out"
         remarks.append(warning(pattern, dropped=dropped))
 
-    ids = {name: set(result.query_ids) for name, result in systems.items()}
+    ids = {name: set(result.query_names) for name, result in systems.items()}
     shared, every = set.intersection(*ids.values()), set.union(*ids.values())
     if shared != every:
         name = next(name for name in ids if ids[name] != every)
@@ -144,13 +144,13 @@ def aligned(
             )
         pattern = "compared on the {shared} of {every:query} that all share"
         remarks.append(warning(pattern, shared=len(shared), every=len(every)))
-    chosen = [query for query in next(iter(systems.values())).query_ids if query in shared]
+    chosen = [query for query in next(iter(systems.values())).query_names if query in shared]
     restricted = {name: _restricted(result, common, chosen) for name, result in systems.items()}
     return restricted, remarks
 
 
 def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
-    place = {query: i for i, query in enumerate(result.query_ids)}
+    place = {query: i for i, query in enumerate(result.query_names)}
     rows = np.array([place[query] for query in query_ids])
     views = {}
     for measure in measures:

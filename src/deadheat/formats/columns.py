@@ -15,9 +15,17 @@ from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
 
 def judgements_from_columns(
-    source: str, query: pl.Series, doc: pl.Series, grade: NDArray[Any]
+    source: str,
+    query: pl.Series,
+    doc: pl.Series,
+    grade: NDArray[Any],
+    *,
+    numbered: bool = False,
 ) -> Judgements:
-    """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
+    """Group judgements by query; refuse conflicting grades, drop exact repetitions.
+
+    `numbered` tells that the queries were given as whole numbers.
+    """
     grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
     if not len(query):
         raise InputError(f"{source}: there are no judgements in it")
@@ -36,7 +44,8 @@ def judgements_from_columns(
     query_ids, offsets, order = _group(frame["query"])
     if order is not None:
         frame = frame[order]
-    return Judgements(source, query_ids, offsets, frame["doc"], frame["grade"].to_numpy())
+    sorted_grade = frame["grade"].to_numpy()
+    return Judgements(source, query_ids, offsets, frame["doc"], sorted_grade, numbered)
 
 
 def check_grades(

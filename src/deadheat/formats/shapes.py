@@ -46,6 +46,8 @@ class Judgements:
     """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     doc_ids: pl.Series
     grades: NDArray[np.float64]
+    numbered: bool = False
+    """Whether the queries were given as whole numbers."""
 
     def part(self, start: int, stop: int) -> Judgements:
         """Judgements of the queries ``start … stop − 1`` alone."""
@@ -87,6 +89,8 @@ class Run:
     """Whether each list is known to hold every candidate there is."""
     exact: NDArray[Any] | None = field(default=None, repr=False)
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+    beyond: Ints | None = None
+    """Per query, where known: documents that tie with the last of the list and are not in it."""
     origins: Origins | None = field(default=None, repr=False)
     """The files that the rows come from, where there are several."""
 
