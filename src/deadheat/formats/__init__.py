@@ -32,10 +32,17 @@ class TableLike(Protocol):
         """Its columns, or their names."""
 
 
+class RanxLike(Protocol):
+    """A `Run` or `Qrels` of ranx."""
+
+    def to_dict(self) -> Any:
+        """Give ``{query: {document: number}}``."""
+
+
 Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]]
-QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
+QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows | RanxLike
 """What judgements may be: a path, a dict of dicts, of sets or lists of ids, a table, tuples."""
-RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
+RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows | RanxLike
 """What a run may be: a path, a dict of dicts or of lists of pairs, a table, tuples."""
 
 
@@ -50,6 +57,8 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
+    if dicts.is_ranx(qrels):
+        return dicts.judgements_from_dict(dicts.ranx_name(qrels, "qrels"), qrels.to_dict())
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
     check_fork()
@@ -76,6 +85,8 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
     """
     if isinstance(run, Run):
         return run
+    if dicts.is_ranx(run):
+        return dicts.run_from_dict(dicts.ranx_name(run, "run"), run.to_dict())
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
     check_fork()

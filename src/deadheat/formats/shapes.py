@@ -60,6 +60,10 @@ class Judgements:
             grades=self.grades[first:last],
         )
 
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
+        return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
+
 
 class Documents(Protocol):
     """The documents of a run, one per row."""
@@ -102,6 +106,11 @@ class Run:
     def rounded(self) -> NDArray[Any]:
         """Per row: the score given, rounded to float64 where it cannot be held."""
         return self.scores if self.exact is None else rounded(self.exact)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
+        ids = self.documents.ids(np.arange(self.offsets[-1]))
+        return _by_query(self.query_ids, self.offsets, ids, self.rounded)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -215,3 +224,13 @@ class SharedDocuments:
         """Row of each document in the list of its query, −1 where the corpus lacks it."""
         position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
         return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
+
+
+def _by_query(
+    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: NDArray[Any]
+) -> dict[str, dict[str, float]]:
+    ids, values, bounds = doc_ids.to_list(), numbers.tolist(), offsets.tolist()
+    return {
+        query: dict(zip(ids[start:stop], values[start:stop], strict=True))
+        for query, start, stop in zip(query_ids, bounds[:-1], bounds[1:], strict=True)
+    }
