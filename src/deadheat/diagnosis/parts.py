@@ -12,7 +12,7 @@ import polars as pl
 
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
-from deadheat.diagnosis.scales import fewest_enough
+from deadheat.diagnosis.scales import OnScale, fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table, number
@@ -172,8 +172,8 @@ def _scales(effect: Effect, percent: bool) -> Iterator[str | Table]:
     frame = pl.DataFrame(list(map(vars, rows)))
     yield Table(frame, columns, "How fine must the scale be?", grouped=1)
     told = [
-        f"{_fewest(levels)} enough for {measure} ± {_within(effect, percent)} here."
-        for measure, levels in fewest_enough(rows).items()
+        f"{_fewest(row)} enough for {measure} ± {_within(effect, percent)} here."
+        for measure, row in fewest_enough(rows).items()
     ]
     if any(row.how == "rounded" for row in rows):
         told.append("rounded: the same scores on so many evenly spaced values.")
@@ -181,16 +181,18 @@ def _scales(effect: Effect, percent: bool) -> Iterator[str | Table]:
     if drawn:
         told.append(
             "refined: each grade split into equal parts, its documents put into them at random, as "
-            "if finer grades knew no more of relevance than these; the range is a mean over draws, "
-            f"its true mean no more than {number(max(drawn), percent=percent)} larger (95 %). "
-            "Whatever finer grades say that keep the order of these, no value leaves worst and "
-            "best as given."
+            "if finer grades were used evenly and knew no more of relevance than these; the range "
+            "is a mean over draws, its true mean no more than "
+            f"{number(max(drawn), percent=percent)} larger (95 %). Whatever finer grades say that "
+            "keep the order of these, no value leaves worst and best as given."
         )
     yield "\n".join(told)
 
 
-def _fewest(levels: int | None) -> str:
-    return "None of these scales is" if levels is None else f"A scale of {levels:,} values is"
+def _fewest(row: OnScale | None) -> str:
+    if row is None:
+        return "None of these scales is"
+    return f"A scale of {row.levels:,} values {'would be' if row.how == 'refined' else 'is'}"
 
 
 def _within(effect: Effect, percent: bool) -> str:

@@ -3,9 +3,10 @@
 Two ways lead to another scale. Scores that are finer than it are *rounded* to its values: what
 happens then is computed. Grades that are coarser are *refined*: each grade is split into equal
 parts, and its documents fall into them at random. What finer grades would say of the documents is
-not in the data, so that is an assumption: they know no more of relevance than the grades do. The
-expected value then stays exactly what it is, for a random order of random parts is a random order;
-the range shrinks, and its mean over draws is told, with a bound of what it may really be.
+not in the data, so that is an assumption: they are used evenly, and know no more of relevance than
+the grades do. The expected value then stays exactly what it is, for a random order of random parts
+is a random order; the range shrinks, and its mean over draws is told, with a bound of what it may
+really be.
 """
 
 from __future__ import annotations
@@ -197,12 +198,12 @@ def _margin(ranges: Floats, given: Views) -> float:
     return float(most.max() * 3 / (len(most) * len(ranges)))
 
 
-def fewest_enough(rows: list[OnScale]) -> dict[str, int | None]:
+def fewest_enough(rows: list[OnScale]) -> dict[str, OnScale | None]:
     """Per measure: the coarsest scale that is enough, as are all finer ones."""
     finest_first = sorted(rows, key=lambda row: -row.levels)
-    enough: dict[str, int | None] = {}
+    enough: dict[str, OnScale | None] = {}
     for measure in dict.fromkeys(row.measure for row in rows):
         own = (row for row in finest_first if row.measure == measure)
-        chosen = [row.levels for row in takewhile(lambda row: row.enough, own)]
+        chosen = list(takewhile(lambda row: row.enough, own))
         enough[measure] = chosen[-1] if chosen else None
     return enough
