@@ -13,7 +13,7 @@ _GROUPS = {
     "What to evaluate": (
         *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
         *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
-        "tolerance",
+        *("tolerance", "levels"),
     ),
     "How the model is run": (
         *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
