@@ -131,6 +131,7 @@ audit: $(VENV)/dev
 which-tool: .venv-hosts/installed
 	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
 	mv docs/which-tool.new docs/which-tool.md
+	.venv-hosts/bin/python docs/themes.py docs/images/which-tool.svg
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)
