@@ -98,7 +98,7 @@ def photograph_page(output: Path) -> None:
         with browser(Path(folder) / "profile") as driver:
             driver.execute_cdp_cmd(
                 "Emulation.setDeviceMetricsOverride",
-                {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+                {"width": 1200, "height": 760, "deviceScaleFactor": 1, "mobile": False},
             )
             for theme, name in (("light", "page.png"), ("dark", "page-dark.png")):
                 preferred = {"name": "prefers-color-scheme", "value": theme}

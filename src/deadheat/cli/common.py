@@ -177,7 +177,13 @@ comparison_options = options(
         show_default=True,
         help="Sign flips and permutations of the tests, and samples of the bootstrap.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Of the random numbers of tests and bootstrap.",
+    ),
 )
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
