@@ -70,7 +70,7 @@ def test_tables_with_integer_ids_and_scores_beyond_2_53(make):
     made = make(columns(run, ("query_id", "doc_id", "score")))
     assert facts(dh.evaluate(qrels, made, MEASURES)) == truth
     assert facts(dh.evaluate(qrels, rows(run), MEASURES)) == truth
-    assert truth["1", "MRR"] == (0.75, 1.0, 0.5, 0.5, 0.25, 1.0, 0.25)
+    assert truth[1, "MRR"] == (0.75, 1.0, 0.5, 0.5, 0.25, 1.0, 0.25)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "Float32", "uint8", "bool"])

@@ -19,8 +19,16 @@ if _TYPE_CHECKING:
         evaluate_top,
     )
     from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.neighbours import neighbour_recall
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
-    from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+    from deadheat.formats import (
+        QrelsLike,
+        RunLike,
+        ranked_groups,
+        read_qrels,
+        read_run,
+        search_results,
+    )
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
     from deadheat.measures import (
         DCG,
@@ -55,8 +63,11 @@ _ROOMS = {
         *("Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups", "evaluate_top"),
     ),
     "evaluation.corpus": ("evaluate_corpus",),
+    "evaluation.neighbours": ("neighbour_recall",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
-    "formats": ("QrelsLike", "RunLike", "read_qrels", "read_run"),
+    "formats": (
+        *("QrelsLike", "RunLike", "ranked_groups", "read_qrels", "read_run", "search_results"),
+    ),
     "integrations.sentence_transformers": ("high_precision", "low_precision"),
     "measures": (
         *("DCG", "ERR", "F1", "MAP", "MRR", "RBP", "Hits", "Judged", "Measure", "Precision"),
@@ -144,10 +155,13 @@ __all__ = [
     "leaderboards",
     "low_precision",
     "nDCG",
+    "neighbour_recall",
     "parse_measure",
     "parse_measures",
     "plot",
+    "ranked_groups",
     "read_qrels",
     "read_run",
     "report",
+    "search_results",
 ]

@@ -20,13 +20,16 @@ EXTRAS = {
     "beir": "beir",
     "bm25s": "models",
     "datasets": "models",
+    "faiss": "faiss",
     "filelock": "models",
     "gguf": "models",
     "haystack": "haystack",
+    "hnswlib": "hnswlib",
     "huggingface_hub": "models",
     "ir_datasets": "ir",
     "ir_measures": "ir-measures",
     "jinja2": "report",
+    "lancedb": "lancedb",
     "lightgbm": "lightgbm",
     "llama_index": "llama-index",
     "matplotlib": "plots",
@@ -34,6 +37,7 @@ EXTRAS = {
     "plotly": "report",
     "pyterrier": "pyterrier",
     "pytrec_eval": "pytrec-eval",
+    "qdrant_client": "qdrant",
     "ranx": "ranx",
     "ray": "ray",
     "safetensors": "models",
@@ -43,6 +47,7 @@ EXTRAS = {
     "torchmetrics": "torchmetrics",
     "transformers": "models",
     "trm": "trm",
+    "usearch": "usearch",
 }
 """The extra of deadheat that brings each optional package."""
 _REQUIREMENT = re.compile(

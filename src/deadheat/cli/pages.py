@@ -121,7 +121,7 @@ def result_collections(
 
 def _belongs(result: Result, other: Result) -> bool:
     if None in (result.provenance.judgements, other.provenance.judgements):
-        return result.query_ids == other.query_ids
+        return result.query_names == other.query_names
     return same_judgements(result, other)
 
 
@@ -152,6 +152,6 @@ def _gives(qrels: Judgements, run: Run, result: Result) -> bool:
         )
     except InputError:  # not under the rules that the result names
         return False
-    return again.query_ids == result.query_ids and np.allclose(
+    return again.query_names == result.query_names and np.allclose(
         again.views[measure].expected, result.views[measure].expected, rtol=0, atol=1e-9
     )

@@ -324,7 +324,7 @@ def _most_moved(qrels: str, run: str, measure: str, options: dict[str, Any]) -> 
     result = evaluated(read_qrels(qrels), source, [parsed], **options)
     views = result.views[parsed]
     most = int(np.argmax(views.best - views.worst))
-    query, moved = result.query_ids[most], number(float(views.best[most] - views.worst[most]))
+    query, moved = result.query_names[most], number(float(views.best[most] - views.worst[most]))
     tell(f"query {query}: of all queries ties move {parsed} most in it, by {moved}", err=True)
     return query
 

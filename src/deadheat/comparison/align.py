@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.names import short_labels, short_names
+from deadheat.evaluation.names import short_names, shown_names
 from deadheat.evaluation.result import Result, Views
 from deadheat.evaluation.stored import same_judgements
 from deadheat.measures import Measure
@@ -61,11 +61,11 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     """Names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    labels = short_labels(list(systems))
+    labels = shown_names({name: result.provenance for name, result in systems.items()})
     meant = [
         name
-        for (name, result), label in zip(systems.items(), labels, strict=True)
-        if baseline in (result.name, Path(result.name).name, label)
+        for name, result in systems.items()
+        if baseline in (result.name, Path(result.name).name, labels[name])
     ]
     if baseline in systems:
         meant = [baseline]
@@ -132,7 +132,7 @@ def aligned(
         pattern = "not every system was evaluated in {dropped}: left out"
         remarks.append(warning(pattern, dropped=dropped))
 
-    ids = {name: set(result.query_ids) for name, result in systems.items()}
+    ids = {name: set(result.query_names) for name, result in systems.items()}
     shared, every = set.intersection(*ids.values()), set.union(*ids.values())
     if shared != every:
         name = next(name for name in ids if ids[name] != every)
@@ -144,13 +144,13 @@ def aligned(
             )
         pattern = "compared on the {shared} of {every:query} that all share"
         remarks.append(warning(pattern, shared=len(shared), every=len(every)))
-    chosen = [query for query in next(iter(systems.values())).query_ids if query in shared]
+    chosen = [query for query in next(iter(systems.values())).query_names if query in shared]
     restricted = {name: _restricted(result, common, chosen) for name, result in systems.items()}
     return restricted, remarks
 
 
 def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
-    place = {query: i for i, query in enumerate(result.query_ids)}
+    place = {query: i for i, query in enumerate(result.query_names)}
     rows = np.array([place[query] for query in query_ids])
     views = {}
     for measure in measures:

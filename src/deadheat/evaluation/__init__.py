@@ -10,6 +10,7 @@ from deadheat.evaluation.evaluate import (
     evaluate_arrays,
     evaluate_groups,
     evaluated,
+    evaluated_source,
     out_of_reach,
     views_of,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "evaluate_groups",
     "evaluate_top",
     "evaluated",
+    "evaluated_source",
     "flat_summaries",
     "headline",
     "labels_of",

@@ -189,7 +189,7 @@ def corpus_result(
         versions=versions(),
     )
     remarks += corpus.remarks
-    return result_of(lists.query_ids, groups, measures, provenance, remarks)
+    return result_of(lists.own_ids, groups, measures, provenance, remarks)
 
 
 def _in_order(counter: TieCounter, row_of: Ints, lists: JudgedLists) -> TieCounter:

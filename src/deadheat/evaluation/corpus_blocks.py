@@ -240,7 +240,7 @@ class Shard:
         hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
         for number, chunk in enumerate(self.read()):
             ids = chunk.ids()
-            first_ids = first_ids or ids.head(2).to_list()
+            first_ids = [*first_ids, *ids.head(2)][:2]
             documents += len(chunk)
             (placed if chunk.placed else following).append(chunk.runs())
             if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:

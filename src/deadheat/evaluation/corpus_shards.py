@@ -81,7 +81,7 @@ class Corpus:
         if not self.documents:
             raise InputError("the corpus is empty: chunks gave no document")
         self.starts = [0, *np.cumsum(counts)[:-1].tolist()]
-        self.first_ids = next(survey.first_ids for survey in self.surveys if survey.first_ids)
+        self.first_ids = [name for survey in self.surveys for name in survey.first_ids][:2]
         self._check_ids(pool)
         self._check_places()
         for start, survey in zip(self.starts, self.surveys, strict=True):

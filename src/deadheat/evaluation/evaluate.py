@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
@@ -14,7 +15,9 @@ from numpy.typing import ArrayLike
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.formats.arrays import flatten, query_names
+from deadheat.formats.arrays import flatten, grouped, query_names
+from deadheat.formats.folders import is_folder, run_folder
+from deadheat.formats.ids import are_numbers
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import own_version
@@ -23,7 +26,7 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.lists import Fit, fitted_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -62,7 +65,9 @@ def evaluate(
     ----------
     qrels, run
         Judgements and scored documents: a path, a dict of dicts, a table of polars, pandas
-        or pyarrow, or an iterable of tuples.
+        or pyarrow, or an iterable of tuples. Judgements may also be a dict of sets or lists of
+        relevant ids, and a run a dict of lists of (document, score) pairs, or what
+        `deadheat.search_results` and `deadheat.ranked_groups` give.
     measures
         Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
         understood) or measures such as ``dh.nDCG @ 10``.
@@ -92,15 +97,32 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    return evaluated(
+    return evaluated_source(
         read_qrels(qrels),
-        read_run(run, with_ranks=tie_break == "rank", copy=False),
+        run,
         parse_measures(measures),
         tie_break=tie_break,
         tie_tolerance=tie_tolerance,
         queries=queries,
         nan=nan,
         score_dtype=score_dtype,
+    )
+
+
+def evaluated_source(
+    judgements: Judgements, run: RunLike, measures: Sequence[Measure], **options: Any
+) -> Result:
+    """Evaluate as `evaluated` does, whatever the run is read from.
+
+    A folder that holds too much is evaluated in parts.
+    """
+    if is_folder(run):
+        from deadheat.evaluation.folders import evaluated_folder
+
+        return evaluated_folder(judgements, run_folder(run), measures, **options)
+    with_ranks = options.get("tie_break") == "rank"
+    return evaluated(
+        judgements, read_run(run, with_ranks=with_ranks, copy=False), measures, **options
     )
 
 
@@ -116,26 +138,87 @@ def evaluated(
     score_dtype: object = None,
 ) -> Result:
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
-    _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
-    precision = score_format(score_dtype)
+    options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
+    counted = counted_groups(judgements, run, measures, options)
+    return result_of_counted(counted, judgements, run.source, measures, options)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an evaluation is made, checked."""
+
+    tie_break: str = "input"
+    tie_tolerance: float = 0.0
+    queries: str = "judged"
+    nan: str = "raise"
+    score_dtype: object = None
+
+    def __post_init__(self) -> None:
+        _check_options(self.tie_break, self.tie_tolerance, self.queries, QUERY_POLICIES, self.nan)
+        score_format(self.score_dtype)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All that measures need of the queries that count, and how these fit the judgements."""
+
+    query_ids: Sequence[str | int]
+    groups: TieGroups
+    fit: Fit
+    remarks: list[Remark]
+
+
+def counted_groups(
+    judgements: Judgements, run: Run, measures: Iterable[Measure], options: Options
+) -> Counted:
+    """Round scores as the options say, and count ties; judgements and run may be parts."""
+    precision = score_format(options.score_dtype)
+    if options.tie_tolerance or precision is not None:
+        run = _with_open_ends(run)
     seen, rounding = as_seen_in(run, precision)
-    rankable_run = without_nan(seen, nan)
-    lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
+    lists, fit = fitted_lists(
+        judgements,
+        without_nan(seen, options.nan),
+        queries=options.queries,
+        with_judged=need_judged(measures),
     )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
-    groups = tie_groups(lists, order, tolerance=tie_tolerance)
+    order = rule_order(options.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
+    groups = tie_groups(lists, order, tolerance=options.tie_tolerance)
+    return Counted(lists.own_ids, groups, fit, rounding)
+
+
+def result_of_counted(
+    counted: Counted,
+    judgements: Judgements,
+    source: str,
+    measures: Sequence[Measure],
+    options: Options,
+) -> Result:
+    """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
+    counted.fit.check(judgements, source)
+    precision = score_format(options.score_dtype)
     provenance = Provenance(
-        run.source,
+        source,
         judgements.source,
-        tie_break,
-        float(tie_tolerance),
-        queries,
-        nan,
+        options.tie_break,
+        float(options.tie_tolerance),
+        options.queries,
+        options.nan,
         None if precision is None else precision.name,
         versions=versions(),
     )
-    return result_of(lists.query_ids, groups, measures, provenance, rounding + remarks)
+    remarks = counted.remarks + counted.fit.remarks(judgements)
+    return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
+
+
+def _with_open_ends(run: Run) -> Run:
+    """Forget that lists end with a whole tie group: where more scores tie, they may not."""
+    if run.beyond is not None and run.beyond.any():
+        raise InputError(
+            f"{run.source}: last_group_size counts documents of exactly the same score; with "
+            "tie_tolerance or score_dtype others tie, too: leave one of the two out"
+        )
+    return replace(run, beyond=None)
 
 
 @announcing
@@ -144,6 +227,7 @@ def evaluate_arrays(
     relevance: Any,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
+    query: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
     query_ids: Sequence[Any] | None = None,
     tie_tolerance: float = 0.0,
@@ -162,11 +246,16 @@ def evaluate_arrays(
         Grades of the same shape; 0 is not relevant.
     measures, tie_tolerance, nan, score_dtype
         As for `evaluate`. The oblivious value breaks ties by input order.
+    query
+        Per candidate: the query it belongs to, a number or a name. Scores and relevance are then
+        one row each, the shape of torchmetrics (its ``indexes``), LightGBM and XGBoost (``qid``);
+        from sizes of groups, it is ``np.repeat(np.arange(len(sizes)), sizes)``. Queries count in
+        the order of their first candidate, and their candidates need not stand together.
     n_relevant
         Relevant documents of each query, candidates or not. Those that are not candidates
         count with grade 1. Unless given, the candidates hold them all.
     query_ids
-        Names for the queries; their numbers from 0 unless given.
+        Names for the queries; their numbers from 0 unless given. With `query` there are names.
     queries
         ``"judged"`` leaves out queries without a relevant document, ``"all"`` counts them as 0.
 
@@ -176,11 +265,20 @@ def evaluate_arrays(
     >>> result = dh.evaluate_arrays([[0.9, 0.5, 0.5, 0.5]], [[1, 0, 1, 0]], ["Recall@2"])
     >>> round(result["Recall@2"].expected, 4)
     0.6667
+    >>> flat = dh.evaluate_arrays([0.9, 0.5, 0.5, 0.7], [1, 0, 1, 1], "MRR", query=[7, 3, 3, 7])
+    >>> flat.query_ids, flat["MRR"].expected
+    ([7, 3], 0.875)
     """
     parsed = parse_measures(measures)
     _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
     precision = score_format(score_dtype)
-    flat, rounding = as_seen_in(flatten(scores, relevance), precision)
+    if query is None:
+        candidates = flatten(scores, relevance)
+    elif query_ids is None:
+        candidates, query_ids = grouped(scores, relevance, query)
+    else:
+        raise InputError("query names the queries already: leave query_ids out")
+    flat, rounding = as_seen_in(candidates, precision)
     names = query_names(query_ids, len(flat.offsets) - 1)
     lists, remarks = labelled_lists(
         names,
@@ -191,6 +289,7 @@ def evaluate_arrays(
         queries=queries,
         with_judged=need_judged(parsed),
         exact=flat.exact,
+        numbered=are_numbers(query_ids),
     )
     groups = tie_groups(lists, tolerance=tie_tolerance)
     provenance = Provenance(
@@ -203,7 +302,7 @@ def evaluate_arrays(
         None if precision is None else precision.name,
         versions=versions(),
     )
-    return result_of(lists.query_ids, groups, parsed, provenance, rounding + remarks)
+    return result_of(lists.own_ids, groups, parsed, provenance, rounding + remarks)
 
 
 @announcing
@@ -233,7 +332,9 @@ def evaluate_groups(
     0.5
     """
     check_groups(groups)
-    names = query_names(query_ids, groups.n_queries)
+    names: Sequence[str | int] = query_names(query_ids, groups.n_queries)
+    if are_numbers(query_ids):
+        names = list(map(int, names))
     provenance = Provenance("tie groups", None, queries="all", versions=versions())
     return result_of(names, groups, parse_measures(measures), provenance, _unplaced(groups))
 
@@ -260,7 +361,7 @@ def _views(groups: TieGroups, measure: Measure) -> Views:
 
 
 def result_of(
-    query_ids: list[str],
+    query_ids: Sequence[str | int],
     groups: TieGroups,
     measures: Sequence[Measure],
     provenance: Provenance,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.evaluation.names import short_labels
 from deadheat.forks import check_fork
+from deadheat.formats.ids import are_numbers
 from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
@@ -129,12 +130,18 @@ class Result:
     {'MRR': 0.75}
     """
 
-    query_ids: list[str]
+    query_ids: Sequence[str | int]
+    """The queries as they were given: whole numbers if all of them were, else text."""
     views: dict[Measure, Views]
     provenance: Provenance = field(default_factory=Provenance)
     """Where the numbers come from: sources, tie rule, options, model, dataset, versions."""
     remarks: tuple[Remark, ...] = ()
     """What a reader of the numbers should know."""
+
+    @property
+    def query_names(self) -> list[str]:
+        """The queries as text: the same whatever type they were given in."""
+        return list(map(str, self.query_ids))
 
     @property
     def name(self) -> str:
@@ -215,10 +222,13 @@ class Result:
         """A row per query and measure, with all views."""
         check_fork()
         n = len(self.query_ids)
+        ids = pl.Series(
+            self.query_ids, dtype=pl.Int64 if are_numbers(self.query_ids) else pl.String
+        )
         return pl.concat(
             pl.DataFrame(
                 {
-                    "query_id": pl.Series(self.query_ids, dtype=pl.String),
+                    "query_id": ids,
                     "measure": pl.Series([repr(measure)], dtype=pl.String).new_from_index(0, n),
                     "expected": v.expected,
                     "best": v.best,
@@ -241,8 +251,9 @@ class Result:
             return None if values[0] is None else np.concatenate(values)
 
         first = results[0]
+        queries: list[str | int] = [query for result in results for query in result.query_ids]
         return cls(
-            [query for result in results for query in result.query_ids],
+            queries if are_numbers(queries) else list(map(str, queries)),
             {
                 measure: Views(
                     **{view: joined(measure, view) for view in vars(first.views[measure])}
@@ -390,7 +401,9 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
     check_fork()
     frames = [
         (result.per_query if per_query else result.aggregate).select(
-            pl.lit(result.name).alias("run"), pl.all()
+            pl.lit(result.name).alias("run"),
+            pl.col("^query_id$").cast(pl.String),
+            pl.exclude("query_id"),
         )
         for result in results
     ]
@@ -475,8 +488,9 @@ def _check(result: Result) -> None:
     check_rule(result.provenance.tie_break)
     score_format(result.provenance.score_dtype)
     ids = result.query_ids
-    if not all(isinstance(query, str) for query in ids) or not 0 < len(set(ids)) == len(ids):
-        raise ValueError("its query_id must be distinct texts")
+    texts = all(isinstance(query, str) for query in ids)
+    if not (texts or are_numbers(ids)) or not 0 < len(set(ids)) == len(ids):
+        raise ValueError("its query_id must be distinct texts, or distinct whole numbers")
     if not result.views:
         raise ValueError("it holds no measure")
     for measure, views in result.views.items():

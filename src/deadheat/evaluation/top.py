@@ -72,7 +72,7 @@ def evaluate_top(
         lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved
     )
     provenance = Provenance(run.source, judgements.source, versions=versions())
-    return result_of(lists.query_ids, groups, parsed, provenance, remarks)
+    return result_of(lists.own_ids, groups, parsed, provenance, remarks)
 
 
 def _check_documents(counter: TopCounter, ids: Any) -> None:

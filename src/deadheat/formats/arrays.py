@@ -16,8 +16,10 @@ from deadheat.numbers import (
     LARGEST_GRADE,
     exact_floats,
     exact_scores,
+    is_tensor,
     real_numbers,
     rounded,
+    tensor_values,
 )
 
 _KEPT = 1 << 16
@@ -67,6 +69,59 @@ def flatten(scores: Any, relevance: Any) -> Candidates:
     offsets = np.arange(len(flat) + 1, dtype=np.int64) * flat.shape[1]
     exact = None if exact is None else exact.reshape(-1)
     return Candidates(flat.reshape(-1), grades.reshape(-1), offsets, exact)
+
+
+def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[Any]]:
+    """Bring candidates that stand in one row, each with its query, together by query.
+
+    Queries stand in the order in which they first appear; their ids are returned, too.
+
+    >>> candidates, queries = grouped([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
+    >>> candidates.scores, candidates.offsets, queries
+    (array([0.5 , 0.25, 0.75]), array([0, 2, 3]), [7, 3])
+    """
+    (flat, exact), grades = exact_scores(scores), _grades(relevance)
+    queries, code = _query_codes(query)
+    shapes = {"scores": flat.shape, "relevance": grades.shape, "query": code.shape}
+    if len(set(shapes.values())) > 1 or flat.ndim != 1:
+        given = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+        raise InputError(
+            f"with a query for each candidate, all of it stands in rows of one length, not {given}"
+        )
+    if not len(flat):
+        raise InputError("there is no query in the scores")
+    if (np.diff(code) < 0).any():
+        order = np.argsort(code, kind="stable")
+        flat, grades, code = flat[order], grades[order], code[order]
+        exact = None if exact is None else exact[order]
+    offsets = np.searchsorted(code, np.arange(len(queries) + 1)).astype(np.int64)
+    return Candidates(flat, grades, offsets, exact), queries
+
+
+def _query_codes(query: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Distinct queries in the order of their first candidate, and which each candidate has."""
+    if is_tensor(query):
+        query = tensor_values("query", query)
+    if isinstance(query, (str, bytes)) or not hasattr(query, "__len__"):
+        raise InputError(f"query must be a row with a query for each candidate, not {query!r:.60}")
+    ids = np.asarray(query) if not isinstance(query, (list, tuple)) else query
+    whole = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" and ids.ndim == 1
+    if whole:
+        distinct, first, code = np.unique(ids, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(first)
+        place = np.empty_like(by_appearance)
+        place[by_appearance] = np.arange(len(distinct))
+        return distinct[by_appearance].tolist(), place[code.reshape(-1)]
+    number: dict[str, int] = {}
+    own: list[Any] = []
+    codes = []
+    for i, value in enumerate(ids):
+        name = text_id(value, f"query of candidate {i}")
+        if name not in number:
+            number[name] = len(own)
+            own.append(value)
+        codes.append(number[name])
+    return own, np.array(codes, np.int64)
 
 
 def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:

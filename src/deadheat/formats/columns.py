@@ -9,15 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
+from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Origins, Run
 from deadheat.late import pl
 from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
 
 def judgements_from_columns(
-    source: str, query: pl.Series, doc: pl.Series, grade: NDArray[Any]
+    source: str,
+    query: pl.Series,
+    doc: pl.Series,
+    grade: NDArray[Any],
+    *,
+    numbered: bool = False,
 ) -> Judgements:
-    """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
+    """Group judgements by query; refuse conflicting grades, drop exact repetitions.
+
+    `numbered` tells that the queries were given as whole numbers.
+    """
     grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
     if not len(query):
         raise InputError(f"{source}: there are no judgements in it")
@@ -36,7 +44,8 @@ def judgements_from_columns(
     query_ids, offsets, order = _group(frame["query"])
     if order is not None:
         frame = frame[order]
-    return Judgements(source, query_ids, offsets, frame["doc"], frame["grade"].to_numpy())
+    sorted_grade = frame["grade"].to_numpy()
+    return Judgements(source, query_ids, offsets, frame["doc"], sorted_grade, numbered)
 
 
 def check_grades(
@@ -60,8 +69,12 @@ def run_from_columns(
     doc: pl.Series,
     score: NDArray[Any],
     rank: NDArray[Any] | None = None,
+    origins: Origins | None = None,
 ) -> Run:
-    """Group scored documents by query; refuse a document that a query lists twice."""
+    """Group scored documents by query; refuse a document that a query lists twice.
+
+    `origins` tells the file of each row, where there are several.
+    """
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
     scores, exact = exact_scores(score)
@@ -71,8 +84,9 @@ def run_from_columns(
         doc, scores = doc.gather(order), scores[order]
         ranks = None if ranks is None else ranks[order]
         exact = None if exact is None else exact[order]
-    documents = ColumnDocuments(source, query_ids, offsets, doc)
-    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact)
+        origins = None if origins is None else origins[order]
+    documents = ColumnDocuments(source, query_ids, offsets, doc, origins)
+    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact, origins=origins)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
@@ -86,8 +100,9 @@ def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
     order = None
     lengths = runs["len"].to_numpy()
     if len(distinct) < len(runs):
-        code = dict(zip(distinct.to_list(), range(len(distinct)), strict=True))
-        codes = np.array([code[q] for q in runs["value"].to_list()])
+        numbered = pl.DataFrame({"value": distinct}).with_row_index("code")
+        joined = runs.join(numbered, on="value", maintain_order="left")
+        codes = joined["code"].to_numpy()
         order = np.argsort(np.repeat(codes, lengths), kind="stable")
         lengths = np.bincount(codes, lengths, minlength=len(distinct))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -1,31 +1,34 @@
-"""Dictionaries of dictionaries: the shape of pytrec_eval, BEIR and MTEB.
+"""Dictionaries by query: the shape of pytrec_eval, BEIR and MTEB, and of search results.
 
 Polars' threads do no work here: a process that has read dictionaries may fork.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import check_grades
-from deadheat.formats.ids import id_column, text_id, with_text_ids
+from deadheat.formats.ids import are_numbers, id_column, text_id, with_text_ids
 from deadheat.formats.keys import plain_list
 from deadheat.formats.shapes import DictDocuments, Ints, Judgements, Run
 from deadheat.numbers import as_array, exact_scores, number, rounded
 
+ID_ATTRIBUTES = ("id", "doc_id", "node_id")
+"""What search results that are objects with a ``score`` call their document."""
 _EXACT_TYPES = {float, bool, np.bool_, np.float64, np.float32, np.float16}
 """Types of numbers that NumPy can be given to make float64 of: it holds each of them."""
 
 
 def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
-    """Read ``{query: {document: grade}}``."""
-    lists = {query: docs for query, docs in _lists(source, qrels, "grade").items() if docs}
+    """Read ``{query: {document: grade}}``, or ``{query: relevant documents}``, of grade 1."""
+    lists = _lists(source, qrels, "grade", _relevant)
     offsets, grades, exact = _numbers(source, lists, "grade")
     if exact is not None:
         grades = rounded(exact)
@@ -39,12 +42,16 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
         return query_ids[int(np.searchsorted(offsets, row, "right")) - 1], doc_ids[row]
 
     check_grades(source, grades, place)
-    return Judgements(source, query_ids, offsets, id_column(doc_ids), grades)
+    numbered = are_numbers(qrels)
+    return Judgements(source, query_ids, offsets, id_column(doc_ids), grades, numbered)
 
 
 def run_from_dict(source: str, run: Mapping[Any, Any], *, copy: bool = False) -> Run:
-    """Read ``{query: {document: score}}``; `copy` it if it may change while the run is in use."""
-    lists = {query: docs for query, docs in _lists(source, run, "score").items() if docs}
+    """Read ``{query: {document: score}}`` or ``{query: [(document, score), …]}``.
+
+    `copy` it if it may change while the run is in use.
+    """
+    lists = _lists(source, run, "score", _pairs)
     if not lists:
         raise InputError(f"{source}: there are no scored documents in it")
     offsets, scores, exact = _numbers(source, lists, "score")
@@ -53,20 +60,84 @@ def run_from_dict(source: str, run: Mapping[Any, Any], *, copy: bool = False) ->
     return Run(source, list(lists), offsets, scores, documents, exact=exact)
 
 
-def _lists(source: str, outer: Mapping[Any, Any], what: str) -> dict[str, dict[Any, Any]]:
-    """Check the two levels, and name the queries by text."""
+def is_ranx(value: Any) -> TypeGuard[Any]:
+    """Tell whether a value is a `Run` or `Qrels` of ranx, which give themselves as a dict."""
+    return type(value).__module__.partition(".")[0] == "ranx" and hasattr(value, "to_dict")
+
+
+def ranx_name(value: Any, otherwise: str) -> str:
+    """Give the name that an object of ranx has, if any."""
+    return str(getattr(value, "name", None) or otherwise)
+
+
+def _lists(
+    source: str,
+    outer: Mapping[Any, Any],
+    what: str,
+    other: Callable[[str, Any], dict[Any, Any] | None],
+) -> dict[str, dict[Any, Any]]:
+    """Check the two levels, name the queries by text, and leave out those without documents.
+
+    `other` reads the documents of a query that are no dict.
+    """
     lists: dict[str, dict[Any, Any]] = {}
     for query, docs in outer.items():
-        if not isinstance(docs, Mapping):
+        name = text_id(query, f"{source}, a query")
+        if name in lists:
+            raise InputError(f"{source}: query {name!r} appears as a number and as text")
+        if isinstance(docs, Mapping):
+            lists[name] = docs if isinstance(docs, dict) else dict(docs)
+            continue
+        read = other(f"{source}, query {name!r:.60}", docs)
+        if read is None:
             raise InputError(
                 f"{source}: expected {{query: {{document: {what}}}}}, but query {query!r:.60} "
                 f"holds a {type(docs).__name__}"
             )
-        name = text_id(query, f"{source}, a query")
-        if name in lists:
-            raise InputError(f"{source}: query {name!r} appears as a number and as text")
-        lists[name] = docs if isinstance(docs, dict) else dict(docs)
-    return lists
+        lists[name] = read
+    return {name: docs for name, docs in lists.items() if docs}
+
+
+def _relevant(at: str, docs: Any) -> dict[Any, Any] | None:
+    """Give grade 1 to each of a query's relevant documents, a set or a list of ids."""
+    if isinstance(docs, np.ndarray):
+        docs = docs.tolist()
+    if not isinstance(docs, (list, tuple, AbstractSet)):
+        return None
+    return {text_id(doc, at): 1 for doc in docs}
+
+
+def _pairs(at: str, found: Any) -> dict[Any, Any] | None:
+    """Read a query's search results: (document, score) pairs, or objects with an id and a score."""
+    if not isinstance(found, (list, tuple)):
+        return None
+    scores: dict[Any, Any] = {}
+    for i, item in enumerate(found):
+        doc, score = _pair(f"{at}, entry {i}", item)
+        if doc in scores:
+            raise InputError(f"{at} lists document {doc!r} more than once; keep one score for it")
+        scores[doc] = score
+    return scores
+
+
+def _pair(at: str, item: Any) -> tuple[Any, Any]:
+    """Give document and score of a search result; never guess which of two ids is a score."""
+    if hasattr(item, "score"):
+        named = next((name for name in ID_ATTRIBUTES if hasattr(item, name)), None)
+        if named is not None:
+            return text_id(getattr(item, named), at), item.score
+    if not isinstance(item, (list, tuple)) or len(item) != 2 or isinstance(item[1], (str, bytes)):
+        raise InputError(
+            f"{at} is not (document, score): {item!r:.60}; groups of tied documents without scores "
+            "are read by deadheat.ranked_groups"
+        )
+    doc, score = item
+    if isinstance(item, list) and all(isinstance(value, (int, np.integer)) for value in item):
+        raise InputError(
+            f"{at}: {item!r:.60} may be a document and its score, or two tied documents; write the "
+            "pair as a tuple, or give groups to deadheat.ranked_groups"
+        )
+    return text_id(doc, at), score
 
 
 def _numbers(

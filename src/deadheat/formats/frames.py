@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
-from deadheat.formats.ids import id_column, text_id
+from deadheat.formats.ids import are_numbers, id_column, text_id
 from deadheat.formats.shapes import Judgements, Run
 from deadheat.late import pl
 from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
@@ -66,7 +65,9 @@ def judgements_from_table(source: str, table: Any) -> Judgements:
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
     column = needed_column(source, frame, "relevance", "score")
-    return judgements_from_columns(source, query, doc, column_numbers(source, frame, column, query))
+    grade = column_numbers(source, frame, column, query)
+    numbered = frame[needed_column(source, frame, "query_id")].dtype.is_integer()
+    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
 
 
 def run_from_table(source: str, table: Any) -> Run:
@@ -80,24 +81,29 @@ def run_from_table(source: str, table: Any) -> Run:
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
     score = column_numbers(source, frame, needed_column(source, frame, "score"), query)
     column = find_column(frame, "rank")
-    rank = None if column is None else _ranks(frame[column])
+    ranks = None if column is None else whole_ranks(frame[column])
+    rank = None if ranks is None else ranks.to_numpy()
     return run_from_columns(source, query, doc, score, rank)
 
 
 def judgements_from_tuples(source: str, rows: Iterable[Any]) -> Judgements:
     """Read (query, document, grade) tuples, or objects with these attributes."""
-    return judgements_from_columns(source, *_from_tuples(source, rows, "relevance"))
+    query, doc, grade, numbered = _from_tuples(source, rows, "relevance")
+    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
 
 
 def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
     """Read (query, document, score) tuples, or objects with these attributes."""
-    return run_from_columns(source, *_from_tuples(source, rows, "score"))
+    query, doc, score, _ = _from_tuples(source, rows, "score")
+    return run_from_columns(source, query, doc, score)
 
 
 def _from_tuples(
     source: str, rows: Iterable[Any], what: str
-) -> tuple[pl.Series, pl.Series, NDArray[Any]]:
+) -> tuple[pl.Series, pl.Series, NDArray[Any], bool]:
+    """Queries, documents, numbers; and whether the queries were given as whole numbers."""
     names = ("query_id", "doc_id", what)
+    numbered = True
     columns: tuple[list[Any], ...] = ([], [], [])
     other = "score" if what == "relevance" else "relevance"
     for i, row in enumerate(rows):
@@ -118,7 +124,8 @@ def _from_tuples(
             raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
         columns[0].append(text_id(query, f"{source}: entry {i}"))
         columns[1].append(text_id(doc, f"{source}: entry {i}"))
-    return id_column(columns[0]), id_column(columns[1]), as_array(columns[2])
+        numbered = numbered and are_numbers([query])
+    return id_column(columns[0]), id_column(columns[1]), as_array(columns[2]), numbered
 
 
 def _is_pandas(value: Any) -> bool:
@@ -280,11 +287,11 @@ def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> In
     )
 
 
-def _ranks(column: pl.Series) -> NDArray[np.int64] | None:
+def whole_ranks(column: pl.Series) -> pl.Series | None:
     """Ranks as whole numbers; None where they are none, which only the rule 'rank' minds."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:
         return None
     whole = not ranks.null_count() and (not column.dtype.is_float() or (ranks == column).all())
-    return ranks.to_numpy() if whole else None
+    return ranks if whole else None

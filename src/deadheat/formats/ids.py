@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -45,6 +45,16 @@ def text_id(value: Any, at: str = "") -> str:
     if not is_unicode(text):
         raise InputError(f"{_begun(at)}the id {value!r:.60} cannot be written as UTF-8 text")
     return text
+
+
+def are_numbers(ids: Iterable[Any] | None) -> bool:
+    """Whether ids were given, all of them whole numbers of 64 bits: such come back as numbers."""
+    if ids is None or not hasattr(ids, "__len__"):  # an iterator was read before
+        return False
+    return all(
+        isinstance(id_, (int, np.integer)) and not isinstance(id_, bool) and -(2**63) <= id_ < 2**63
+        for id_ in ids
+    )
 
 
 def with_text_ids(docs: Mapping[Any, V], at: str) -> dict[str, V]:

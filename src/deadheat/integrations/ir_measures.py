@@ -152,7 +152,7 @@ class TieView(_host.Measure):  # type: ignore[misc]
         if result is None:
             return
         views: Views = result.views[self.measure]
-        for query, value in zip(result.query_ids, getattr(views, self.view), strict=True):
+        for query, value in zip(result.query_names, getattr(views, self.view), strict=True):
             yield _host.Metric(query_id=found.query_ids[query], measure=self, value=float(value))
 
 

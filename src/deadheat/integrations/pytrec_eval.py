@@ -140,7 +140,7 @@ class RelevanceEvaluator:
             queries="all",
             score_dtype=self._score_dtype,
         )
-        place = {query: i for i, query in enumerate(result.query_ids)}
+        place = {query: i for i, query in enumerate(result.query_names)}
         order = np.array([place[query] for query in run])
         return {
             name: getattr(result.views[measure], self.view)[order].tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -64,6 +64,36 @@ class TieGroups:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.retrieved)
+
+    @classmethod
+    def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
+        """Put the groups of different queries under one another, as if counted together."""
+
+        def joined(name: str, counted: str | None = None) -> Any:
+            """Entries of all parts; what counts things counts on from part to part."""
+            arrays = [getattr(part, name) for part in parts]
+            if any(array is None for array in arrays):
+                return None
+            if counted is not None:
+                lengths = [len(getattr(part, counted)) for part in parts]
+                starts = np.cumsum([0, *lengths[:-1]])
+                arrays = [array + start for array, start in zip(arrays, starts, strict=True)]
+            return np.concatenate(arrays)
+
+        known = [part.top_grade for part in parts if part.top_grade is not None]
+        return cls(
+            query=joined("query", counted="retrieved"),
+            group=joined("group", counted="size"),
+            ideal_query=joined("ideal_query", counted="retrieved"),
+            **{
+                name: joined(name)
+                for name in ("above", "size", "grade", "rank", "retrieved", "ideal_grade")
+            },
+            **{name: joined(name) for name in ("end_above", "end_size", "zeros")},
+            top_grade=max(known, default=None),
+            ranked=all(part.ranked for part in parts),
+            known=min((part.known for part in parts if part.known is not None), default=None),
+        )
 
     def memo(self, key: Any, compute: Callable[[], T]) -> T:
         """Compute a derived array once; measures share it."""

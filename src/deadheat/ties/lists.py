@@ -43,6 +43,15 @@ class JudgedLists:
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
     max_grade: float | None = None
     """The highest grade of all judgements, also of queries that do not count, where known."""
+    beyond: Ints | None = None
+    """Per query, where known: candidates that tie with the last of the list and are not in it."""
+    numbered: bool = False
+    """Whether the queries were given as whole numbers."""
+
+    @property
+    def own_ids(self) -> Sequence[str | int]:
+        """The ids of the queries as they were given: whole numbers, or text."""
+        return [int(query) for query in self.query_ids] if self.numbered else self.query_ids
 
 
 def judged_lists(
@@ -223,6 +232,8 @@ def fitted_lists(
         run.complete,
         run.exact,
         float(judgements.grades.max(initial=0)),
+        None if run.beyond is None else np.where(place >= 0, run.beyond[place], 0),
+        judgements.numbered,
     )
     return lists, fit
 
@@ -245,6 +256,7 @@ def labelled_lists(
     queries: str,
     with_judged: bool,
     exact: NDArray[Any] | None = None,
+    numbered: bool = False,
 ) -> tuple[JudgedLists, list[Remark]]:
     """Take lists whose every candidate carries its grade; the twin of `judged_lists` for arrays.
 
@@ -257,6 +269,8 @@ def labelled_lists(
         grade 1. Unless given, the candidates hold them all.
     exact
         The scores themselves, where `scores` are only places.
+    numbered
+        Whether the queries were given as whole numbers.
     """
     rows = np.arange(len(scores)) if with_judged else nonzero_rows(grades)
     grade = grades[rows].astype(np.float64)
@@ -291,6 +305,7 @@ def labelled_lists(
         (absent, np.ones(len(absent))),
         complete=not len(absent),
         exact=exact,
+        numbered=numbered,
     )
     return lists, remarks
 
@@ -315,8 +330,9 @@ def without_nan(run: Run, nan: str) -> Run:
     """Give the run with scores that can be ranked; `nan` is as for `rankable`."""
 
     def name(query: int, position: int) -> str:
-        document = run.documents.ids(run.offsets[query : query + 1] + position)[0]
-        return f"{run.source}: query {run.query_ids[query]!r}, document {document!r}"
+        row = run.offsets[query : query + 1] + position
+        document = run.documents.ids(row)[0]
+        return f"{run.origin(row[0])}: query {run.query_ids[query]!r}, document {document!r}"
 
     scores = rankable(run.scores, run.offsets, nan, name)
     return run if scores is run.scores else replace(run, scores=scores)

@@ -35,7 +35,7 @@ def comparable(results: Results) -> dict[str, Result]:
                 f"{first!r} and {label!r} were evaluated with different judgements: "
                 f"{result.provenance.judgements} and {other.provenance.judgements}"
             )
-        ours, theirs = set(result.query_ids), set(other.query_ids)
+        ours, theirs = set(result.query_names), set(other.query_names)
         if ours != theirs:
             raise InputError(
                 f"{first!r} and {label!r} were evaluated on different queries ({len(ours)} and "

@@ -105,7 +105,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     differing = [fact for fact in facts if len({origin.get(fact) for origin in origins}) > 1]
     return {
         "name": collection.name,
-        "queries": len({query for system in systems for query in system.result.query_ids}),
+        "queries": len({query for system in systems for query in system.result.query_names}),
         "common": {fact: origins[0][fact] for fact in facts if fact not in differing},
         "differing": differing,
         "origins": [
@@ -143,7 +143,7 @@ def _remarks(collection: Collection) -> list[tuple[str, str, list[str]]]:
 def _data(collection: Collection, top: int, shown: list[Measure]) -> dict[str, Any]:
     """What the script shows of a collection."""
     systems = collection.systems
-    queries = list(dict.fromkeys(q for system in systems for q in system.result.query_ids))
+    queries = list(dict.fromkeys(q for system in systems for q in system.result.query_names))
     measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
@@ -196,7 +196,7 @@ def _texts(ids: Iterable[str], texts: Any, limit: int) -> list[str] | None:
 
 def _values(system: System, shown: list[Measure], place: dict[str, int]) -> dict[str, Any]:
     """Every view of the shown measures, query by query; NaN where the system lacks the query."""
-    rows = np.array([place[query] for query in system.result.query_ids])
+    rows = np.array([place[query] for query in system.result.query_names])
     values = {}
     for measure, views in system.result.views.items():
         if measure in shown:

@@ -1,0 +1,258 @@
+"""Search results as they come, ``[queries, k]`` ids and scores, and rankings without scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deadheat.errors import InputError
+from deadheat.forks import check_fork
+from deadheat.formats.arrays import query_names
+from deadheat.formats.ids import id_column, text_id
+from deadheat.formats.shapes import ColumnDocuments, Ints, Run
+from deadheat.late import pl
+from deadheat.numbers import exact_scores, is_tensor, tensor_values
+
+PADDING = -1
+"""The id that stands where a search found fewer documents than were asked for."""
+
+
+def search_results(
+    ids: Any,
+    scores: Any,
+    *,
+    query_ids: Sequence[Any] | None = None,
+    document_ids: Sequence[Any] | None = None,
+    larger_is_better: bool = True,
+    last_group_size: ArrayLike | None = None,
+) -> Run:
+    """Take search results as an index gives them; `deadheat.evaluate` takes them as a run.
+
+    Parameters
+    ----------
+    ids
+        ``[queries, k]``: the documents found for each query, an array, a tensor, or a list of
+        lists, which may differ in length. Where ids are whole numbers, −1 fills lists that are
+        shorter than the others.
+    scores
+        Their scores or distances, of the same shape.
+    query_ids
+        Names for the queries; their numbers from 0 unless given.
+    document_ids
+        Names for the documents: `ids` are then places in this sequence.
+    larger_is_better
+        False where `scores` are distances. They are negated, in a type that holds them.
+    last_group_size
+        Per query: how many documents of the whole collection have the last score of its list,
+        those that are listed included. A list cut at k hides how many tie with its last
+        document; with this number every view of a measure with a cutoff of at most k is that of
+        the whole collection, as long as the list also holds the relevant documents of that last
+        group (a warning says where they may be missing).
+        `deadheat.integrations.vector_search.search` finds both.
+
+    Examples
+    --------
+    Two documents are listed at distance 5, and the index holds three more.
+
+    >>> import deadheat as dh
+    >>> found = {"ids": [[7, 3, 9]], "scores": [[4, 5, 5]], "larger_is_better": False}
+    >>> cut = dh.evaluate({0: [3]}, dh.search_results(**found), "MRR@3")["MRR@3"]
+    >>> whole = dh.search_results(**found, last_group_size=[5])
+    >>> known = dh.evaluate({0: [3]}, whole, "MRR@3")["MRR@3"]
+    >>> (round(cut.worst, 4), cut.best), (known.worst, known.best)
+    ((0.3333, 0.5), (0.0, 0.5))
+    """
+    check_fork()
+    found, lengths = _row("ids", ids)
+    given, n_scores = _row("scores", scores)
+    if len(lengths) != len(n_scores):
+        raise InputError(f"ids have {len(lengths)} queries, scores have {len(n_scores)}")
+    if (lengths != n_scores).any():
+        q = int(np.flatnonzero(lengths != n_scores)[0])
+        raise InputError(f"query {q}: {lengths[q]} ids, but {n_scores[q]} scores")
+    floats, exact = exact_scores(given)
+    query = np.repeat(np.arange(len(lengths)), lengths)
+    listed = _listed(found)
+    if listed is not None:
+        found, floats, query = found[listed], floats[listed], query[listed]
+        exact = None if exact is None else exact[listed]
+    if not larger_is_better:
+        floats, exact = -floats, None if exact is None else -exact
+    names = query_names(query_ids, len(lengths))
+    offsets = np.searchsorted(query, np.arange(len(lengths) + 1)).astype(np.int64)
+    if not len(query):
+        raise InputError("search results: there are no documents in them")
+    _check_direction(floats, offsets, larger_is_better)
+    documents = ColumnDocuments("search results", names, offsets, _names(found, document_ids))
+    beyond = None if last_group_size is None else _beyond(floats, offsets, last_group_size)
+    return Run("search results", names, offsets, floats, documents, exact=exact, beyond=beyond)
+
+
+def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
+    """Take rankings without scores, ties inside; `deadheat.evaluate` takes them as a run.
+
+    That is what listwise and pairwise rerankers give, and an unranked tail is one last group.
+
+    Parameters
+    ----------
+    rankings
+        ``{query: [group, …]}``, best first. A group is a list of tied document ids (a set, a
+        tuple or an array), or the id of a document that ties with no other. It is taken to be
+        whole.
+
+    Examples
+    --------
+    >>> import deadheat as dh
+    >>> run = dh.ranked_groups({"q": ["d7", ["d1", "d3"], {"d2", "d4", "d5"}]})
+    >>> summary = dh.evaluate({"q": {"d3"}}, run, "MRR")["MRR"]
+    >>> round(summary.expected, 4), round(summary.worst, 4), summary.best
+    (0.4167, 0.3333, 0.5)
+    """
+    if not isinstance(rankings, Mapping):
+        raise InputError(
+            f"ranked groups are {{query: [group, …]}}, not a {type(rankings).__name__}"
+        )
+    check_fork()
+    names: dict[str, int] = {}
+    docs: list[str] = []
+    place: list[int] = []
+    for query, groups in rankings.items():
+        name = text_id(query, "ranked groups, a query")
+        at = f"ranked groups, query {name!r:.60}"
+        if name in names:
+            raise InputError(f"{at} appears as a number and as text")
+        if isinstance(groups, np.ndarray):
+            groups = groups.tolist()
+        if not isinstance(groups, (list, tuple)):
+            raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
+        for i, group in enumerate(groups):
+            members = _members(group, at)
+            docs += members
+            place += [i] * len(members)
+        names[name] = len(docs)
+    if not docs:
+        raise InputError("ranked groups: there are no documents in them")
+    offsets = np.array([0, *names.values()], np.int64)
+    documents = ColumnDocuments("ranked groups", list(names), offsets, id_column(docs))
+    scores = -np.array(place, np.float64)
+    whole = np.zeros(len(names), np.int64)
+    return Run("ranked groups", list(names), offsets, scores, documents, beyond=whole)
+
+
+def _members(group: Any, at: str) -> list[str]:
+    """Ids of a group of tied documents; a set, which has no order, by id."""
+    if isinstance(group, np.ndarray):
+        group = group.tolist()
+    if isinstance(group, AbstractSet):
+        return sorted(text_id(doc, at) for doc in group)
+    return [text_id(doc, at) for doc in (group if isinstance(group, (list, tuple)) else [group])]
+
+
+def _row(name: str, rows: Any) -> tuple[NDArray[Any], Ints]:
+    """Put the rows of all queries into one, and tell how long each is."""
+    if is_tensor(rows):
+        rows = tensor_values(name, rows)
+    if isinstance(rows, np.ndarray) and rows.ndim == 2:
+        return rows.reshape(-1), np.full(len(rows), rows.shape[1], np.int64)
+    parts = [tensor_values(name, row) if is_tensor(row) else row for row in _sequence(name, rows)]
+    for q, part in enumerate(parts):
+        if not isinstance(part, (list, tuple)) and getattr(part, "ndim", 0) != 1:
+            raise InputError(
+                f"{name} of query {q} must be a list, not a {type(part).__name__}; wrap a single "
+                "query in a list"
+            )
+    lengths = np.array([len(part) for part in parts], np.int64)
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts), lengths
+    flat = np.empty(int(lengths.sum()), object)
+    flat[:] = list(chain.from_iterable(parts))
+    return flat, lengths
+
+
+def _sequence(name: str, rows: Any) -> Sequence[Any]:
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, (list, tuple, np.ndarray)):
+        raise InputError(
+            f"{name} must be [queries, k] or a list with a row for each query, not a "
+            f"{type(rows).__name__}"
+        )
+    if not len(rows):
+        raise InputError(f"{name}: there is no query in them")
+    return rows  # type: ignore[return-value]
+
+
+def _listed(found: NDArray[Any]) -> Ints | None:
+    """Rows that are no padding; None where all are."""
+    if found.dtype.kind in "iO":
+        padding = found == PADDING
+        if padding.any():
+            return np.flatnonzero(~padding)
+    return None
+
+
+def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series:
+    """Ids of documents as text."""
+    if document_ids is None:
+        if found.dtype.kind in "iu":
+            ids: pl.Series = pl.Series(found).cast(pl.String)
+            return ids
+        return id_column([text_id(doc, "search results") for doc in found.tolist()])
+    if isinstance(document_ids, (str, bytes)) or not hasattr(document_ids, "__len__"):
+        raise InputError("document_ids must be a sequence of names, one for each document")
+    if not all(isinstance(doc, int) for doc in found.tolist()):
+        raise InputError("with document_ids, ids must be whole numbers: places in that sequence")
+    places = found.astype(np.int64)
+    outside = np.flatnonzero((places < 0) | (places >= len(document_ids)))
+    if len(outside):
+        raise InputError(
+            f"the id {places[outside[0]]} is no place among the {len(document_ids):,} document_ids"
+        )
+    return id_column([text_id(doc, "document_ids") for doc in document_ids]).gather(places)
+
+
+def _check_direction(scores: NDArray[Any], offsets: Ints, larger_is_better: bool) -> None:
+    """Refuse lists that all stand worst first: distances taken for scores, or the reverse."""
+    step = np.diff(scores)
+    inside = np.ones(len(step), bool)
+    ends = offsets[1:-1]
+    inside[ends[(ends > 0) & (ends < len(scores))] - 1] = False
+    if (step[inside] < 0).any() or not (step[inside] > 0).any():
+        return
+    rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
+    raise InputError(
+        f"the scores {rise} along every list, and lists stand best first: pass "
+        f"larger_is_better={value}, or turn the lists round if they do stand worst first"
+    )
+
+
+def _beyond(scores: NDArray[Any], offsets: Ints, last_group_size: ArrayLike) -> Ints:
+    """Per query: documents with the last score of the list that it does not hold."""
+    n = len(offsets) - 1
+    sizes = np.asarray(
+        tensor_values("last_group_size", last_group_size)
+        if is_tensor(last_group_size)
+        else last_group_size
+    )
+    if sizes.shape not in ((), (n,)) or sizes.dtype.kind not in "iu":
+        raise InputError(f"last_group_size must be a whole number for each of the {n} queries")
+    listed = np.zeros(n, np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    lowest = np.minimum.reduceat(scores, offsets[filled])
+    if np.isnan(lowest).any():
+        raise InputError("a score is NaN: nothing ties with it, and last_group_size has no meaning")
+    last = scores == np.repeat(lowest, np.diff(offsets)[filled])
+    listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
+    beyond: Ints = np.broadcast_to(sizes, n).astype(np.int64) - listed
+    if (beyond[np.diff(offsets) == 0] > 0).any():
+        raise InputError("last_group_size of a query without documents must be 0")
+    if (beyond < 0).any():
+        q = int(np.flatnonzero(beyond < 0)[0])
+        raise InputError(
+            f"last_group_size of query {q} is smaller than the {listed[q]} documents that its list "
+            "ends with, which have one score"
+        )
+    return beyond
