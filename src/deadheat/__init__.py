@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.evaluation import (
+        Evaluator,
         Result,
         Summary,
         evaluate,
@@ -60,7 +61,8 @@ _ROOMS = {
     "comparison.leaderboard": ("Leaderboard", "leaderboard", "leaderboards"),
     "diagnosis": ("Diagnosis", "diagnose"),
     "evaluation": (
-        *("Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups", "evaluate_top"),
+        *("Evaluator", "Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups"),
+        "evaluate_top",
     ),
     "evaluation.corpus": ("evaluate_corpus",),
     "evaluation.neighbours": ("neighbour_recall",),
@@ -121,6 +123,7 @@ __all__ = [
     "DeadheatError",
     "DeadheatWarning",
     "Diagnosis",
+    "Evaluator",
     "Hits",
     "InputError",
     "Judged",

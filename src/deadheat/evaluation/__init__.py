@@ -14,6 +14,7 @@ from deadheat.evaluation.evaluate import (
     out_of_reach,
     views_of,
 )
+from deadheat.evaluation.evaluator import Evaluator
 from deadheat.evaluation.names import short_labels, short_names
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
@@ -39,6 +40,7 @@ __all__ = [
     "SPAN",
     "VIEWS",
     "VIEW_COLUMNS",
+    "Evaluator",
     "NanPolicy",
     "QueryPolicy",
     "RankedQuery",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import Fit, fitted_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.lists import Fit, JudgedLists, fitted_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -169,19 +169,27 @@ class Counted:
 
 
 def counted_groups(
-    judgements: Judgements, run: Run, measures: Iterable[Measure], options: Options
+    judgements: Judgements,
+    run: Run,
+    measures: Iterable[Measure],
+    options: Options,
+    list_in: Callable[[Run], tuple[JudgedLists, Fit]] | None = None,
 ) -> Counted:
-    """Round scores as the options say, and count ties; judgements and run may be parts."""
+    """Round scores as the options say, and count ties; judgements and run may be parts.
+
+    `list_in` finds the judged documents in a run where they were prepared.
+    """
     precision = score_format(options.score_dtype)
     if options.tie_tolerance or precision is not None:
         run = _with_open_ends(run)
     seen, rounding = as_seen_in(run, precision)
-    lists, fit = fitted_lists(
-        judgements,
-        without_nan(seen, options.nan),
-        queries=options.queries,
-        with_judged=need_judged(measures),
-    )
+    ranked = without_nan(seen, options.nan)
+    if list_in is not None:
+        lists, fit = list_in(ranked)
+    else:
+        lists, fit = fitted_lists(
+            judgements, ranked, queries=options.queries, with_judged=need_judged(measures)
+        )
     order = rule_order(options.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
     groups = tie_groups(lists, order, tolerance=options.tie_tolerance)
     return Counted(lists.own_ids, groups, fit, rounding)

@@ -210,9 +210,14 @@ class DictDocuments:
         places: list[int] = []
         for q, a, b in zip(queries[first].tolist(), bounds, bounds[1:], strict=False):
             wanted = dict(zip(ids[a:b], range(b - a), strict=True))
-            places += places_of(self.lists[q], wanted) or places_of(self._as_text(q), wanted)
+            places += self.places(q, wanted)
         place = np.array(places, np.int64)
         return np.where(place >= 0, place + self.offsets[queries], -1)
+
+    def places(self, q: int, wanted: dict[str, int]) -> list[int]:
+        """Place of each of the wanted documents in the list of query `q`, −1 where it is not."""
+        found = places_of(self.lists[q], wanted)
+        return places_of(self._as_text(q), wanted) or [] if found is None else found
 
     def _as_text(self, q: int) -> dict[str, Any]:
         """List of query `q` with ids that are not text written as text."""

@@ -143,7 +143,7 @@ class Fit:
                     unjudged=self.unjudged,
                 )
             )
-        if self.like_grades and not _like_grades(judgements.grades):
+        if self.like_grades and not like_grades(judgements.grades):
             remarks.append(
                 warning(
                     "the judgements hold fractions, and the run only small whole numbers: are "
@@ -209,7 +209,7 @@ def fitted_lists(
         left_out=left_out if queries == "judged" else 0,
         missing=len(missing),
         first_missing=judgements.query_ids[missing[0]] if len(missing) else None,
-        like_grades=len(run.scores) > 0 and _like_grades(run.rounded),
+        like_grades=len(run.scores) > 0 and like_grades(run.rounded),
         below=below,
         sought=tuple(judgements.doc_ids.gather(sought[:2]).to_list()) if lost else (),
         retrieved=found,
@@ -387,7 +387,7 @@ def _left_out(queries: int) -> list[Remark]:
     return [note(pattern, queries=queries)] if queries else []
 
 
-def _like_grades(numbers: NDArray[Any]) -> bool:
+def like_grades(numbers: NDArray[Any]) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
     if len(numbers) and not float(numbers[0]).is_integer():
         return False
