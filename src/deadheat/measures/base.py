@@ -149,23 +149,6 @@ class BinaryMeasure(Measure):
         about="the lowest relevant grade; unless given, every grade above 0 is relevant",
     )
 
-    def ranks_in_order(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
-        """Give queries and ranks of relevant documents, each query's ranks in order.
-
-        Those that stand past the cutoff in every row of ranks are left out.
-        """
-        index, query = groups.relevant_documents(self.rel)
-        rank = rank[..., index]
-        near = some_row(self.reached(groups, rank, query))
-        query, rank = query[near], rank[..., near]
-        width = int(rank.max(initial=0)) + 1
-        if groups.n_queries < 2**62 // width:
-            # One key, nearly in order already.
-            before = query * width
-            return query, np.sort(rank + before, kind="stable") - before
-        order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
-        return query, np.take_along_axis(rank, order, -1)
-
     def first_ranks(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
         """Give every query with a relevant document retrieved, and the rank of the first of them.
 
@@ -224,6 +207,20 @@ def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np
     query = groups.query[first]
     found[query] = groups.above[first] < above[query]
     return found
+
+
+def ranks_in_order(groups: TieGroups, query: Ints, rank: Ints) -> Ints:
+    """Put the ranks of documents, which stand in the order of queries, in order in each query."""
+    width = int(rank.max(initial=0)) + 1
+    if groups.n_queries < 2**62 // width:
+        before = query * width
+        key = rank + before
+        if np.count_nonzero(key[..., 1:] < key[..., :-1]):
+            key.sort(kind="stable")  # nearly in order already, which it makes use of
+            return key - before
+        return rank
+    order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
+    return np.take_along_axis(rank, order, -1)
 
 
 def rank_order(query: Ints, rank: Ints) -> Ints:

@@ -136,7 +136,7 @@ class TieCounter:
     ) -> None:
         place = np.zeros(len(query), np.int64) if position is None else position
         step = query[1:] - query[:-1]
-        in_order = bool(((step > 0) | ((step == 0) & (place[1:] > place[:-1]))).all())
+        in_order = np.count_nonzero((step < 0) | ((step == 0) & (place[1:] <= place[:-1]))) == 0
         order = _falling(query, score) if in_order else np.lexsort((place, -score, query))
         self.n_queries = n_queries
         self.query: Ints = query[order]
@@ -400,7 +400,7 @@ class TieCounter:
             wrong = self.passed != 1
         else:
             wrong = np.bincount(group)[group] > self.equal
-        if not wrong.any():
+        if not np.count_nonzero(wrong):
             return
         i = int(np.flatnonzero(wrong)[0])
         where = f" at position {self.position[i]}" if self.has_positions else ""
@@ -439,7 +439,7 @@ class TieCounter:
 
 
 def _all_equal(values: NDArray[Any]) -> bool:
-    return not len(values) or bool((values == values[0]).all())
+    return not len(values) or np.count_nonzero(values != values[0]) == 0
 
 
 def _falling(query: Ints, score: NDArray[Any]) -> Ints:
