@@ -40,6 +40,7 @@ if _TYPE_CHECKING:
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.corpus_stored import stored_shards
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.integrations.sentence_transformers import high_precision, low_precision
     from deadheat.report import figures as plot
@@ -55,6 +56,7 @@ _ROOMS = {
     "Diagnosis": "diagnosis",
     "diagnose": "diagnosis",
     "evaluate_corpus": "evaluation.corpus",
+    "stored_shards": "evaluation.corpus_stored",
     "Rescoring": "evaluation.rescoring",
     "evaluate_rescoring": "evaluation.rescoring",
     "high_precision": "integrations.sentence_transformers",
@@ -134,4 +136,5 @@ __all__ = [
     "read_qrels",
     "read_run",
     "report",
+    "stored_shards",
 ]

@@ -22,7 +22,7 @@ from ray_nodes import engine, two_nodes  # noqa: E402
 from deadheat.engines import cluster  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import Study, run_study  # noqa: E402
+from deadheat.experiment import Study, derive, run_study  # noqa: E402
 
 __all__ = ["engine", "made", "two_nodes"]
 
@@ -37,6 +37,17 @@ def study(made, kind, **changes):
 def contents(folder: Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file() and path.name[0] != ".")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def one_thread():
+    """As many as a worker has."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 class Squares:
@@ -84,17 +95,24 @@ def test_work_that_loses_every_worker_ends_with_an_error(engine):
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "product"])
-def test_scores_are_those_of_one_machine(made, engine, tmp_path, kind):
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        assert run_study(study(made, kind), tmp_path / "here") == []
-    finally:
-        torch.set_num_threads(threads)
+def test_scores_are_those_of_one_machine(made, engine, one_thread, tmp_path, kind):
+    assert run_study(study(made, kind), tmp_path / "here") == []
     assert run_study(study(made, kind), tmp_path / "cluster", engine=engine) == []
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+
+
+def test_a_full_corpus_is_counted_where_it_lies(made, engine, one_thread, tmp_path, monkeypatch):
+    """As one too long to be stored would be; in small shards."""
+    whole = study(made, "product", candidates="full")
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    assert run_study(whole, tmp_path / "here") == []
+    engines, make = [], derive.Corpus
+    monkeypatch.setattr(derive, "Corpus", lambda *given: engines.append(given[3:]) or make(*given))
+    monkeypatch.setattr(derive, "CHUNK", 3)
+    assert run_study(whole, tmp_path / "cluster", engine=engine) == []
+    assert set(engines) == {(engine,)}
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    assert not list(tmp_path.rglob("scores"))
 
 
 def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, tmp_path):
