@@ -7,6 +7,8 @@ import re
 import pytest
 from pages import ROOT, deadheat, run_page, run_python
 
+import deadheat as dh
+
 # Recipes need their hosts: tests/hosts runs them.
 PAGES = [
     ROOT / "README.md",
@@ -40,3 +42,11 @@ def test_every_page_is_in_the_navigation_and_every_picture_is_there():
         text = page.read_text(encoding="utf-8")
         for path in re.findall(r"(?:\]\(|src(?:set)?=\")([\w/.-]+\.(?:svg|png))", text):
             assert (page.parent / path).is_file(), f"{page.name}: {path}"
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    elsewhere = {*dir(dh.measures), *dir(dh.errors)}  # measures.md, and a module as a whole
+    names = [name for name in dh.__all__ if name not in elsewhere or name == "Measure"]
+    shown = r"^(?:::: |      heading: )deadheat\.(?:\w+\.)*{}\b"
+    assert [n for n in names if not re.search(shown.format(n), reference, re.MULTILINE)] == []

@@ -310,10 +310,10 @@ def test_a_damaged_file_is_refused_by_name(damaged):
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
-    with pytest.raises(dh.InputError, match="there is no file in this folder"):
+    with pytest.raises(dh.InputError, match="there is no Parquet file"):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
     (tmp_path / "bm25.run").write_text("q Q0 d 1 1.0 tag\n")
-    with pytest.raises(dh.InputError, match=r"bm25\.run: a run in a folder is in Parquet files"):
+    with pytest.raises(dh.InputError, match=r"folder of Parquet files, but 'bm25\.run' is none"):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
 
 

@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
         evaluate_top,
     )
     from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.corpus_stored import stored_shards
     from deadheat.evaluation.neighbours import neighbour_recall
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.formats import (
@@ -65,6 +66,7 @@ _ROOMS = {
         "evaluate_top",
     ),
     "evaluation.corpus": ("evaluate_corpus",),
+    "evaluation.corpus_stored": ("stored_shards",),
     "evaluation.neighbours": ("neighbour_recall",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
     "formats": (
@@ -167,4 +169,5 @@ __all__ = [
     "read_run",
     "report",
     "search_results",
+    "stored_shards",
 ]

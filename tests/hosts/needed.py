@@ -21,6 +21,7 @@ HOSTS = {
     "ranx": ["ranx"],
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
+    "trackers": ["mlflow", "tensorboard", "torch", "wandb"],
     "vector-search": ["faiss", "hnswlib", "lancedb", "qdrant_client", "usearch"],
 }
 

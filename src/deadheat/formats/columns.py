@@ -90,19 +90,28 @@ def run_from_columns(
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
-    """Distinct queries, where each begins, and the order that brings them together.
+    """Give `group_stretches` of a column of queries."""
+    stretches = query.rle().struct.unnest()
+    return group_stretches(stretches["value"], stretches["len"].to_numpy())
+
+
+def group_stretches(query: pl.Series, lengths: NDArray[Any]) -> tuple[list[str], Ints, Ints | None]:
+    """Distinct queries, where each begins, and the order that brings their rows together.
 
     Queries stand in the order of their first row. The order is None if each query's rows
     already stand together, as they do in nearly every file.
+
+    Parameters
+    ----------
+    query, lengths
+        Per stretch of rows of one query: the query, and how many rows there are.
     """
-    runs = query.rle().struct.unnest()
-    distinct = runs["value"].unique(maintain_order=True)
+    distinct = query.unique(maintain_order=True)
     order = None
-    lengths = runs["len"].to_numpy()
-    if len(distinct) < len(runs):
-        numbered = pl.DataFrame({"value": distinct}).with_row_index("code")
-        joined = runs.join(numbered, on="value", maintain_order="left")
-        codes = joined["code"].to_numpy()
+    if len(distinct) < len(query):
+        numbered = pl.DataFrame({"query": distinct}).with_row_index("code")
+        stretches = pl.DataFrame({"query": query})
+        codes = stretches.join(numbered, on="query", maintain_order="left")["code"].to_numpy()
         order = np.argsort(np.repeat(codes, lengths), kind="stable")
         lengths = np.bincount(codes, lengths, minlength=len(distinct))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

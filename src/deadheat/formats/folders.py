@@ -114,13 +114,13 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """
     source = os.fspath(path)
     try:
-        files = sorted(_files(Path(path)), key=lambda file: file.relative_to(path).parts)
+        files = list(_files(Path(path)))
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror})") from None
     names = tuple(map(str, files))
     if not files:
         raise InputError(
-            f"{source}: there is no file in this folder; a run in a folder is in Parquet files"
+            f"{source}: this is a folder, not a file, and there is no Parquet file ({ENDING}) in it"
         )
     pieces: list[Piece] = []
     types: dict[pl.DataType, str] = {}
@@ -134,7 +134,8 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
+    """Files in the order of their names, those of folders inside where the folder's name stands."""
+    for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "_")):
             continue
         if path.is_dir():
@@ -143,8 +144,9 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
         else:
             raise InputError(
-                f"{path}: a run in a folder is in Parquet files ({ENDING}), and this is none; take "
-                "it out, or give the files of several runs one by one"
+                f"{folder}: this is a folder, not a file; a run may be a folder of Parquet files, "
+                f"but {path.name!r} is none ({ENDING}); take it out, or give the files of several "
+                "runs one by one"
             )
 
 

@@ -24,9 +24,12 @@ class DamagedParquetError(Exception):
 def read_parquet(file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:
     """Read the columns that `frames.is_known` knows, the others by name alone; or all of them."""
     check_parquet(file)
-    names = column_types(file).keys()
-    read = [name for name in names if all_columns or frames.is_known(name)]
-    return frames.with_names(read_rows(file, read), names)
+    with _reporting(file):
+        lazy = pl.scan_parquet(file)
+        names = lazy.collect_schema().names()
+        read = [name for name in names if all_columns or frames.is_known(name)]
+        frame = lazy.select(read).collect()
+    return frames.with_names(frame, names)
 
 
 def check_parquet(file: IO[bytes]) -> list[int]:
@@ -44,10 +47,8 @@ def column_types(file: IO[bytes]) -> dict[str, pl.DataType]:
         return dict(pl.scan_parquet(file).collect_schema())
 
 
-def read_rows(
-    file: IO[bytes], columns: Iterable[str], start: int = 0, rows: int | None = None
-) -> pl.DataFrame:
-    """Read some columns of a file that was checked, all rows or those from `start` on."""
+def read_rows(file: IO[bytes], columns: Iterable[str], start: int, rows: int) -> pl.DataFrame:
+    """Read some columns and rows of a file that was checked."""
     with _reporting(file):
         return pl.scan_parquet(file).select(*columns).slice(start, rows).collect()
 

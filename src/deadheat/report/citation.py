@@ -23,7 +23,8 @@ PAPER = """\
 }"""
 _SOFTWARE = """\
 @misc{{deadheat,
-  title  = {{deadheat: trustworthy evaluation of retrieval systems whose scores tie}},
+  title  = {{deadheat: trustworthy evaluation of retrieval systems
+            whose scores tie}},
   author = {{{{The deadheat authors}}}},
   note   = {{Version {version}}},
   year   = {{2026}}
