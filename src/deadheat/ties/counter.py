@@ -418,12 +418,14 @@ class TieCounter:
 
     def _zeros(self) -> Ints:
         query, grade = self._known()
+        if np.count_nonzero(grade) == len(grade):
+            return np.zeros(self.n_queries, np.int64)
         return np.bincount(query[grade == 0], minlength=self.n_queries)
 
     def _ideal(self) -> tuple[Ints, Floats]:
         query, grade = self._known()
-        positive = (grade > 0).nonzero()[0]
-        if len(positive) < len(grade):
+        positive = grade > 0
+        if np.count_nonzero(positive) < len(grade):
             query, grade = query[positive], grade[positive]
         if len(self.unretrieved[0]) or not _all_equal(grade):
             order = np.lexsort((-grade, query))

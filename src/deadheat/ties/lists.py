@@ -276,17 +276,20 @@ def labelled_lists(
     rows = np.arange(len(scores)) if with_judged else nonzero_rows(grades)
     grade = grades[rows].astype(np.float64)
     query = _owners(offsets, rows)
-    remarks = negative_grades(grade)
-    positive = grade > 0
-    if remarks and not with_judged:
-        rows, query, grade, positive = (a[positive] for a in (rows, query, grade, positive))
-    n_queries = len(query_ids)
-    listed = np.bincount(query[positive] if with_judged else query, minlength=n_queries)
-    unlisted = unlisted_relevant(n_relevant, listed)
-    counted = (listed > 0) | (unlisted > 0) | (queries == "all")
+    remarks: list[Remark] = []
+    relevant, n_queries = grade > 0, len(query_ids)
+    if np.count_nonzero(relevant) < len(rows):
+        remarks = negative_grades(grade)
+        if not with_judged:
+            rows, query, grade = rows[relevant], query[relevant], grade[relevant]
+    known = np.bincount(query[relevant] if with_judged else query, minlength=n_queries)
+    absent = query[:0]
+    if n_relevant is not None:
+        unlisted = unlisted_relevant(n_relevant, known)
+        known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
+    counted = (known > 0) | (queries == "all")
     starts, stops = offsets[:-1], offsets[1:]
     position = rows - starts[query]
-    absent = np.repeat(np.arange(n_queries), unlisted)
     if left_out := n_queries - int(np.count_nonzero(counted)):
         remarks += _left_out(left_out)
         if left_out == n_queries:
@@ -311,10 +314,14 @@ def labelled_lists(
     return lists, remarks
 
 
+_MANY = 1_000
+"""Of so many rows it pays to look whether lists are of one length."""
+
+
 def _owners(offsets: Ints, rows: Ints) -> Ints:
     """Per row, of lists that these offsets part: the index of its list."""
     length = offsets[1]
-    if len(rows) > len(offsets) and (offsets[1:] - offsets[:-1] == length).all():
+    if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
         return rows // length
     return offsets.searchsorted(rows, "right") - 1
 
