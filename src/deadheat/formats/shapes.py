@@ -65,15 +65,9 @@ class Judgements:
         return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
 
     @cached_property
-    def _listed_ids(self) -> list[str]:
+    def id_list(self) -> list[str]:
+        """The documents of all judgements as a list."""
         return self.doc_ids.to_list()
-
-    def named(self, rows: Ints, documents: Documents) -> pl.Series | list[str]:
-        """Ids of the documents of these judgements, as `documents` are best asked for them."""
-        if not isinstance(documents, DictDocuments):
-            return self.doc_ids.gather(rows)
-        ids = self._listed_ids
-        return [ids[row] for row in rows.tolist()]
 
 
 class Documents(Protocol):
@@ -200,13 +194,16 @@ class DictDocuments:
         ]
         return id_column(ids)
 
-    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
+        return self.find_named(queries, doc_ids.to_list())
+
+    def find_named(self, queries: Ints, ids: Sequence[str]) -> Ints:
+        """Find documents as `find` does, without a column of their ids."""
         new = np.ones(len(queries), bool)
         new[1:] = queries[1:] != queries[:-1]
         first = new.nonzero()[0]
         bounds = [*first.tolist(), len(queries)]
-        ids = doc_ids if isinstance(doc_ids, list) else doc_ids.to_list()
         places: list[int] = []
         for q, a, b in zip(queries[first].tolist(), bounds, bounds[1:], strict=False):
             wanted = dict(zip(ids[a:b], range(b - a), strict=True))

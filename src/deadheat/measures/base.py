@@ -103,7 +103,7 @@ class Measure(ABC):
         return np.full(groups.n_queries, self.cutoff, np.int64)
 
     def limit(self, groups: TieGroups, query: Ints) -> Ints | int:
-        """Per entry, of these queries: the last rank that counts; one number where all are equal."""
+        """Per entry, of these queries: the last rank that counts; one number if it is the same."""
         return groups.retrieved[query] if self.cutoff is None else self.cutoff
 
     def within(self, groups: TieGroups) -> Ints:

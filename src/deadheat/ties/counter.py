@@ -396,10 +396,7 @@ class TieCounter:
 
     def _check_complete(self, group: Ints) -> None:
         """Refuse counts that lack an announced document, or hold one twice."""
-        if self.has_positions:
-            wrong = self.passed != 1
-        else:
-            wrong = np.bincount(group)[group] > self.equal
+        wrong = self.passed != 1 if self.has_positions else np.bincount(group)[group] > self.equal
         if not np.count_nonzero(wrong):
             return
         i = int(np.flatnonzero(wrong)[0])

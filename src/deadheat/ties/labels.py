@@ -22,5 +22,5 @@ def nonzero_rows(labels: NDArray[Any]) -> Ints:
         some = (eight.view(np.uint64)[:, 0] != 0).nonzero()[0]
         if len(some) < len(eight) // 8:
             found = (eight[some].reshape(-1) != 0).nonzero()[0]
-            return some[found >> 3] * 8 + (found & 7)
+            return np.asarray(some[found >> 3] * 8 + (found & 7))
     return (labels if labels.dtype == bool else labels != 0).nonzero()[0]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
 from deadheat.formats.arrays import unlisted_relevant
+from deadheat.formats.shapes import DictDocuments
 from deadheat.remarks import Remark, note, warning
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.labels import nonzero_rows
@@ -197,7 +198,7 @@ def fitted_lists(
     listed = place[query] >= 0
     sought = judgement[listed]
     row = np.full(len(query), -1, np.int64)
-    row[listed] = run.documents.find(place[query[listed]], judgements.named(sought, run.documents))
+    row[listed] = _rows(run, place[query[listed]], judgements, sought)
     retrieved = row >= 0
     found = bool(np.count_nonzero(grade[retrieved] > 0))
     lost = not found and bool((grade[listed] > 0).any())
@@ -237,6 +238,14 @@ def fitted_lists(
         judgements.numbered,
     )
     return lists, fit
+
+
+def _rows(run: Run, queries: Ints, judgements: Judgements, sought: Ints) -> Ints:
+    """Per judgement that is sought: the row of its document in the run, −1 where it is not."""
+    if isinstance(run.documents, DictDocuments):
+        ids = judgements.id_list
+        return run.documents.find_named(queries, [ids[i] for i in sought.tolist()])
+    return run.documents.find(queries, judgements.doc_ids.gather(sought))
 
 
 def _counted(judgements: Judgements, place: Ints, queries: str) -> NDArray[np.bool_]:
@@ -322,8 +331,8 @@ def _owners(offsets: Ints, rows: Ints) -> Ints:
     """Per row, of lists that these offsets part: the index of its list."""
     length = offsets[1]
     if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
-        return rows // length
-    return offsets.searchsorted(rows, "right") - 1
+        return np.asarray(rows // length)
+    return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
 def without_nan(run: Run, nan: str) -> Run:
