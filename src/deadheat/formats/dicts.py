@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -145,7 +145,7 @@ def _numbers(
 ) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
     """Where each list begins, its numbers, and exactly where float64 cannot hold them."""
     lengths = [len(docs) for docs in lists.values()]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    offsets = np.array([0, *accumulate(lengths)], np.int64)
     numbers = np.empty(offsets[-1])
     plain = True
     for (query, docs), start in zip(lists.items(), offsets.tolist(), strict=False):

@@ -30,10 +30,13 @@ def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
     The chance to pass ``t`` documents is at most ``(1−r/g)^t``: a long group is left where the
     rest is far below rounding error.
     """
-    with np.errstate(divide="ignore"):
-        enough = np.ceil(-37 / np.log1p(-relevant / size))  # exp(-37) < 2**-53
-    length = np.minimum(np.minimum(within, enough + 1), size - relevant + 1)
-    return np.asarray(length, np.int64)
+    length = np.minimum(within, size - relevant + 1).astype(np.int64)
+    long = (length > 37).nonzero()[0]
+    if len(long):
+        with np.errstate(divide="ignore"):
+            enough = np.ceil(-37 / np.log1p(-relevant[long] / size[long]))  # exp(-37) < 2**-53
+        length[long] = np.minimum(length[long], enough + 1)
+    return length
 
 
 def passing_chances(

@@ -14,6 +14,7 @@ from deadheat.formats import Judgements, Run
 from deadheat.formats.arrays import unlisted_relevant
 from deadheat.remarks import Remark, note, warning
 from deadheat.ties.groups import Floats, Ints
+from deadheat.ties.labels import nonzero_rows
 from deadheat.ties.scores import Bounds
 
 
@@ -274,7 +275,7 @@ def labelled_lists(
     """
     rows = np.arange(len(scores)) if with_judged else nonzero_rows(grades)
     grade = grades[rows].astype(np.float64)
-    query = offsets.searchsorted(rows, "right") - 1
+    query = _owners(offsets, rows)
     remarks = negative_grades(grade)
     positive = grade > 0
     if remarks and not with_judged:
@@ -310,20 +311,12 @@ def labelled_lists(
     return lists, remarks
 
 
-def nonzero_rows(labels: NDArray[Any]) -> Ints:
-    """Find the labels that are not 0, which are few, as a rule.
-
-    >>> nonzero_rows(np.array([0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0], np.int8))
-    array([2, 8])
-    """
-    if labels.itemsize == 1 and len(labels) % 8 == 0:
-        # Labels of one byte are looked at eight at a time.
-        eight = labels.reshape(-1, 8)
-        some = (eight.view(np.uint64)[:, 0] != 0).nonzero()[0]
-        if len(some) < len(eight) // 8:
-            found = (eight[some].reshape(-1) != 0).nonzero()[0]
-            return some[found >> 3] * 8 + (found & 7)
-    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
+def _owners(offsets: Ints, rows: Ints) -> Ints:
+    """Per row, of lists that these offsets part: the index of its list."""
+    length = offsets[1]
+    if len(rows) > len(offsets) and (offsets[1:] - offsets[:-1] == length).all():
+        return rows // length
+    return offsets.searchsorted(rows, "right") - 1
 
 
 def without_nan(run: Run, nan: str) -> Run:

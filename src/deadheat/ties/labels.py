@@ -1,0 +1,26 @@
+"""Labels of all candidates: the few that are not 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.ties.groups import Ints
+
+
+def nonzero_rows(labels: NDArray[Any]) -> Ints:
+    """Find the labels that are not 0, which are few, as a rule.
+
+    >>> nonzero_rows(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
+    array([2, 7])
+    """
+    if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
+        # Labels of one byte are looked at eight at a time.
+        eight = labels.reshape(-1, 8)
+        some = (eight.view(np.uint64)[:, 0] != 0).nonzero()[0]
+        if len(some) < len(eight) // 8:
+            found = (eight[some].reshape(-1) != 0).nonzero()[0]
+            return some[found >> 3] * 8 + (found & 7)
+    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
