@@ -162,6 +162,26 @@ def test_what_does_not_fit_in_memory_is_evaluated_in_parts(tmp_path, monkeypatch
     assert parted.views == dh.evaluate.quiet(judgements(3), rows(3), MEASURES).views
 
 
+@pytest.mark.parametrize("judged", [1, 30])
+def test_parts_are_as_small_as_asked_however_few_queries_are_judged(tmp_path, monkeypatch, judged):
+    frame = rows(4, n=1000, queries=60)
+    longest = int(frame["query_id"].value_counts()["count"].max())
+    folder = write(tmp_path / "run", frame, 3)
+    sizes = []
+    run = type(run_folder(folder)).run
+    monkeypatch.setattr(
+        type(run_folder(folder)), "run", lambda self, pieces: recorded(run(self, pieces), sizes)
+    )
+    in_parts({f"q{q}": {"d1": 1} for q in range(judged)}, folder, most=100)
+    assert sum(sizes) == 1000
+    assert max(sizes) <= 100 + longest
+
+
+def recorded(run, sizes):
+    sizes.append(len(run.scores))
+    return run
+
+
 MEMORY = """
 import sys
 from pathlib import Path
