@@ -24,6 +24,7 @@ from deadheat.cli.common import (
     warn,
     write,
 )
+from deadheat.cli.engines import CLUSTER, cluster_of
 from deadheat.cli.findings import of_leaderboard
 from deadheat.cli.help import Command
 from deadheat.cli.names import labelled_runs
@@ -98,8 +99,11 @@ shown_options = options(
     show_default=True,
     help="How likely random tie-breaking may at most be to reverse a pair that is decided.",
 )
+@CLUSTER
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Runs read at a time. [default: one per core]"
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Runs read at a time. [default: one per core, here or of the cluster]",
 )
 @output_options
 @click.pass_context
@@ -121,19 +125,25 @@ def command(
     output: str | None,
     force: bool,
     strict: bool,
+    engine: str,
+    ray_address: str | None,
+    workers: int | None,
     **settings: Any,
 ) -> None:
     """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
 
-    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN calls
-    a file by another name. With --published every number is checked, the measures are those of
-    the board unless -m is given, and the rule that made the numbers is searched for. A MANIFEST
-    (TOML) names several boards, each with its qrels, runs and published file, in tables
-    [[board]]. An output file that ends in .html is a page with all of it, unless --format says
-    otherwise. Exit status: 0 fine, 1 some runs could not be evaluated (or, with --strict,
-    anything was warned about), 2 bad usage or input.
+    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN
+    calls a file by another name, and makes one run of a folder of Parquet files. With
+    --published every number is checked, the measures are those of the board unless -m is
+    given, and the rule that made the numbers is searched for. A MANIFEST (TOML) names several
+    boards, each with its qrels, runs and published file, in tables [[board]]. An output file
+    that ends in .html is a page with all of it, unless --format says otherwise. Exit status:
+    0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
+    2 bad usage or input.
     """
     check_output(output, force=force)
+    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
+    settings |= {"engine": cluster_of(where, workers_here=True), "workers": workers}
     with _progress() as progress:
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
