@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -300,11 +301,11 @@ class Count(Piece):
         counter = interest.counter()
         sizes = SizeCounter(len(products)) if interest.sizes else None
         changed = 0
-        with ThreadPoolExecutor(usable_threads()) as pool:
+        with _counting_threads() as pool:
             for positions, scores in self.blocks(products):
                 column, inside = counter.columns(positions)
                 changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-                counter.add_piece(scores, column, inside, pool)
+                counter.add_piece(scores, column, inside, pool, sound=True)
                 if sizes is not None:
                     sizes.update(scores)
                 if self.see is not None:
@@ -399,10 +400,11 @@ class ShardWorker:
         return piece.do(self.products, beside)
 
 
-def usable_threads() -> int:
-    """Threads to count in: as many as the libraries that multiply have."""
+def _counting_threads() -> AbstractContextManager[ThreadPoolExecutor | None]:
+    """Threads to count in: as many as the libraries that multiply have; None for this one."""
     told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    threads = int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    return ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
 
 
 def _together(embeddings: Sequence[Any]) -> Any:
