@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from corpus_speed import MEASURES, Example
+from corpus_speed import MEASURES, RELEVANT, Example
 
 import deadheat as dh
 from deadheat.engines import Here
@@ -102,7 +102,8 @@ def show_traffic() -> None:
     held = slope(base, asked, "what a shard holds", 256)
     print("from each shard, for every query:")
     print(f"  {'counts, up the tree':34} {counts:8,.0f}")
-    print(f"  {'judged documents of the shard (of 2)':34} {held:8,.0f}")
+    print("from its shard, once, for every judged document:")
+    print(f"  {'id, position, embedding':34} {held * 2 / RELEVANT:8,.0f}")
     print("from each shard, for every document:")
     for what, (few, many) in {
         "named by numbers": (base, longer),

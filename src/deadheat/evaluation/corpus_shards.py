@@ -198,7 +198,8 @@ class Corpus:
                 raise self._twice(twice, str(number), holders)
             return
         hashes += [_hashed_numbers(pair) for pairs in numbers for pair in pairs.tolist()]
-        every = np.sort(np.concatenate(hashes))
+        every = np.concatenate(hashes)
+        every.sort()
         suspects = np.unique(every[1:][every[1:] == every[:-1]])
         if not len(suspects):
             return
