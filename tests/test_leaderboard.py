@@ -595,7 +595,7 @@ def test_an_html_file_is_a_page_with_every_run_and_measure(folder):
     base = ("qrels", "runs", "--published", "board.csv", "--group", "team", "--title", "Round 1")
     run(*base, "-o", "board.html")
     page = Path("board.html").read_text(encoding="utf-8")
-    assert '<h2 id="board-0-title" class="aside">Round 1</h2>' in page
+    assert '<h2 id="board-0-title" class="unseen">Round 1</h2>' in page
     assert page.count("<tr data-facet-0=") == 2 * len(NAMES)
     assert "4 of 4 met with nDCG@5" in page
     assert not re.search(r"(src|href)=\"(https?:)?//", page)

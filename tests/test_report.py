@@ -365,8 +365,9 @@ def test_the_folder_of_an_experiment(tmp_path):
     assert set(collection["documentTexts"]) == set(tiny.DOCUMENTS)
     budget = page[page.index('<section id="budget"') : page.index('<section id="queries"')]
     table = error_budget(load_results(tmp_path / "dir"))
-    for heading in headings(table, " "):
-        assert f">{heading}</th>" in budget
+    dataset, *others = headings(table, " ")
+    assert f">{dataset}</th>" not in budget, "the collection is the dataset"
+    assert all(f">{heading}</th>" in budget for heading in others)
     for row in table.frame.iter_rows(named=True):
         assert f'data-percent="{100 * row["tie_range"]:.2f}">{row["tie_range"]:.4f}<' in budget
     assert "compute: batch_size 2 / batch_size 8" in budget
@@ -393,6 +394,33 @@ def test_texts_of_a_dataset_are_shown_and_cut(tmp_path):
     assert collection["queryTexts"] == ["what?"]
     first, second = collection["documentTexts"]
     assert len(first) < 250 and first.endswith(" …") and second == "T x"
+
+
+def test_the_work_is_told_where_somebody_watches(tmp_path):
+    pytest.importorskip("pty", reason="pseudo-terminals are those of Unix")
+    from test_terminal import in_terminal
+
+    qrels, *runs = (Path(path).name for path in write_inputs(tmp_path))
+    told = in_terminal(80, tmp_path, f"report --qrels {qrels} {' '.join(runs)} -o page.html")
+    assert "ranked lists" in told and "2/2" in told  # the last of the steps, at least
+    assert told.splitlines()[-1].endswith("kB, open it in a browser")
+    steps: list[tuple[str, int, int]] = []
+    system = System(evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, ["MRR"]), {"system": "s"})
+    page = render_page([Collection("c", [system, system])], progress=lambda *s: steps.append(s))
+    assert steps == [("ranked lists", 1, 2), ("ranked lists", 2, 2)]
+    assert 'id="data"' in page
+
+
+@pytest.mark.slow
+def test_fifty_real_systems_are_a_small_page(tmp_path, shared):
+    runs = sorted((shared / "trec-covid/round4/runs").iterdir())[:50]
+    out = tmp_path / "page.html"
+    words = ("--qrels", shared / "trec-covid/round4.qrels.gz", *runs)
+    deadheat("report", *words, "--resamples", 999, "-o", out)
+    assert out.stat().st_size < 5e6
+    (collection,) = data_of(out.read_text(encoding="utf-8"))["collections"]
+    assert len(collection["systems"]) == 50
+    assert all(system["lists"] for system in collection["systems"])
 
 
 # What is refused.

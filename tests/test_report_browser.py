@@ -383,7 +383,9 @@ def test_verdicts_are_one_triangle_by_rank(opened):
     )
     twins.click()
     said = text_of(opened, "#verdict")
-    assert said.startswith(twins.get_attribute("aria-label").replace(": same", ", nDCG@10: same"))
+    assert said.startswith(
+        twins.get_attribute("aria-label").replace(": same", ", nDCG@10: identical")
+    )
     assert "Expected difference 0.0000" in said and "corrected p = 1.0000" in said
     choose(opened, "#measure", "MRR@10")
     assert text_of(opened, "#matrix caption") == "MRR@10" and text_of(opened, "#verdict") == ""
@@ -435,7 +437,12 @@ def test_queries_are_sorted_and_filtered(opened):
     least = all_of(opened, "#query-controls input[type=number]")[0]
     least.send_keys("0.3")
     assert min(column(opened, 3)) >= 0.3
-    assert " of 60 queries" in text_of(opened, "#count")
+    count = text_of(opened, "#count")
+    assert " of 60 queries" in count and not count.startswith("60")
+    one(opened, "#percent").click()
+    assert least.get_property("value") == "30" and text_of(opened, "#count") == count
+    one(opened, "#percent").click()
+    assert least.get_property("value") == "0.3"
     one(opened, "input[type=search]").send_keys("no such query")
     assert text_of(opened, "#count").startswith("0 of 60")
     assert all_of(opened, "#query-table tbody tr") == []

@@ -75,8 +75,11 @@ def experiment_collections(folder: Path, progress: Progress | None = None) -> li
         collection = Collection(
             name, systems, read_qrels(texts.judgements), texts.queries, texts.corpus
         )
-        budget = error_budget(results) if is_computed_twice(results) else None
-        collections.append(replace(collection, budget=budget))
+        if is_computed_twice(results):
+            budget = error_budget(results)
+            columns = [column for column in budget.columns if column.of != "dataset"]
+            collection = replace(collection, budget=replace(budget, columns=columns))
+        collections.append(collection)
     return collections
 
 

@@ -10,7 +10,7 @@ from deadheat.tables import Kind, Table
 from deadheat.tables.cells import cell
 from deadheat.tables.text import headings, rows_of
 
-APART = 1.0
+APART = 2.0
 """Hundredths of a scale from which on two marks are told apart."""
 
 

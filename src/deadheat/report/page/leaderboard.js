@@ -7,10 +7,16 @@ function setupBoard(board) {
   const facets = [...board.querySelectorAll("select.facet")];
 
   function isWanted(row) {
-    const words = [...row.querySelectorAll(".word")].map((cell) => cell.textContent).concat(Object.values(row.dataset));
+    const words = [...row.querySelectorAll(".word")]
+      .map((cell) => cell.textContent)
+      .concat(Object.values(row.dataset));
     const wanted = search.value.trim().toLowerCase();
-    return words.some((text) => text.toLowerCase().includes(wanted))
-      && facets.every((facet) => !facet.value || row.getAttribute(`data-facet-${facet.dataset.column}`) === facet.value);
+    return (
+      words.some((text) => text.toLowerCase().includes(wanted)) &&
+      facets.every(
+        (facet) => !facet.value || row.getAttribute(`data-facet-${facet.dataset.column}`) === facet.value,
+      )
+    );
   }
 
   function filter() {

@@ -18,9 +18,33 @@ function filled(node, attributes, children) {
   return node;
 }
 
-const element = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+const element = (tag, attributes = {}, ...children) =>
+  filled(document.createElement(tag), attributes, children);
 const shape = (tag, attributes = {}, ...children) =>
   filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+const press = (text, onclick, attributes = {}) =>
+  element("button", { type: "button", onclick, ...attributes }, text);
+
+/* A table of texts or elements; the first cell of a row says whose it is. */
+function tableOf(headings, rows, { caption = null, chosen = null } = {}) {
+  const heads = headings.map((text, i) => element("th", { scope: "col", class: i ? null : "word" }, text));
+  const lines = rows.map(([name, ...cells], i) =>
+    element(
+      "tr",
+      { class: i === chosen ? "chosen" : null },
+      element("th", { scope: "row", class: "word", title: name }, name),
+      ...cells.map((cell) => element("td", {}, cell)),
+    ),
+  );
+  return element(
+    "table",
+    { class: "numbers" },
+    caption && element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, ...heads)),
+    element("tbody", {}, ...lines),
+  );
+}
 
 function redraw() {
   for (const draw of redraws) draw();
@@ -42,7 +66,8 @@ function switchPercent() {
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
 function themed() {
-  const dark = (document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
+  const dark =
+    (document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
   $("theme").textContent = dark ? "Light" : "Dark";
   $("theme").setAttribute("aria-label", `Switch to ${dark ? "light" : "dark"} colours`);
   return dark;

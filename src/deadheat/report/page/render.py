@@ -22,7 +22,15 @@ from deadheat.tables import DIGITS, Column, Table
 
 STYLES = ("page.css", "report.css")
 SCRIPTS = (
-    *("page.js", "tables.js", "numbers.js", "plots.js", "comparison.js", "queries.js"),
+    *(
+        "page.js",
+        "tables.js",
+        "numbers.js",
+        "intervals.js",
+        "curves.js",
+        "comparison.js",
+        "queries.js",
+    ),
     "report.js",
 )
 

@@ -5,7 +5,8 @@ const state = { collection: null, measure: null, system: null, query: null };
 
 /* Where a reader begins: the first measure, and the system that ties move most in it. */
 function beginning(collection) {
-  const { shown, systems } = DATA.collections[collection], measure = shown[0];
+  const { shown, systems } = DATA.collections[collection],
+    measure = shown[0];
   const ranges = systems.map(({ means }) => (means[measure] ? means[measure][2] - means[measure][1] : -1));
   return { collection, measure, system: ranges.indexOf(Math.max(...ranges)), query: null };
 }
@@ -13,7 +14,8 @@ function beginning(collection) {
 /* Show something else, and draw what depends on it. */
 function show(change) {
   const before = { ...state };
-  if (change.collection !== undefined && change.collection !== state.collection) change = { ...beginning(change.collection), ...change };
+  if (change.collection !== undefined && change.collection !== state.collection)
+    change = { ...beginning(change.collection), ...change };
   Object.assign(state, change);
   const changed = (...names) => names.some((name) => state[name] !== before[name]);
   if (changed("collection")) setup();
@@ -32,7 +34,8 @@ function show(change) {
 function choose(change) {
   show(change);
   history.pushState(null, "", "#" + link());
-  if (state.query != null && "query" in change && matchMedia("(max-width: 60rem)").matches) $("query").scrollIntoView();
+  if (state.query != null && "query" in change && matchMedia("(max-width: 60rem)").matches)
+    $("query").scrollIntoView();
 }
 
 function link() {
@@ -48,19 +51,32 @@ function link() {
 function follow() {
   const hash = location.hash.slice(1);
   if (hash && !hash.includes("=")) return; // a section
-  const named = new URLSearchParams(hash), unknown = [];
+  const named = new URLSearchParams(hash),
+    unknown = [];
   const find = (key, names, otherwise) => {
     const place = named.has(key) ? names.indexOf(named.get(key)) : -1;
     if (named.has(key) && place < 0) unknown.push(`${key} ${named.get(key)}`);
     return place < 0 ? otherwise : place;
   };
-  const collection = find("collection", DATA.collections.map(({ name }) => name), hash ? state.collection : 0);
-  const there = DATA.collections[collection], begin = beginning(collection);
-  show({ collection,
+  const collection = find(
+    "collection",
+    DATA.collections.map(({ name }) => name),
+    hash ? state.collection : 0,
+  );
+  const there = DATA.collections[collection],
+    begin = beginning(collection);
+  show({
+    collection,
     measure: there.shown[find("measure", there.shown, there.shown.indexOf(begin.measure))],
-    system: find("system", there.systems.map(({ name }) => name), begin.system),
-    query: find("query", there.queries, null) });
-  if (unknown.length) $("count").textContent = `The link names what this page does not have: ${unknown.join(", ")}.`;
+    system: find(
+      "system",
+      there.systems.map(({ name }) => name),
+      begin.system,
+    ),
+    query: find("query", there.queries, null),
+  });
+  if (unknown.length)
+    $("count").textContent = `The link names what this page does not have: ${unknown.join(", ")}.`;
   if (explorer.rows.includes(state.query)) turn(explorer.rows.indexOf(state.query));
   if (hash) (state.query == null ? $("queries") : $("query")).scrollIntoView();
 }
@@ -70,7 +86,9 @@ function ordered({ systems, shown }) {
   const expected = ({ means }) => means[shown[0]]?.[0] ?? -1;
   const order = systems.map((_, index) => index).sort((a, b) => expected(systems[b]) - expected(systems[a]));
   const place = [];
-  order.forEach((index, i) => { place[index] = i; });
+  order.forEach((index, i) => {
+    place[index] = i;
+  });
   return { order, place };
 }
 
@@ -78,7 +96,9 @@ function ordered({ systems, shown }) {
 function setup() {
   here = { ...DATA.collections[state.collection], ...ordered(DATA.collections[state.collection]) };
   document.querySelectorAll("section").forEach((section) => {
-    [...section.querySelectorAll(".of-collection")].forEach((part, index) => { part.hidden = index !== state.collection; });
+    [...section.querySelectorAll(".of-collection")].forEach((part, index) => {
+      part.hidden = index !== state.collection;
+    });
   });
   $("collection").value = state.collection;
   $("measure").replaceChildren(...here.shown.map((name) => element("option", { value: name }, name)));
@@ -90,19 +110,29 @@ function drawAll() {
   drawIntervals();
   drawCurves();
   drawComparison();
+  drawBounds();
   drawRows();
   drawQuery();
 }
 
-$("collection").replaceChildren(...DATA.collections.map((each, index) => element("option", { value: index }, each.name)));
+$("collection").replaceChildren(
+  ...DATA.collections.map((each, index) => element("option", { value: index }, each.name)),
+);
 $("collection").onchange = () => choose({ collection: Number($("collection").value) });
 $("measure").onchange = () => choose({ measure: $("measure").value });
 $("query-table").tBodies[0].addEventListener("keydown", moveInQueries);
-document.querySelectorAll("#leaderboard > .of-collection").forEach((area, index) => makeCopied(area, DATA.copies[index]));
+document
+  .querySelectorAll("#leaderboard > .of-collection")
+  .forEach((area, index) => makeCopied(area, DATA.copies[index]));
 if ($("chart")) {
   $("chart").onpointermove = pointAt;
-  $("chart").onpointerleave = () => { const tip = $("chart").querySelector(".tip"); if (tip) tip.hidden = true; };
-  new ResizeObserver(() => { if (!printing) drawCurves(); }).observe($("chart"));
+  $("chart").onpointerleave = () => {
+    const tip = $("chart").querySelector(".tip");
+    if (tip) tip.hidden = true;
+  };
+  new ResizeObserver(() => {
+    if (!printing) drawCurves();
+  }).observe($("chart"));
 }
 redraws.push(drawAll);
 addEventListener("popstate", follow);

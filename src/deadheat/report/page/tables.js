@@ -23,7 +23,13 @@ function sortRows(head, body) {
 
 function makeSortable(table) {
   for (const head of table.tHead.rows[0].cells) {
-    head.replaceChildren(element("button", { type: "button", onclick: () => sortRows(head, table.tBodies[0]) }, ...head.childNodes));
+    head.replaceChildren(
+      element(
+        "button",
+        { type: "button", onclick: () => sortRows(head, table.tBodies[0]) },
+        ...head.childNodes,
+      ),
+    );
   }
 }
 
@@ -48,10 +54,16 @@ function copyOf(table, [fraction, inPercent]) {
 }
 
 function makeCopied(area, copies) {
-  const table = area.querySelector(".leading"), buttons = area.querySelector(".copies");
+  const table = area.querySelector(".leading"),
+    buttons = area.querySelector(".copies");
   buttons.hidden = false;
   for (const button of buttons.querySelectorAll("button")) {
-    button.onclick = () => copyText(copyOf(table, copies[button.dataset.style]), buttons.querySelector(".copied"), button.textContent);
+    button.onclick = () =>
+      copyText(
+        copyOf(table, copies[button.dataset.style]),
+        buttons.querySelector(".copied"),
+        button.textContent,
+      );
   }
 }
 
