@@ -23,7 +23,7 @@ from deadheat.tables import Table, number
 FACETS = 40
 """Up to so many distinct words, a column of a board can be chosen from."""
 COLOURS = 8
-"""So many groups get a colour of their own."""
+"""Up to so many groups have colours of their own."""
 
 
 def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = None) -> str:
@@ -79,11 +79,11 @@ def _facets(board: Leaderboard) -> dict[str, list[str]]:
 
 
 def _colours(board: Leaderboard) -> dict[str, int]:
-    """Number of the colour of every group, in the official order; none without groups."""
+    """Number of the colour of every group, in the official order; none if there are too many."""
     if board.group is None:
         return {}
     names = board.ranking()[group_column(board)].drop_nulls().unique(maintain_order=True)
-    return {name: i % COLOURS for i, name in enumerate(names)}
+    return {name: i for i, name in enumerate(names)} if len(names) <= COLOURS else {}
 
 
 def _measure(
@@ -93,7 +93,8 @@ def _measure(
     rows = board.rows.filter(measure=measure)
     values = Scale(*_ends(rows))
     ranks = Scale(0.5, max([len(rows), *rows["published_rank"].drop_nulls().to_list()]) + 0.5)
-    table = page_table(Table(rows, row_columns(board, rows)))
+    columns = sorted(row_columns(board, rows), key=lambda column: column.of != "run")
+    table = page_table(Table(rows, columns))
     drawn = []
     for row in rows.to_dicts():
         official = row["oblivious"] if row["published"] is None else row["published"]
