@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,15 @@ from deadheat.cli.common import (
     write,
 )
 from deadheat.cli.engines import CLUSTER, cluster_of
-from deadheat.cli.findings import of_leaderboard
 from deadheat.cli.help import Command
 from deadheat.cli.names import labelled_runs
+from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
 from deadheat.comparison.leaderboard.sources import found_runs
 from deadheat.errors import InputError
 from deadheat.evaluation import QUERY_POLICIES
 from deadheat.late import pl
+from deadheat.report.findings import of_leaderboard
 from deadheat.ties import TIE_RULES
 
 published_options = options(
@@ -144,7 +144,7 @@ def command(
     check_output(output, force=force)
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
     settings |= {"engine": cluster_of(where, workers_here=True), "workers": workers}
-    with _progress() as progress:
+    with progress_bar() as progress:
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
@@ -224,23 +224,3 @@ def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: i
             for board, rows in zip(boards, chosen, strict=True)
         ]
     return pl.concat(chosen, how="diagonal").write_csv().rstrip("\n")
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Show how far the work is, if a person is watching."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading")
-
-        def step(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        yield step
