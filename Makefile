@@ -16,7 +16,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs figures bench
+.PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs pages figures bench
 .PHONY: table audit which-tool fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
@@ -61,6 +61,13 @@ lint: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages of the documentation that are told by the program itself.
+pages: $(VENV)/core
+	$(BIN)/python -m deadheat.measures.help > docs/measures.new
+	mv docs/measures.new docs/measures.md
+	$(BIN)/python docs/make_command_line.py > docs/command-line.new
+	mv docs/command-line.new docs/command-line.md
 
 # The documentation site, into site/.
 docs: $(VENV)/docs
@@ -124,6 +131,7 @@ audit: $(VENV)/dev
 which-tool: .venv-hosts/installed
 	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
 	mv docs/which-tool.new docs/which-tool.md
+	.venv-hosts/bin/python docs/themes.py docs/images/which-tool.svg
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)

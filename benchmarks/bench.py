@@ -217,7 +217,7 @@ def bench_files(report: Report, qrels: Path, run: Path) -> None:
     )
     ours = times["deadheat"]
     report.own(f"TREC files, {run.stat().st_size / 1e6:.0f} MB", ours)
-    report.at_most("polars reading the run", ours, times["polars"], 2.5)
+    report.at_most("polars reading the run", ours, times["polars"], 1.3)
     if ir_measures := optional("ir_measures"):
         wanted = [ir_measures.parse_measure(m) for m in ("nDCG@10", "RR@10", "AP@100", "R@100")]
 

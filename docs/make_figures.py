@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 from themes import in_both_themes
 
@@ -26,11 +27,15 @@ from deadheat import demo
 from deadheat.comparison import ranking
 from deadheat.evaluation import rank_query
 from deadheat.provenance import DatasetProvenance
-from deadheat.report.figures import comparison, curves, rank_intervals, ranked_list
+from deadheat.report.figures import comparison, curves, rank_intervals, ranked_list, style
+from deadheat.report.figures.style import Plot
 from deadheat.scoring import score
 from deadheat.scoring.regimes import scoring_provenance
 
 REGIMES = {"native": "", "hps": " + HPS", "head": " + FP32 head"}
+GRADES = (2, 3, 4, 6, 8, 11, 16, 21, 31, 51, 71, 101, 201)
+FINER = (8, 12, 20, 40, 100, 200)
+"""Scales to which four grades are refined."""
 DTYPES = {"bfloat16": "BF16", "float16": "FP16", "float32": "FP32"}
 
 
@@ -93,7 +98,7 @@ def photograph_page(output: Path) -> None:
         with browser(Path(folder) / "profile") as driver:
             driver.execute_cdp_cmd(
                 "Emulation.setDeviceMetricsOverride",
-                {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+                {"width": 1200, "height": 760, "deviceScaleFactor": 1, "mobile": False},
             )
             for theme, name in (("light", "page.png"), ("dark", "page-dark.png")):
                 preferred = {"name": "prefers-color-scheme", "value": theme}
@@ -102,6 +107,46 @@ def photograph_page(output: Path) -> None:
                 driver.execute_async_script("setTimeout(arguments[0], 1000)")  # charts are drawn
                 driver.save_screenshot(str(output / name))
                 print(output / name)
+
+
+def grades() -> Plot:
+    """Draw the range of nDCG@10 over the number of grades, and what four grades foretell."""
+    with style.styled():
+        figure = style.new_figure("column", 2.4)
+        axes = figure.subplots()
+        for recording, colour, marker in zip(
+            demo.recordings(), style.COLOURS, style.MARKERS, strict=False
+        ):
+            run, qrels = recording.runs["fp32"], recording.qrels
+            rounded = dh.diagnose.quiet(run, qrels, "nDCG@10", levels=GRADES).effect
+            share = (run.scores - run.scores.min()) / np.ptp(run.scores)
+            four = replace(run, scores=np.rint(3.0 * share))
+            refined = dh.diagnose.quiet(four, qrels, "nDCG@10", levels=FINER).effect
+            for effect, how, look in (
+                (rounded, "rounded", {"label": recording.model, "markerfacecolor": colour}),
+                (refined, "refined", {"linestyle": "none", "markerfacecolor": "white"}),
+            ):
+                rows = [row for row in effect.scales if row.how == how]
+                points = [row.levels for row in rows], [row.range for row in rows]
+                axes.plot(*points, marker=marker, markersize=3, color=colour, **look)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis, ticks in (
+            (axes.xaxis, [2, 4, 11, 21, 51, 101, 201]),
+            (axes.yaxis, [0.001, 0.01, 0.1, 1]),
+        ):
+            axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("grades")
+        axes.set_ylabel("range of nDCG@10")
+        hollow: dict[str, Any] = {"markerfacecolor": "white", "linestyle": "none"}
+        axes.plot([], [], marker="o", markersize=3, color=style.INK, label="foretold", **hollow)
+        style.legend(figure, *axes.get_legend_handles_labels())
+    return Plot(
+        figure,
+        "Range of nDCG@10 when the scores of three recorded FP32 models are rounded to so many "
+        "grades (filled), and what is foretold from four grades alone (hollow).",
+    )
 
 
 def main() -> None:
@@ -126,6 +171,7 @@ def main() -> None:
         "curves": curves(qwen, percent=True, width="full"),
         "comparison": comparison(cross, percent=True),
         "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
+        "grades": grades(),
     }
     for name, plot in plots.items():
         path = given.output / f"{name}.svg"

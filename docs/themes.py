@@ -17,6 +17,7 @@ COLOURS = {
     "ink": ("#333333", "#cfd3d8"),
     "grey": ("#777777", "#a0a4aa"),
     "grid": ("#dddddd", "#454a52"),
+    "rule": ("#cccccc", "#565c66"),
     "paper": ("#ffffff", "#23272e"),
     "blue": ("#0072b2", "#5db8f0"),
     "orange": ("#d55e00", "#f08a4b"),

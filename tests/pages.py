@@ -23,6 +23,8 @@ def run_page(page: Path) -> None:
             exec(compile(text, str(page), "exec"), namespace)
         elif language == "console":
             run_console(text)
+        elif named := re.match(r"# ([\w.-]+)\n", text):  # a file, whose first line names it
+            Path(named[1]).write_text(text, encoding="utf-8")
 
 
 def run_console(text: str) -> None:

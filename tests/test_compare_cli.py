@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +13,7 @@ from made_up_runs import made_up
 
 import deadheat as dh
 from deadheat.cli import main
+from deadheat.evaluation import rank_query
 
 
 @pytest.fixture
@@ -134,3 +137,27 @@ def test_the_report_takes_the_options_of_a_comparison(many_files, tmp_path):
     done = CliRunner().invoke(main, [*words, "--force", "--baseline", "none"])
     assert done.exit_code == 2 and "'none' is not among the systems" in done.stderr
     assert page.read_text() == text
+
+
+def test_a_name_for_one_run_leaves_the_labels_of_the_others_short(files):
+    words = (files["qrels"], f"first={files['s0']}", files["s1"], files["s2"], "-m", "MRR")
+    done = run(*words)
+    assert "first" in done.stdout and ".json" not in done.stdout
+    by_label = run(*words, "--baseline", "s1")  # as the table has it
+    assert by_label.exit_code == 0, by_label.stderr
+    same = run(files["qrels"], f"s1={files['s0']}", files["s1"], "-m", "MRR")
+    assert "s1.json" in same.stdout  # or two systems would be called s1
+
+
+@pytest.mark.parametrize("function", [dh.compare, dh.evaluate, dh.leaderboard, rank_query])
+def test_rules_and_policies_are_words_that_an_editor_offers(function):
+    parameters = inspect.signature(function, eval_str=True).parameters
+    rules = get_args(parameters["tie_break"].annotation)
+    assert set(dh.TIE_RULES) <= {word for rule in rules for word in (rule, *get_args(rule))}
+    assert "nan" not in parameters or "str" not in str(parameters["nan"].annotation)
+
+
+def test_results_take_no_options_of_evaluating(files):
+    results = [dh.evaluate.quiet(files["qrels"], files[name], "MRR") for name in ("s0", "s1")]
+    with pytest.raises(dh.InputError, match="tie_break, nan: these results have been evaluated"):
+        dh.compare(results, tie_break="rank", nan="last")

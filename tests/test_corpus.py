@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from functools import partial
 
 import ml_dtypes
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.evaluation import corpus_blocks
+from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
@@ -418,3 +422,174 @@ def test_rows_outside_of_the_embeddings_are_refused():
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match="rows name row 5 of 2 embeddings"):
         dh.evaluate_corpus(named(asked), [(["a"], vectors[:2], [0], [5])], qrels, ["MRR"])
+
+
+def repeated(queries, documents=9_001, distinct=300, width=40):
+    """Random embeddings, each of many documents: one bit that differs would part a tie."""
+    rng = np.random.default_rng(queries)
+    vectors = rng.normal(size=(distinct, width)).astype(np.float32)
+    vectors = vectors[rng.integers(0, distinct, documents)]
+    asked = rng.normal(size=(queries, width)).astype(np.float32)
+    qrels = {
+        f"q{q}": {f"d{d}": 1 for d in rng.choice(documents, 6, replace=False)}
+        for q in range(queries)
+    }
+    return asked, vectors, qrels
+
+
+def sharded(vectors, places, step=1_700):
+    """A shard for each array of places, in chunks."""
+
+    def chunks(own):
+        for first in range(0, len(own), step):
+            some = own[first : first + step]
+            yield [f"d{d}" for d in some], vectors[some], some
+
+    return [partial(chunks, own) for own in places]
+
+
+SHARDINGS = {
+    "uneven": lambda every: np.split(every, [1, 999, 8_192]),
+    "dealt out": lambda every: [every[i::3] for i in range(3)],
+    "shuffled": lambda every: np.split(np.random.default_rng(5).permutation(every), 7 * [0] + [60]),
+}
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+@pytest.mark.parametrize("queries", [1, 3, 5])
+def test_any_sharding_gives_the_same_bits(queries, as_tensor):
+    """Whatever the chunks, and wherever in a block a document comes to stand."""
+    asked, vectors, qrels = repeated(queries)
+    if as_tensor:
+        asked, vectors = tensor(asked), tensor(vectors)
+    every = np.arange(len(vectors))
+    measures = ["nDCG@10", "MRR", "MAP", "bpref"]
+    whole = dh.evaluate_corpus(named(asked), [([f"d{d}" for d in every], vectors)], qrels, measures)
+    assert whole["MAP"].range > 0, "ties matter"
+    assert whole.remarks == ()
+    for name, cut in SHARDINGS.items():
+        found = dh.evaluate_corpus(named(asked), sharded(vectors, cut(every)), qrels, measures)
+        assert found.to_json() == whole.to_json(), name
+
+
+def numbered(vectors, *bounds):
+    """Shards whose documents are named by numbers, and follow one another."""
+    return [lambda a=a, b=b: [(range(a, b), vectors[: b - a])] for a, b in bounds]
+
+
+class Leaving:
+    """A shard that has fewer documents each time."""
+
+    def __init__(self, vectors):
+        self.vectors, self.left = vectors, 61
+
+    def __call__(self):
+        self.left -= 1
+        return [([f"x{d}" for d in range(self.left)], self.vectors[: self.left])]
+
+
+def away():
+    raise FileNotFoundError(2, "No such file or directory", "part-7.safetensors")
+    yield
+
+
+WRONG_SHARDS = {
+    "overlapping": (lambda v: [*sharded(v, [np.arange(200)]), lambda: [(["d9", "d7"], v[:2])]],
+                    r"'d7' more than once, in shard 0 and shard 1 \(and 1 more\)"),
+    "the same numbers": (lambda v: numbered(v, (0, 9), (20, 30), (5, 8)),
+                         r"'5' more than once, in shard 0 and shard 2 \(and 2 more\)"),
+    "numbers and names": (lambda v: [*numbered(v, (0, 9)), lambda: [(["x", "8"], v[:2])]],
+                          r"'8' more than once, in shard 0 and shard 1; pass"),
+    "one place": (lambda v: [*sharded(v, [np.arange(9)]), lambda: [(["x"], v[:1], [4])]],
+                  "two documents of the corpus stand at position 4, in shard 0 and shard 1"),
+    "width": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1, :9])]],
+              r"chunk 0 of shard 1 of the corpus: embeddings of the shape \[1, 9\]"),
+    "nan": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.nan)]],
+            "document 'y': .* is nan"),
+    "inf": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.inf)]],
+            "document 'y': .* is -?inf"),
+    "ends early": (lambda v: [lambda: [(["x"], v[:1])], Leaving(v)],
+                   "shard 1 of the corpus had 60 documents when it was passed first and 59"),
+    "not there": (lambda v: [lambda: [(["x"], v[:1])], away],
+                  "shard 1 of the corpus cannot be read .*part-7.safetensors"),
+    "all empty": (lambda v: [lambda: [], lambda: []], "the corpus is empty"),
+    "no id": (lambda v: [lambda: [(["x", ""], v[:2])]], "the id of a document is empty"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_SHARDS)
+def test_wrong_shards_are_refused(name):
+    make, words = WRONG_SHARDS[name]
+    asked, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_corpus.quiet(named(asked), make(vectors), qrels, ["MRR"])
+
+
+def test_places_without_a_document_are_told():
+    asked, vectors, qrels = example()
+    shards = sharded(vectors, [np.arange(100), np.arange(103, 300)])
+    found = dh.evaluate_corpus.quiet(named(asked), shards, qrels, ["MRR"])
+    assert any(
+        "3 places below 300 of the corpus have no document, for example 100" in words
+        for words in found.warnings
+    )
+
+
+def test_tie_statistics_of_shards_add_up():
+    asked, vectors, qrels = example()
+    bits = named(asked > 0)
+    options = {"similarity": "hamming", "exact_ties": True}
+    whole = dh.evaluate_corpus(bits, in_chunks(vectors > 0), qrels, ["MRR"], **options)
+    shards = sharded(vectors > 0, [np.arange(0, 300, 2), np.arange(1, 300, 2)])
+    found = dh.evaluate_corpus(bits, shards, qrels, ["MRR"], **options)
+    assert found.to_json() == whole.to_json()
+
+
+def test_documents_named_by_numbers():
+    asked, vectors, _ = example()
+    qrels = {"q0": {"7": 1, "200": 1}, "q1": {"299": 1}}
+    shards = [lambda: [(range(100), vectors[:100])], lambda: [(range(100, 300), vectors[100:])]]
+    found = dh.evaluate_corpus.quiet(named(asked), shards, qrels, ["MRR"])
+    texts = [([str(d) for d in range(300)], vectors)]
+    assert (
+        found.to_json() == dh.evaluate_corpus.quiet(named(asked), texts, qrels, ["MRR"]).to_json()
+    )
+
+
+def test_an_engine_wants_functions():
+    class Elsewhere:
+        pass
+
+    asked, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match="reads a corpus where it lies"):
+        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine=Elsewhere())
+
+
+def test_a_machine_that_multiplies_otherwise_is_refused():
+    """As a worker of an engine does before it counts."""
+    asked, vectors, _ = example()
+    products = Products.of(asked, "dot", "native")
+    corpus = Corpus(products, ["q"], [lambda: in_chunks(vectors)], engine=None)
+    corpus.survey({"d7", "d8"})
+    probe = corpus.probe()
+    probe.check(products)
+    with pytest.raises(dh.InputError, match=r"differ in their last bits .* OMP_NUM_THREADS"):
+        probe.check(Products.of(np.nextafter(asked, 9), "dot", "native"))
+
+
+def test_ids_are_hashed_alike_in_every_process():
+    program = (
+        "import polars as pl; from deadheat.evaluation.corpus_blocks import hashed; "
+        "print(hashed(pl.Series(['a', 'b7'])).tolist())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1

@@ -18,7 +18,7 @@ from test_scoring_recorded import BF16, HPS
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.diagnosis.number_grid import FLOATS, find_grid
-from deadheat.diagnosis.what_if import FAMILIES, to_int8
+from deadheat.diagnosis.what_if import FAMILIES, to_levels
 from deadheat.scoring import score
 
 ROUNDINGS = {name: rounding for family in FAMILIES for name, rounding in family.items()}
@@ -69,7 +69,7 @@ def test_one_score_off_the_grid_breaks_the_statement(scores, name):
 
 @given(st.lists(st.floats(-1, 1), min_size=20, max_size=200, unique=True))
 def test_an_int8_grid_is_found_unless_a_coarser_one_is_true(scores):
-    values = to_int8(np.array(scores))
+    values = to_levels(np.array(scores), 256)
     found = find_grid(values)
     if len(np.unique(values)) >= 5:
         assert found.name != "fp64"

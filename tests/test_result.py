@@ -434,6 +434,19 @@ def test_flat_is_one_level_of_floats_without_gaps(result):
     assert next(iter(result.flat("dev/", at=".", views=["worst"]))) == "dev/Recall.2_worst"
 
 
+def test_plain_names_are_words():
+    measures = ["MAP(divisor='min', rel=2)@10", "R-Precision", "RBP(p=0.95)", "nDCG@10", "R_cap@3"]
+    result = dh.evaluate({"q": {"d": 2}}, {"q": {"d": 1.0}}, measures)
+    assert list(result.flat("dev/", views=["expected", "range"], plain=True))[::2] == [
+        "dev/MAP_rel_2_divisor_min_at_10",
+        "dev/R_Precision",
+        "dev/RBP_p_0_95",
+        "dev/nDCG_at_10",
+        "dev/R_cap_at_3",
+    ]
+    assert list(result.flat(plain=True).values()) == list(result.flat().values())
+
+
 @pytest.mark.parametrize("views", [["mean"], "range", ["expected", "variance"]])
 def test_flat_refuses_views_that_do_not_exist(result, views):
     with pytest.raises(dh.InputError, match="views must be some of expected"):

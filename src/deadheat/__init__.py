@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
     from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
     from deadheat.diagnosis import Diagnosis, diagnose
     from deadheat.evaluation import (
+        Evaluator,
         Result,
         Summary,
         evaluate,
@@ -19,6 +20,7 @@ if _TYPE_CHECKING:
         evaluate_top,
     )
     from deadheat.evaluation.corpus import evaluate_corpus
+    from deadheat.evaluation.corpus_stored import stored_shards
     from deadheat.evaluation.neighbours import neighbour_recall
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.formats import (
@@ -60,9 +62,11 @@ _ROOMS = {
     "comparison.leaderboard": ("Leaderboard", "leaderboard", "leaderboards"),
     "diagnosis": ("Diagnosis", "diagnose"),
     "evaluation": (
-        *("Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups", "evaluate_top"),
+        *("Evaluator", "Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups"),
+        "evaluate_top",
     ),
     "evaluation.corpus": ("evaluate_corpus",),
+    "evaluation.corpus_stored": ("stored_shards",),
     "evaluation.neighbours": ("neighbour_recall",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
     "formats": (
@@ -121,6 +125,7 @@ __all__ = [
     "DeadheatError",
     "DeadheatWarning",
     "Diagnosis",
+    "Evaluator",
     "Hits",
     "InputError",
     "Judged",
@@ -164,4 +169,5 @@ __all__ = [
     "read_run",
     "report",
     "search_results",
+    "stored_shards",
 ]

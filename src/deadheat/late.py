@@ -7,19 +7,22 @@ nothing, and the first use of ``pl`` imports it.
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["pl"]
 
 
-class _Late(ModuleType):
+class _Late:
     """Stands for a module, and imports it when something of it is asked for."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
     def __getattr__(self, name: str) -> Any:
-        value = getattr(import_module(self.__name__), name)
-        setattr(self, name, value)  # the next time it is there
-        return value
+        if name == "_module":
+            self._module = import_module(self._name)
+            return self._module
+        return getattr(self._module, name)
 
 
 if TYPE_CHECKING:

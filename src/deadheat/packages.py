@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
@@ -54,6 +55,12 @@ _REQUIREMENT = re.compile(
     r"(?P<package>[\w.-]+)\s*(?P<limits>[<>=\d.,]*)\s*;.*extra == ['\"](?P<extra>.+?)['\"]"
 )
 _LIMIT = re.compile(r"[<>]=?[\d.]+")
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    affinity: Any = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def own_version() -> str:

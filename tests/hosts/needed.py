@@ -18,8 +18,10 @@ HOSTS = {
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
+    "ranx": ["ranx"],
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
+    "trackers": ["mlflow", "tensorboard", "torch", "wandb"],
     "vector-search": ["faiss", "hnswlib", "lancedb", "qdrant_client", "usearch"],
 }
 

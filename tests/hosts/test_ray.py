@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,36 +17,16 @@ pytest.importorskip("torch")
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from experiment_folders import MEASURES, made  # noqa: E402
+from ray_nodes import engine, two_nodes  # noqa: E402
 
 from deadheat.engines import cluster  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import Study, run_study  # noqa: E402
+from deadheat.experiment import Study, derive, run_study  # noqa: E402
 
-__all__ = ["made"]
+__all__ = ["engine", "made", "two_nodes"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
-
-
-@pytest.fixture(scope="module")
-def two_nodes():
-    """A head without processors of its own for workers, and two nodes with one each."""
-    from ray.cluster_utils import Cluster
-
-    here = str(Path(__file__).parent)  # workers import their work from here
-    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
-    os.environ["OMP_NUM_THREADS"] = "1"
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes.add_node(num_cpus=1)
-    yield nodes
-    ray.shutdown()
-    nodes.shutdown()
-
-
-@pytest.fixture
-def engine(two_nodes):
-    ray.shutdown()
-    return RayCluster(two_nodes.address, workers=2)
 
 
 def study(made, kind, **changes):
@@ -54,6 +37,17 @@ def study(made, kind, **changes):
 def contents(folder: Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file() and path.name[0] != ".")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def one_thread():
+    """As many as a worker has."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 class Squares:
@@ -101,17 +95,24 @@ def test_work_that_loses_every_worker_ends_with_an_error(engine):
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "product"])
-def test_scores_are_those_of_one_machine(made, engine, tmp_path, kind):
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        assert run_study(study(made, kind), tmp_path / "here") == []
-    finally:
-        torch.set_num_threads(threads)
+def test_scores_are_those_of_one_machine(made, engine, one_thread, tmp_path, kind):
+    assert run_study(study(made, kind), tmp_path / "here") == []
     assert run_study(study(made, kind), tmp_path / "cluster", engine=engine) == []
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+
+
+def test_a_full_corpus_is_counted_where_it_lies(made, engine, one_thread, tmp_path, monkeypatch):
+    """As one too long to be stored would be; in small shards."""
+    whole = study(made, "product", candidates="full")
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    assert run_study(whole, tmp_path / "here") == []
+    engines, make = [], derive.Corpus
+    monkeypatch.setattr(derive, "Corpus", lambda *given: engines.append(given[3:]) or make(*given))
+    monkeypatch.setattr(derive, "CHUNK", 3)
+    assert run_study(whole, tmp_path / "cluster", engine=engine) == []
+    assert set(engines) == {(engine,)}
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    assert not list(tmp_path.rglob("scores"))
 
 
 def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, tmp_path):
@@ -150,6 +151,27 @@ def test_other_versions_on_a_worker_are_refused(engine, monkeypatch):
 def test_addresses_that_cannot_be(address, message):
     with pytest.raises(InputError, match=message):
         RayCluster(address)
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+@pytest.mark.parametrize(
+    ("says", "why"), [(b"", "timed out"), (b"HTTP/1.1 400 Bad\r\n\r\n", "something else does")]
+)
+def test_something_that_is_no_cluster_is_refused_in_time(says, why, scheme, monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(says)
+                connection.recv(1 << 10)
+                time.sleep(0.4)
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {address} .{why}"):
+            RayCluster(address)
 
 
 def test_options_that_cannot_be():

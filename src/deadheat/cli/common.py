@@ -18,10 +18,10 @@ from deadheat.evaluation import (
     NAN_POLICIES,
     QUERY_POLICIES,
     Result,
-    evaluated,
+    evaluated_source,
     short_labels,
 )
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
 from deadheat.output import utf8, write_whole
 from deadheat.remarks import Remark, lines
@@ -177,7 +177,13 @@ comparison_options = options(
         show_default=True,
         help="Sign flips and permutations of the tests, and samples of the bootstrap.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Of the random numbers of tests and bootstrap.",
+    ),
 )
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
 output_options = options(
@@ -199,10 +205,8 @@ def evaluate_runs(
     check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
-    with_ranks = options["tie_break"] == "rank"
     results = [
-        evaluated(judgements, read_run(path, with_ranks=with_ranks), parsed, **options)
-        for path in _with_progress(paths)
+        evaluated_source(judgements, path, parsed, **options) for path in _with_progress(paths)
     ]
     results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
     say({result.name: result.remarks for result in results})

@@ -35,7 +35,19 @@ _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (o
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
 _WORST = "How many queries of the largest range to name per measure. [default: 5]"
 _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more than this."
+_LEVELS = """How fine must a scale of grades be: the measures on scales of so many values, as in
+4,11,101. [default: scores that are grades, on finer scales]"""
 _TOLERANCE = click.FloatRange(min=0)
+
+
+def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
+    """Read whole numbers between commas."""
+    if text is None:
+        return None
+    words = text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise click.BadParameter(f"whole numbers between commas, as in 4,11,101, not {text!r}")
+    return list(map(int, words))
 
 
 @click.command(
@@ -60,6 +72,7 @@ _TOLERANCE = click.FloatRange(min=0)
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
+@click.option("--levels", callback=_numbers, help=_LEVELS)
 @PERCENT
 @STYLE
 @WIDE

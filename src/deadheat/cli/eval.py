@@ -20,6 +20,7 @@ from deadheat.cli.findings import of_results
 from deadheat.cli.help import Command
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
+from deadheat.report.citation import check_citable, citation, cited
 from deadheat.ties import TIE_RULES
 
 
@@ -44,6 +45,11 @@ def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None
 )
 @run_options
 @click.option("--per-query", is_flag=True, help="Show every query.")
+@click.option(
+    "--cite",
+    is_flag=True,
+    help="Tell it as a paper does: sentences, a table, a paragraph for the appendix, BibTeX.",
+)
 @output_options
 @click.option(
     "--measures-help",
@@ -66,6 +72,7 @@ def command(
     runs: tuple[str, ...],
     measures: tuple[str, ...],
     per_query: bool,
+    cite: bool,
     percent: bool,
     style: str,
     wide: bool,
@@ -81,8 +88,14 @@ def command(
     0 fine, 1 evaluated with problems (with --strict), 2 bad usage or input.
     """
     check_output(output, force=force)
+    if cite:
+        check_citable(style, per_query=per_query)
     results = evaluate_runs(qrels, runs, measures, **options)
-    if style == "json":
+    if cite and style == "table":
+        show(citation(results, percent=percent), style, output, percent=percent, wide=wide)
+    elif cite:
+        write(cited(results, style, percent=percent), output)
+    elif style == "json":
         data = [result.to_dict(per_query=per_query) for result in results]
         write(json.dumps(data, indent=1, ensure_ascii=False), output)
     else:

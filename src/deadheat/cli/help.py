@@ -13,7 +13,7 @@ _GROUPS = {
     "What to evaluate": (
         *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
         *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
-        "tolerance",
+        *("tolerance", "levels"),
     ),
     "How the model is run": (
         *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
@@ -23,7 +23,7 @@ _GROUPS = {
     "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
     "Comparison": ("baseline", "alpha", "resamples", "seed"),
     "Output": (
-        *("per_query", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
+        *("per_query", "cite", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
         *("labels", "title"),
         *("percent", "style", "wide", "width", "output", "folder", "force", "strict", "report"),
     ),
@@ -39,18 +39,21 @@ class Command(click.Command):
         super().__init__(*args, **options)
         self.example = example
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under the headings of their groups."""
+    def grouped_options(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Options and what they do, under the headings of their groups."""
         headings = {name: heading for heading, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
             if record is not None:
                 groups[headings.get(option.name or "", _OTHER)].append(record)
-        for heading, records in groups.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+        return {heading: records for heading, records in groups.items() if records}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under the headings of their groups."""
+        for heading, records in self.grouped_options(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.names import short_labels, short_names
+from deadheat.evaluation.names import short_names, shown_names
 from deadheat.evaluation.result import Result, Views
 from deadheat.evaluation.stored import same_judgements
 from deadheat.measures import Measure
@@ -61,11 +61,11 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
     """Names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    labels = short_labels(list(systems))
+    labels = shown_names({name: result.provenance for name, result in systems.items()})
     meant = [
         name
-        for (name, result), label in zip(systems.items(), labels, strict=True)
-        if baseline in (result.name, Path(result.name).name, label)
+        for name, result in systems.items()
+        if baseline in (result.name, Path(result.name).name, labels[name])
     ]
     if baseline in systems:
         meant = [baseline]

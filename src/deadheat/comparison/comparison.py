@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deadheat.comparison.statistics import VERDICTS
-from deadheat.evaluation import SPAN, VIEW_COLUMNS, short_labels, short_names
+from deadheat.evaluation import SPAN, VIEW_COLUMNS
+from deadheat.evaluation.names import shown_names
 from deadheat.late import pl
 from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
@@ -100,9 +101,7 @@ class Comparison:
     @property
     def labels(self) -> dict[str, str]:
         """What each system is called in tables: its name, shortened if nobody chose it."""
-        names, runs = list(self.provenance), [origin.run for origin in self.provenance.values()]
-        unnamed = names == short_names(runs)
-        return dict(zip(names, short_labels(runs) if unnamed else names, strict=True))
+        return shown_names(self.provenance)
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:

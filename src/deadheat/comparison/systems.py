@@ -17,13 +17,14 @@ from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparis
 from deadheat.comparison.significance import Pairs
 from deadheat.comparison.statistics import METHODS, Outcomes, sign
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, QueryPolicy, Result, evaluated
+from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy, Result, evaluated
 from deadheat.evaluation.result import Floats
 from deadheat.formats import read_qrels, read_run
 from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, note, warning
+from deadheat.ties.rules import TieRule
 
 
 @announcing
@@ -37,7 +38,10 @@ def compare(
     resamples: int = 9999,
     seed: int = 0,
     queries: QueryPolicy = "judged",
-    **options: Any,
+    tie_break: TieRule | None = None,
+    tie_tolerance: float | None = None,
+    nan: NanPolicy | None = None,
+    score_dtype: object = None,
 ) -> Comparison:
     """Compare systems: ``compare(results)`` or ``compare(qrels, runs, measures)``.
 
@@ -66,7 +70,9 @@ def compare(
         taken where they are no more than `resamples`.
     queries
         Systems must have been evaluated on the same queries; ``"intersection"`` compares them
-        on those they share. Also given to `evaluate`, as are all further options.
+        on those they share. Also given to `evaluate`.
+    tie_break, tie_tolerance, nan, score_dtype
+        Given to `evaluate`, whose defaults they have; of results they cannot be changed any more.
 
     Examples
     --------
@@ -78,10 +84,17 @@ def compare(
     >>> comparison.pairs.select("difference", "lowest", "highest", "a_wins", "verdict").row(0)
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
+    all_options = {
+        "tie_break": tie_break,
+        "tie_tolerance": tie_tolerance,
+        "nan": nan,
+        "score_dtype": score_dtype,
+    }
+    options: dict[str, Any] = {k: value for k, value in all_options.items() if value is not None}
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(results_or_qrels)
-        with_ranks = options.get("tie_break") == "rank"
+        with_ranks = tie_break == "rank"
 
         def result_of(run: Any) -> Result:
             source = read_run(run, with_ranks=with_ranks)

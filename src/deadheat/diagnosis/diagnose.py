@@ -16,9 +16,10 @@ from deadheat.diagnosis.logit_grid import LogitGrid, find_logit_grid
 from deadheat.diagnosis.number_grid import NumberGrid, Values, grid_with_steps
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
+from deadheat.diagnosis.scales import OnScale, Scale, check_levels, find_scale, on_scales
 from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, Result, Views, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.late import pl
 from deadheat.measures import Judged, Measure
@@ -56,6 +57,8 @@ class Effect:
     """Per measure the coarsest formats that are enough: a floating-point format, int8, and a
     number of decimals. Enough: E[M] moves by no more than the tolerance, and the range is no
     larger; finer formats of the same kind are enough, too."""
+    scales: list[OnScale]
+    """Each measure on other scales, where the scores are grades or scales were named."""
     cut_lists: int
     """Lists that end inside a tie group while relevant documents are missing."""
     cut_bounds: list[CutBounds]
@@ -74,6 +77,8 @@ class Diagnosis:
     """The grid that the logits of the scores live on, where the scores are sigmoids of it."""
     causes: tuple[Cause, ...] = ()
     """What else than rounding ties documents."""
+    scale: Scale | None = None
+    """The scale of the scores, where they are grades."""
     origins: Origins | None = None
     """Where logits were given."""
     effect: Effect | None = None
@@ -140,6 +145,7 @@ def diagnose(
     worst: int = 5,
     logits: Any = None,
     model_dtype: object = None,
+    levels: Iterable[int] | None = None,
 ) -> Diagnosis:
     """Diagnose the ties of a run.
 
@@ -157,6 +163,10 @@ def diagnose(
         and logit (or logit_no and logit_yes), perhaps head_logit (or head_logit_no and
         head_logit_yes) and model_dtype, a row per document of the run. `model_dtype` chooses
         rows, or says what the table does not.
+    levels
+        How fine must a scale of grades be? The scores are evaluated on scales of so many values:
+        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.scales`
+        describes. Scores that are grades are refined anyway.
 
     Examples
     --------
@@ -169,8 +179,10 @@ def diagnose(
     check_rule(tie_break)
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
-    if qrels is None and measures is not None:
-        raise InputError("measures need judgements: give qrels, too, or leave the measures out")
+    for what, asked in (("measures", measures), ("levels", levels)):
+        if qrels is None and asked is not None:
+            raise InputError(f"{what} need judgements: give qrels, too, or leave the {what} out")
+    scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     precision = score_format(score_dtype)
     given, rounding = as_seen_in(read_run(run, with_ranks=tie_break == "rank"), precision)
@@ -183,12 +195,16 @@ def diagnose(
     origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     sizes = run_sizes(candidates)
     grid, values, step = grid_with_steps(candidates.scores)
+    anatomy = dissect(candidates, sizes)
+    finite = np.isfinite(sizes.score).all()
+    scale = find_scale(values, anatomy.documents, anatomy.tied) if finite else None
     diagnosis = Diagnosis(
         candidates.source,
-        dissect(candidates, sizes),
+        anatomy,
         grid,
         find_logit_grid(values, step),
         tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
+        scale,
         origins,
         tie_break=tie_break,
         score_dtype=None if precision is None else precision.name,
@@ -202,8 +218,11 @@ def diagnose(
         order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)
         return tie_groups(replace(lists, scores=scores), order)
 
+    def views(scores: Values) -> dict[Measure, Views]:
+        return views_of(groups_of(scores), parsed)
+
     groups = groups_of(lists.scores)
-    rows = round_all(lists.scores, lambda scores: views_of(groups_of(scores), parsed), tolerance)
+    rows = round_all(lists.scores, views, tolerance)
     remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     effect = Effect(
         queries=len(lists.query_ids),
@@ -213,6 +232,7 @@ def diagnose(
         worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
         enough=coarsest_enough(rows),
+        scales=on_scales(lists.scores, views, tolerance, scale, scales),
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
+from deadheat.diagnosis.scales import OnScale, fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
 from deadheat.late import pl
 from deadheat.remarks import counted
@@ -50,8 +51,17 @@ def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table
             f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
             f"so with a chance of 2^-{logits.bits:.0f} at most."
         )
+    if (scale := diagnosis.scale) is not None:
+        share = anatomy.documents / sum(anatomy.sizes.values())
+        number_grid += (
+            f"\nScale: {scale.used} values are used of the {scale.levels} from {scale.lowest:g} to "
+            f"{scale.highest:g} in steps of {scale.step:g}, as grades are; on average {share:.1f} "
+            "documents of a list share one."
+        )
     number_grid += "".join(
-        f"\nOther than rounding to this grid: {c.name}. {c.statement}." for c in diagnosis.causes
+        f"\nOther than rounding to this grid: {cause.name}. {cause.statement}."
+        for cause in diagnosis.causes
+        if cause.name != "points" or diagnosis.scale is None  # which says so, too
     )
     if anatomy.float32_pairs:
         facts += (
@@ -129,6 +139,8 @@ def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | T
     frame = pl.DataFrame(list(map(vars, effect.what_if)), infer_schema_length=None)
     yield Table(frame, columns, "What if: the same scores, rounded", grouped=1)
     yield "\n".join(_sentences(effect, percent))
+    if effect.scales:
+        yield from _scales(effect, percent)
     if effect.cut_bounds:
         others = anatomy.end_tied - effect.cut_lists
         complete = (
@@ -145,12 +157,52 @@ def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | T
         yield Table(frame, columns, "Bounds of the cut run")
 
 
+def _scales(effect: Effect, percent: bool) -> Iterator[str | Table]:
+    """Give what other scales would do, and which of them is enough."""
+    rows = effect.scales
+    columns = (
+        Column("levels", "count"),
+        Column("how", "name", title="scores"),
+        Column("measure", "name"),
+        replace(VIEW_COLUMNS["expected"], bar=None),
+        VIEW_COLUMNS["range"],
+        Column("enough", "flag"),
+    )
+    frame = pl.DataFrame(list(map(vars, rows)))
+    yield Table(frame, columns, "How fine must the scale be?", grouped=1)
+    told = [
+        f"{_fewest(row)} enough for {measure} ± {_within(effect, percent)} here."
+        for measure, row in fewest_enough(rows).items()
+    ]
+    if any(row.how == "rounded" for row in rows):
+        told.append("rounded: the same scores on so many evenly spaced values.")
+    drawn = [row.bound - row.range for row in rows if row.how == "refined"]
+    if drawn:
+        told.append(
+            "refined: each grade split into equal parts, its documents put into them at random, as "
+            "if finer grades were used evenly and knew no more of relevance than these; the range "
+            "is a mean over draws, its true mean no more than "
+            f"{number(max(drawn), percent=percent)} larger (95 %). Whatever finer grades say that "
+            "keep the order of these, no value leaves worst and best as given."
+        )
+    yield "\n".join(told)
+
+
+def _fewest(row: OnScale | None) -> str:
+    if row is None:
+        return "None of these scales is"
+    return f"A scale of {row.levels:,} values {'would be' if row.how == 'refined' else 'is'}"
+
+
+def _within(effect: Effect, percent: bool) -> str:
+    return f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
+
+
 def _sentences(effect: Effect, percent: bool) -> Iterator[str]:
     """Which formats are enough, a sentence per measure."""
     as_given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
     for measure, formats in effect.enough.items():
-        within = f"{100 * effect.tolerance:g} points" if percent else f"{effect.tolerance:g}"
-        goal = f"enough for {measure} ± {within} here"
+        goal = f"enough for {measure} ± {_within(effect, percent)} here"
         if formats:
             verb = "are" if formats[0].endswith("decimals") else "is"
             also = f"; so would be {' or '.join(formats[1:])}" if formats[1:] else ""

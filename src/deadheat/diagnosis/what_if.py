@@ -18,23 +18,22 @@ def _same(scores: Values) -> Values:
     return scores
 
 
-def to_int8(scores: Values) -> Values:
-    """Round to 256 values, evenly spaced from the lowest to the highest score of the run.
+def to_levels(scores: Values, levels: int) -> Values:
+    """Round to values evenly spaced from the lowest to the highest score of the run.
 
-    >>> to_int8(np.array([0.0, 0.3, 1.0])) * 255
-    array([  0.,  76., 255.])
+    >>> to_levels(np.array([0.0, 0.3, 1.0]), 4) * 3
+    array([0., 1., 3.])
     """
     wide = scores.astype(np.float64)
-    lowest, step = wide.min(), np.ptp(wide) / 255
+    lowest, step = wide.min(), np.ptp(wide) / (levels - 1)
     if not 0 < step < np.inf:  # one value; or infinite ones, which no scale can hold
         return wide if step == 0 else np.full(len(wide), np.nan)
-    integers = (np.rint((wide - lowest) / step) - 128).astype(np.int8)
-    return np.asarray((integers.astype(np.float64) + 128) * step + lowest)
+    return np.asarray(np.rint((wide - lowest) / step) * step + lowest)
 
 
 FAMILIES: tuple[Mapping[str, Callable[[Values], Values]], ...] = (
     {format.name: format.round for format in FLOATS},
-    {"int8": to_int8},
+    {"int8": partial(to_levels, levels=256)},
     {f"{k} decimal{'s' * (k > 1)}": partial(write_decimals, k=k) for k in (6, 5, 4, 3, 2, 1)},
 )
 """How scores can be rounded: families of formats, each from fine to coarse."""

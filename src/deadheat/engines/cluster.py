@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import platform
 import socket
 from collections import deque
@@ -32,6 +33,10 @@ LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-t
 """Packages whose version must be the same wherever results are computed."""
 
 
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00" + _SETTINGS + bytes(5)
+"""How a client of gRPC, which Ray's heads speak, begins: HTTP/2's preface, and a frame of settings
+with nothing in it. A server's first frame is one of settings, too: length, type, …"""
 _MEMORY = "it ran out of memory; use smaller batches or chunks, or fewer workers per machine"
 
 
@@ -57,6 +62,8 @@ class RayCluster:
         workers: int | None = None,
         gpus_per_worker: float = 0,
     ) -> None:
+        # What a lost worker leaves is seen to here, and no news to print.
+        os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
         self._ray = require("ray", "The engine ray")
         for name, value, least in (
             ("workers", workers, 1),
@@ -167,6 +174,8 @@ class _Task:
     pieces: tuple[Any, ...]
     """Pieces of work that the result stands for."""
     attempt: int = 1
+    added: tuple[tuple[_Task, Any], ...] = ()
+    """What an ``add`` adds: tasks with their results."""
 
 
 class _RayPool:
@@ -201,7 +210,7 @@ class _RayPool:
         sums: list[tuple[_Task, Any]] = []
         while True:
             for task, reference in self._done(waiting, shared):
-                sums.append((task, reference))
+                sums.append((replace(task, added=()), reference))
                 if len(sums) == TOGETHER:
                     waiting.append(_addition(sums))
                     sums = []
@@ -260,7 +269,19 @@ class _RayPool:
             raise InputError(_lost(error)) from error
         if task.call == "do":
             return [replace(task, attempt=task.attempt + 1)]
-        return [_Task("do", (piece, shared), (piece,), task.attempt + 1) for piece in task.pieces]
+        kept: list[tuple[_Task, Any]] = []
+        lost: list[Any] = []
+        for added, reference in task.added:
+            try:
+                self._ray.get(reference)
+                kept.append((added, reference))
+            except self._ray.exceptions.RayError:
+                lost += added.pieces
+        if not task.added:  # the sum itself is lost, after it was made
+            lost = list(task.pieces)
+        attempt = task.attempt + 1
+        again = [_Task("do", (piece, shared), (piece,), attempt) for piece in lost]
+        return again + ([replace(_addition(kept), attempt=attempt)] if kept else [])
 
     def _start(self, tasks: int) -> None:
         """Ask for as many actors as there is work for, and not more than the workers asked for."""
@@ -310,7 +331,7 @@ def _addition(sums: list[tuple[_Task, Any]]) -> _Task:
     """Make one result of several: a branch of the tree in which results are summed."""
     pieces = tuple(piece for task, _ in sums for piece in task.pieces)
     attempt = max(task.attempt for task, _ in sums)
-    return _Task("add", tuple(result for _, result in sums), pieces, attempt)
+    return _Task("add", tuple(result for _, result in sums), pieces, attempt, tuple(sums))
 
 
 def installed() -> dict[str, str]:
@@ -339,7 +360,7 @@ def _check_versions(drivers: dict[str, str]) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Refuse an address at which nothing listens, before Ray waits for it."""
+    """Refuse an address at which no cluster answers, before Ray waits for it without end."""
     parts = urlsplit(address if "//" in address else f"//{address}")
     try:
         host, port = parts.hostname, parts.port
@@ -351,12 +372,19 @@ def _check_answers(address: str) -> None:
             "ray://host:port or auto"
         ) from None
     try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
+        with socket.create_connection((host, port), timeout=PATIENCE) as connection:
+            connection.sendall(_GREETING)
+            answer = connection.recv(4)
     except OSError as error:
-        raise InputError(
-            f"no Ray cluster answers at {address} ({error.strerror or error}) within "
-            f"{PATIENCE:g} seconds: check the address, and that the cluster is up"
-        ) from None
+        why = error.strerror or str(error)
+    else:
+        if answer[3:] == _SETTINGS:
+            return
+        why = "something else does"
+    raise InputError(
+        f"no Ray cluster answers at {address} ({why}) within {PATIENCE:g} seconds: check the "
+        "address, and that the cluster is up"
+    )
 
 
 def _is_loss(ray: Any, error: Exception) -> bool:

@@ -10,9 +10,11 @@ from deadheat.evaluation.evaluate import (
     evaluate_arrays,
     evaluate_groups,
     evaluated,
+    evaluated_source,
     out_of_reach,
     views_of,
 )
+from deadheat.evaluation.evaluator import Evaluator
 from deadheat.evaluation.names import short_labels, short_names
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
@@ -38,6 +40,7 @@ __all__ = [
     "SPAN",
     "VIEWS",
     "VIEW_COLUMNS",
+    "Evaluator",
     "NanPolicy",
     "QueryPolicy",
     "RankedQuery",
@@ -50,6 +53,7 @@ __all__ = [
     "evaluate_groups",
     "evaluate_top",
     "evaluated",
+    "evaluated_source",
     "flat_summaries",
     "headline",
     "labels_of",

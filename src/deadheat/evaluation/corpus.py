@@ -135,8 +135,8 @@ class _CorpusDocuments:
 
     def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
         """Row of each document in the list of its query, −1 where the corpus lacks it."""
-        found = [self.corpus.judged.get(document) for document in doc_ids.to_list()]
-        position = np.array([-1 if judged is None else judged.position for judged in found])
+        found = [self.corpus.judged.get(document, -1) for document in doc_ids.to_list()]
+        position = np.array(found, np.int64)
         return np.where(position >= 0, position + queries * self.corpus.documents, -1)
 
 

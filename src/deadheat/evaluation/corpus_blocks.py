@@ -78,10 +78,6 @@ class Chunk:
         place = document if self.order is None else int(self.order[document])
         return text_id(self.given_ids[place])
 
-    def row(self, document: int) -> int:
-        """Row of one document among the embeddings."""
-        return document if self.rows is None else int(self.rows[document])
-
     def first_document(self, row: int) -> int:
         """Find the first document that has a row of the embeddings."""
         return row if self.rows is None else int(np.flatnonzero(self.rows == row)[0])
@@ -184,17 +180,17 @@ def _culprit(products: Products, block: Block) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A judged document: where it stands, and its embedding."""
+    """The judged documents of a chunk: where they stand, and their embeddings."""
 
-    document: str
-    position: int
     chunk: int
-    place: int
-    """Among the documents of its chunk."""
-    embedding: Any
-    """One row."""
+    ids: list[str]
+    places: Ints
+    """Among the documents of the chunk."""
+    positions: Ints
     placed: bool
-    """Whether its position was given."""
+    """Whether the positions were given."""
+    embeddings: Any = None
+    """A row for each; None where they are not needed any more."""
 
 
 @dataclass(frozen=True)
@@ -240,19 +236,26 @@ class Shard:
         hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
         for number, chunk in enumerate(self.read()):
             ids = chunk.ids()
-            first_ids = first_ids or ids.head(2).to_list()
+            first_ids = [*first_ids, *ids.head(2)][:2]
             documents += len(chunk)
             (placed if chunk.placed else following).append(chunk.runs())
             if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:
                 numbers.append(np.array([[chunk.given_ids.start, chunk.given_ids.stop]]))
             else:
                 hashes.append(hashed(ids))
-            for place in ids.is_in(wanted.implode()).arg_true().to_list():
-                row = chunk.row(place)
-                own = chunk.embeddings[row : row + 1]
-                own = own.clone() if is_tensor(own) else np.array(own)  # not a view of the chunk
-                position = int(chunk.positions[place])
-                judged.append(Judged(ids[place], position, number, place, own, chunk.placed))
+            own = ids.is_in(wanted.implode()).arg_true().to_numpy().astype(np.int64)
+            if len(own):
+                some = chunk.take(own)  # copies, not views of the chunk
+                judged.append(
+                    Judged(
+                        number,
+                        ids.gather(own).to_list(),
+                        own,
+                        some.positions,
+                        chunk.placed,
+                        some.embeddings,
+                    )
+                )
         return Surveyed(
             documents,
             first_ids,
@@ -295,12 +298,12 @@ class Shard:
         length = block_length(len(self.products))
         parts: list[Chunk] = []
         room, passed, seen = length, 0, 0
-        by_chunk: dict[int, list[Judged]] = {}
-        for found in judged:
-            by_chunk.setdefault(found.chunk, []).append(found)
+        by_chunk = {found.chunk: found for found in judged}
         for number, chunk in enumerate(self.read(start)):
             passed += len(chunk)
-            seen += self._check_again(chunk, by_chunk.get(number, []))
+            if number in by_chunk:
+                self._check_again(chunk, by_chunk[number])
+                seen += 1
             first, rows = 0, len(chunk.embeddings)
             if parts and parts[-1].embeddings.dtype != chunk.embeddings.dtype:
                 yield Block(parts)
@@ -320,15 +323,14 @@ class Shard:
                 "when it was passed again: chunks must give the same both times"
             )
 
-    def _check_again(self, chunk: Chunk, judged: Sequence[Judged]) -> int:
-        """Count the judged documents of a chunk that stand where they stood before."""
-        for found in judged:
-            if found.place >= len(chunk) or chunk.id(found.place) != found.document:
+    def _check_again(self, chunk: Chunk, judged: Judged) -> None:
+        """Refuse judged documents of a chunk that do not stand where they stood before."""
+        for place, document in zip(judged.places.tolist(), judged.ids, strict=True):
+            if place >= len(chunk) or chunk.id(place) != document:
                 raise InputError(
-                    f"document {found.document!r} is not where it was when {self.name} was passed "
+                    f"document {document!r} is not where it was when {self.name} was passed "
                     "first: chunks must give the same both times"
                 )
-        return len(judged)
 
     def _given(self) -> Iterator[Any]:
         try:

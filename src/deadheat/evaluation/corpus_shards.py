@@ -56,8 +56,10 @@ class Corpus:
     """Where shards are read and counted."""
     documents: int = 0
     """Documents of the corpus, once `survey` has counted them."""
-    judged: dict[str, Judged] = field(default_factory=dict)
-    """By document id, once `survey` has looked for them; with places in the whole corpus."""
+    judged: dict[str, int] = field(default_factory=dict)
+    """Position of each judged document, once `survey` has looked for them."""
+    judged_embeddings: Any = None
+    """A row for each of them."""
     first_ids: list[str] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -81,13 +83,17 @@ class Corpus:
         if not self.documents:
             raise InputError("the corpus is empty: chunks gave no document")
         self.starts = [0, *np.cumsum(counts)[:-1].tolist()]
-        self.first_ids = next(survey.first_ids for survey in self.surveys if survey.first_ids)
+        self.first_ids = [name for survey in self.surveys for name in survey.first_ids][:2]
         self._check_ids(pool)
         self._check_places()
+        embeddings = []
         for start, survey in zip(self.starts, self.surveys, strict=True):
             for judged in survey.judged:
-                position = judged.position + (0 if judged.placed else start)
-                self.judged[judged.document] = replace(judged, position=position)
+                positions = judged.positions + (0 if judged.placed else start)
+                self.judged |= zip(judged.ids, positions.tolist(), strict=True)
+                embeddings.append(judged.embeddings)
+        if embeddings:
+            self.judged_embeddings = _together(embeddings)
 
     def read(self) -> Iterator[Chunk]:
         """Give all chunks, checked."""
@@ -114,13 +120,13 @@ class Corpus:
         rows
             Per query of `lists`: its row among the queries, where it has one.
         """
-        by_position = {judged.position: judged for judged in self.judged.values()}
+        judged = self._judged_chunk()
         distinct, document = np.unique(lists.position, return_inverse=True)
-        documents = [by_position[position] for position in distinct.tolist()]
+        place = np.searchsorted(judged.positions, distinct)
         scores: NDArray[Any] = np.empty(len(document), np.float32)
         length = block_length(len(self.products))
-        for first in range(0, len(documents), length):
-            products = self.score(_together(documents[first : first + length]))
+        for first in range(0, len(place), length):
+            products = self.score(judged.take(place[first : first + length]))
             entries = np.flatnonzero((document >= first) & (document < first + length))
             query = rows[lists.query[entries]]
             values = exact_floats(products[query, document[entries] - first])
@@ -137,7 +143,8 @@ class Corpus:
         """Give products that another machine must give, too; None where none does the work."""
         if isinstance(self.engine, Here) or not self.judged:
             return None
-        some = _together(list(self.judged.values())[:PROBES])
+        judged = self._judged_chunk()
+        some = judged.part(0, min(PROBES, len(judged)))
         threads = require("torch", "tensors").get_num_threads() if is_tensor(some.embeddings) else 0
         return Probe(some, threads, _digest(self.score(some)))
 
@@ -153,6 +160,13 @@ class Corpus:
         )
         return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
 
+    def _judged_chunk(self) -> Chunk:
+        """Give all judged documents, in the order of their positions."""
+        positions = np.array(list(self.judged.values()), np.int64)
+        order = np.argsort(positions)
+        rows = self.judged_embeddings[order] if len(order) else np.empty((0, 0))
+        return Chunk(list(self.judged), rows, positions[order], order)
+
     def _counts(self, see: See | None = None) -> list[Count]:
         """Pieces of work that pass the corpus a second time."""
         return [
@@ -162,7 +176,7 @@ class Corpus:
                 self._name(number),
                 start,
                 survey.documents,
-                tuple(replace(judged, embedding=None) for judged in survey.judged),
+                tuple(replace(judged, embeddings=None) for judged in survey.judged),
                 see,
             )
             for number, (open, start, survey) in enumerate(
@@ -391,14 +405,11 @@ def usable_threads() -> int:
     return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
 
 
-def _together(documents: Sequence[Judged]) -> Chunk:
-    """Put judged documents into one chunk."""
-    rows = [judged.embedding for judged in documents]
-    if is_tensor(rows[0]):
-        together = require("torch", "a corpus of tensors").cat(rows)
-    else:
-        together = np.concatenate(rows)
-    return Chunk([judged.document for judged in documents], together, np.arange(len(rows)))
+def _together(embeddings: Sequence[Any]) -> Any:
+    """Put embeddings under one another."""
+    if is_tensor(embeddings[0]):
+        return require("torch", "a corpus of tensors").cat(list(embeddings))
+    return np.concatenate(embeddings)
 
 
 def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int:

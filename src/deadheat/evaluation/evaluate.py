@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.formats.arrays import flatten, grouped, query_names
+from deadheat.formats.folders import is_folder, run_folder
 from deadheat.formats.ids import are_numbers
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -25,7 +26,7 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import judged_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.lists import Fit, JudgedLists, fitted_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -96,15 +97,32 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    return evaluated(
+    return evaluated_source(
         read_qrels(qrels),
-        read_run(run, with_ranks=tie_break == "rank", copy=False),
+        run,
         parse_measures(measures),
         tie_break=tie_break,
         tie_tolerance=tie_tolerance,
         queries=queries,
         nan=nan,
         score_dtype=score_dtype,
+    )
+
+
+def evaluated_source(
+    judgements: Judgements, run: RunLike, measures: Sequence[Measure], **options: Any
+) -> Result:
+    """Evaluate as `evaluated` does, whatever the run is read from.
+
+    A folder that holds too much is evaluated in parts.
+    """
+    if is_folder(run):
+        from deadheat.evaluation.folders import evaluated_folder
+
+        return evaluated_folder(judgements, run_folder(run), measures, **options)
+    with_ranks = options.get("tie_break") == "rank"
+    return evaluated(
+        judgements, read_run(run, with_ranks=with_ranks, copy=False), measures, **options
     )
 
 
@@ -120,28 +138,85 @@ def evaluated(
     score_dtype: object = None,
 ) -> Result:
     """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
-    _check_options(tie_break, tie_tolerance, queries, QUERY_POLICIES, nan)
-    precision = score_format(score_dtype)
-    if tie_tolerance or precision is not None:
+    options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
+    counted = counted_groups(judgements, run, measures, options)
+    return result_of_counted(counted, judgements, run.source, measures, options)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an evaluation is made, checked."""
+
+    tie_break: str = "input"
+    tie_tolerance: float = 0.0
+    queries: str = "judged"
+    nan: str = "raise"
+    score_dtype: object = None
+
+    def __post_init__(self) -> None:
+        _check_options(self.tie_break, self.tie_tolerance, self.queries, QUERY_POLICIES, self.nan)
+        score_format(self.score_dtype)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All that measures need of the queries that count, and how these fit the judgements."""
+
+    query_ids: Sequence[str | int]
+    groups: TieGroups
+    fit: Fit
+    remarks: list[Remark]
+
+
+def counted_groups(
+    judgements: Judgements,
+    run: Run,
+    measures: Iterable[Measure],
+    options: Options,
+    list_in: Callable[[Run], tuple[JudgedLists, Fit]] | None = None,
+) -> Counted:
+    """Round scores as the options say, and count ties; judgements and run may be parts.
+
+    `list_in` finds the judged documents in a run where they were prepared.
+    """
+    precision = score_format(options.score_dtype)
+    if options.tie_tolerance or precision is not None:
         run = _with_open_ends(run)
     seen, rounding = as_seen_in(run, precision)
-    rankable_run = without_nan(seen, nan)
-    lists, remarks = judged_lists(
-        judgements, rankable_run, queries=queries, with_judged=need_judged(measures)
-    )
-    order = rule_order(tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
-    groups = tie_groups(lists, order, tolerance=tie_tolerance)
+    ranked = without_nan(seen, options.nan)
+    if list_in is not None:
+        lists, fit = list_in(ranked)
+    else:
+        lists, fit = fitted_lists(
+            judgements, ranked, queries=options.queries, with_judged=need_judged(measures)
+        )
+    order = rule_order(options.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
+    groups = tie_groups(lists, order, tolerance=options.tie_tolerance)
+    return Counted(lists.own_ids, groups, fit, rounding)
+
+
+def result_of_counted(
+    counted: Counted,
+    judgements: Judgements,
+    source: str,
+    measures: Sequence[Measure],
+    options: Options,
+) -> Result:
+    """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
+    counted.fit.check(judgements, source)
+    precision = score_format(options.score_dtype)
     provenance = Provenance(
-        run.source,
+        source,
         judgements.source,
-        tie_break,
-        float(tie_tolerance),
-        queries,
-        nan,
+        options.tie_break,
+        float(options.tie_tolerance),
+        options.queries,
+        options.nan,
         None if precision is None else precision.name,
         versions=versions(),
     )
-    return result_of(lists.own_ids, groups, measures, provenance, rounding + remarks)
+    remarks = counted.remarks + counted.fit.remarks(judgements)
+    return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
 
 
 def _with_open_ends(run: Run) -> Run:
@@ -280,7 +355,7 @@ def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Vi
 def _views(groups: TieGroups, measure: Measure) -> Views:
     first, last, oblivious = measure.at(groups, groups.ranks)
     tied = groups.tied
-    if not tied.any():
+    if tied is None:
         variance = np.zeros(groups.n_queries) if measure.has_variance else None
         return Views(first.copy(), first, last, oblivious, variance)
     # A measure of what is not known falls where others rise: best is the largest value of each.
@@ -303,27 +378,26 @@ def result_of(
     """Evaluate tie groups, and say what to know of them."""
     _check_depth(groups, measures)
     views = views_of(groups, measures)
-    found = (*remarks, *out_of_reach(groups, measures), *_outside(views), *_cuts(groups, measures))
+    # Only this rule sees coarser scores than were given.
+    outside = _outside(views) if provenance.tie_break == "pytrec_eval" else ()
+    found = (*remarks, *out_of_reach(groups, measures), *outside, *_cuts(groups, measures))
     return Result(query_ids, views, provenance, found)
 
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
     """Warn of measures to which no document is relevant because no grade is that high."""
-    named = [repr(m) for m in measures if (getattr(m, "rel", None) or 0) > groups.max_grade]
+    named = [repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade]
     pattern = (
         "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
         "none reaches rel"
     )
-    if not named or not groups.max_grade:
+    if not named or not groups.max_grade:  # no grade at all is said elsewhere
         return []
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
 
 def _outside(views: dict[Measure, Views]) -> list[Remark]:
-    """Warn of oblivious values that no order of the tied documents gives.
-
-    Only a rule that sees coarser scores than were given, as pytrec_eval does, can give one.
-    """
+    """Warn of oblivious values that no order of the tied documents gives."""
     outside = [
         np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
         for v in views.values()
@@ -375,7 +449,11 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
     """
     if groups.end_above is None or groups.end_size is None:
         return []
+    inside = groups.end_size > 1
+    if not inside.any():
+        return []
     partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
+    reached = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
     remarks = []
     for lists, remark, text in (
         (
@@ -392,8 +470,7 @@ def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
             "to be complete",
         ),
     ):
-        inside = (groups.end_size > 1) & lists
-        felt = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
+        felt = {measure: queries & lists for measure, queries in reached.items()}
         names = [repr(measure) for measure, queries in felt.items() if queries.any()]
         if names:
             queries = int(np.any(list(felt.values()), axis=0).sum())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from deadheat.provenance import Provenance
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -32,6 +34,23 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     names = short_names(paths)
     bare = [re.sub(rf"(?<=.)({_ENDINGS})+$", "", name, flags=re.IGNORECASE) for name in names]
     return _without_common_words(bare) if len(set(bare)) == len(set(names)) else names
+
+
+def shown_names(origins: Mapping[str, Provenance]) -> dict[str, str]:
+    """What each system is called in a table: the name that somebody chose, or a short label.
+
+    >>> of = {"A": Provenance("x.run", label="A"), "r-bm25.run": Provenance("out/r-bm25.run")}
+    >>> shown_names({**of, "r-bf16.run": Provenance("out/r-bf16.run")})
+    {'A': 'A', 'r-bm25.run': 'bm25', 'r-bf16.run': 'bf16'}
+    """
+    unnamed = {
+        name: origin.run
+        for name, origin in origins.items()
+        if origin.label is None and name in (origin.run, Path(origin.run).name)
+    }
+    labels = dict(zip(unnamed, short_labels(list(unnamed.values())), strict=True))
+    shown = {name: labels.get(name, name) for name in origins}
+    return shown if len(set(shown.values())) == len(shown) else {name: name for name in origins}
 
 
 _ENDINGS = r"\.run|\.trec|\.res|\.txt|\.tsv|\.csv|\.jsonl?|\.parquet|\.gz|\.bz2|\.xz|\.zst|\.zip"

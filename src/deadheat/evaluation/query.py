@@ -15,6 +15,7 @@ from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.ties.ranked import RankedLists, ranked_lists
+from deadheat.ties.rules import TieRule
 from deadheat.ties.scores import as_seen_in, score_format
 
 
@@ -36,7 +37,7 @@ def rank_query(
     query: str,
     measure: str | Measure = "Recall@10",
     *,
-    tie_break: str = "input",
+    tie_break: TieRule = "input",
     score_dtype: object = None,
 ) -> RankedQuery:
     """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -265,7 +266,12 @@ class Result:
         )
 
     def flat(
-        self, prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS
+        self,
+        prefix: str = "",
+        at: str = "@",
+        views: Sequence[str] = VIEWS,
+        *,
+        plain: bool = False,
     ) -> dict[str, float]:
         """Averages on one level, as loggers want them: floats only, nothing where a view has none.
 
@@ -277,6 +283,9 @@ class Result:
             What stands before the cutoff, for loggers that refuse ``@``: ``"_at_"``.
         views
             Which views, in this order. The expected value has the name of its measure alone.
+        plain
+            Whether names after the prefix are of letters, digits and ``_`` alone, with ``_at_``
+            before the cutoff: what every logger takes, MLflow and Weights & Biases among them.
 
         Examples
         --------
@@ -285,7 +294,7 @@ class Result:
         >>> result.flat("test/", at="_at_", views=["expected", "range"])
         {'test/MRR_at_10': 0.75, 'test/MRR_at_10_range': 0.5}
         """
-        return flat_summaries(self.values(), prefix, at, views)
+        return flat_summaries(self.values(), prefix, at, views, plain=plain)
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
@@ -376,17 +385,24 @@ class Result:
 
 
 def flat_summaries(
-    summaries: Iterable[Summary], prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS
+    summaries: Iterable[Summary],
+    prefix: str = "",
+    at: str = "@",
+    views: Sequence[str] = VIEWS,
+    *,
+    plain: bool = False,
 ) -> dict[str, float]:
     """Give summaries on one level; the arguments are those of `Result.flat`."""
     check_views(views)
-    values = {
-        prefix
-        + summary.measure.replace("@", at)
-        + ("" if view == "expected" else f"_{view}"): getattr(summary, view)
-        for summary in summaries
-        for view in views
-    }
+
+    def name(summary: Summary, view: str) -> str:
+        measure = summary.measure.replace("@", "_at_" if plain else at)
+        if plain:
+            measure = re.sub(r"\W+", "_", measure, flags=re.ASCII)
+            measure = re.sub("_+", "_", measure).strip("_")
+        return prefix + measure + ("" if view == "expected" else f"_{view}")
+
+    values = {name(s, view): getattr(s, view) for s in summaries for view in views}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.datasets import RetrievalDataset
+from deadheat.engines import Engine
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.corpus import corpus_result
 from deadheat.evaluation.corpus_shards import Corpus
-from deadheat.experiment.folder import CellFolder, Manifest
+from deadheat.experiment.folder import CellFolder, Manifest, Parts
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
 from deadheat.late import pl
@@ -78,10 +81,12 @@ def evaluate_cell(
     regimes: Sequence[str],
     measures: Sequence[Measure],
     depth: int | None,
+    engine: Engine | None = None,
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results.
 
-    `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it.
+    `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it, which an
+    engine counts where it is too long to be stored.
     """
     model = manifest.model
     full = dataset.candidates is None
@@ -101,7 +106,9 @@ def evaluate_cell(
             scorer = Scorer(function, regime, model.model_dtype, outputs)
             scored = _score_lists(scorer, dataset, measures)
         elif depth is None:
-            scored = _score_corpus(_corpus(cell, manifest, regime, dataset), dataset, measures)
+            workplace = engine if dataset.pairs > LONGEST_RUN else None
+            corpus = _corpus(cell, manifest, regime, dataset, workplace)
+            scored = _score_corpus(corpus, dataset, measures)
         else:
             corpus = _corpus(cell, manifest, regime, dataset)
             scored = _evaluated(_best_of_corpus(corpus, dataset, depth), dataset, measures)
@@ -172,34 +179,69 @@ def _list_products(scorer: Scorer, dataset: RetrievalDataset) -> Scores:
     return np.concatenate(scores)
 
 
-def _corpus(cell: CellFolder, manifest: Manifest, regime: str, dataset: RetrievalDataset) -> Corpus:
-    """Give the queries, and the documents from their stored parts, some parts at a time."""
-    import torch
+@dataclass(frozen=True)
+class StoredChunk:
+    """Some stored parts of the embeddings of a corpus, read wherever this is called."""
 
+    paths: list[Path]
+    ids: list[str]
+    positions: list[int]
+    rows: list[int]
+    """Per document: its row among the embeddings; documents of one text share it."""
+
+    def __call__(self) -> Iterator[Any]:
+        """Give the only chunk."""
+        import torch
+        from safetensors.torch import load
+
+        vectors = [load(path.read_bytes())["documents"] for path in self.paths]
+        yield self.ids, torch.cat(vectors), self.positions, self.rows
+
+
+def _corpus(
+    cell: CellFolder,
+    manifest: Manifest,
+    regime: str,
+    dataset: RetrievalDataset,
+    engine: Engine | None = None,
+) -> Corpus:
+    """Give the queries, and the documents from their stored parts, some parts at a time.
+
+    An engine whose workers see the stored parts reads and counts them.
+    """
     function: Any = manifest.function
     streams = cell.streams()
+    chunks = list(_stored_chunks(streams["documents"], dataset))
+    queries = Products.of(streams["queries"].read()["queries"], function, regime)
+    names = list(dataset.queries)
+    if engine is not None and engine.ask(partial(_exists, chunks[0].paths[0])):
+        return Corpus(queries, names, chunks, engine)
+    return Corpus(queries, names, [lambda: (chunk for own in chunks for chunk in own())])
+
+
+def _stored_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChunk]:
     position = {doc: i for i, doc in enumerate(dataset.corpus)}
     documents = list(distinct_texts(dataset).values())
 
-    def chunk(vectors: list[torch.Tensor], texts: list[int]) -> Any:
+    def chunk(paths: list[Path], texts: list[int]) -> StoredChunk:
         ids = [doc for text in texts for doc in documents[text]]
         rows = [row for row, text in enumerate(texts) for _ in documents[text]]
-        return ids, torch.cat(vectors), [position[doc] for doc in ids], rows
+        return StoredChunk(paths, ids, [position[doc] for doc in ids], rows)
 
-    def chunks() -> Iterator[Any]:
-        vectors: list[torch.Tensor] = []
-        texts: list[int] = []
-        for piece in streams["documents"].pieces():
-            vectors.append(piece["documents"])
-            texts += piece["index"].tolist()
-            if len(texts) >= CHUNK:
-                yield chunk(vectors, texts)
-                vectors, texts = [], []
-        if texts:
-            yield chunk(vectors, texts)
+    paths: list[Path] = []
+    texts: list[int] = []
+    for path, own in parts.indices():
+        paths.append(path.absolute())
+        texts += own
+        if len(texts) >= CHUNK:
+            yield chunk(paths, texts)
+            paths, texts = [], []
+    if texts:
+        yield chunk(paths, texts)
 
-    queries = streams["queries"].read()["queries"]
-    return Corpus(Products.of(queries, function, regime), list(dataset.queries), [chunks])
+
+def _exists(path: Path) -> bool:
+    return path.is_file()
 
 
 def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:

@@ -31,7 +31,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
@@ -377,12 +379,24 @@ class Parts:
         for number in range(self.count):
             yield load(stored[number].read_bytes())
 
+    def indices(self) -> Iterator[tuple[Path, list[int]]]:
+        """Give the file of each part and the inputs it has rows for, without the rows."""
+        _refuse(self.faults())
+        stored = self._paths()
+        for number in range(self.count):
+            with stored[number].open("rb") as file:
+                header = _header(file)
+                start = file.tell()
+                first, last = header["index"]["data_offsets"]
+                file.seek(start + first)
+                yield stored[number], np.frombuffer(file.read(last - first), "<i8").tolist()
+
     def halved(self) -> dict[str, int]:
         """Return the batches that did not fit into memory, and the size they were run at."""
         halved: dict[str, int] = {}
         for path in self._paths().values():
-            with path.open("rb") as file:  # not by safetensors, which takes no path but UTF-8
-                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            with path.open("rb") as file:
+                header = _header(file)
             halved.update(json.loads(header.get("__metadata__", {}).get("halved", "{}")))
         return halved
 
@@ -438,6 +452,12 @@ def _checked(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | N
 def _refuse(faults: Iterable[Fault]) -> None:
     for fault in faults:
         raise fault.error
+
+
+def _header(file: BinaryIO) -> dict[str, Any]:
+    """Read the header of a part; not by safetensors, which takes no path but UTF-8."""
+    header: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return header
 
 
 def _scores(regime: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.datasets import RetrievalDataset
-from deadheat.engines import Engine, Pool
+from deadheat.engines import Engine, Here, Pool
 from deadheat.errors import InputError
 from deadheat.experiment.derive import distinct_texts, evaluate_cell
 from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest, Parts
@@ -60,9 +60,9 @@ class CellRun:
         self.stored.write_manifest(manifest)  # its label may be new, and its hash missing
         regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
         depth = self.study.depth if self.dataset.candidates is None else None
-        evaluate_cell(
-            self.stored, manifest, self.dataset, list(regimes), self.study.all_measures, depth
-        )
+        engine = None if isinstance(self.engine, Here) else self.engine
+        measures = self.study.all_measures
+        evaluate_cell(self.stored, manifest, self.dataset, list(regimes), measures, depth, engine)
 
     @cached_property
     def settings(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from deadheat.errors import InputError
 from deadheat.forks import check_fork
-from deadheat.formats import dicts, files, frames
+from deadheat.formats import dicts, files, folders, frames
 from deadheat.formats.search import ranked_groups, search_results
 from deadheat.formats.shapes import Judgements, Run
 
@@ -32,10 +32,17 @@ class TableLike(Protocol):
         """Its columns, or their names."""
 
 
+class RanxLike(Protocol):
+    """A `Run` or `Qrels` of ranx."""
+
+    def to_dict(self) -> Any:
+        """Give ``{query: {document: number}}``."""
+
+
 Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]]
-QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
+QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows | RanxLike
 """What judgements may be: a path, a dict of dicts, of sets or lists of ids, a table, tuples."""
-RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
+RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows | RanxLike
 """What a run may be: a path, a dict of dicts or of lists of pairs, a table, tuples."""
 
 
@@ -50,6 +57,8 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
+    if dicts.is_ranx(qrels):
+        return dicts.judgements_from_dict(dicts.ranx_name(qrels, "qrels"), qrels.to_dict())
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
     check_fork()
@@ -66,17 +75,23 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
     """Read scored documents from a path, a dict, a table or an iterable of tuples.
 
     A dict holds a dict of scores for each query, or a list of (document, score) pairs, or of
-    objects with an id and a score. `with_ranks` keeps the rank column of a TREC file, for the tie
-    rule ``rank``. Without `copy` a dict of dicts must not change while the run is in use.
+    objects with an id and a score. The path of a folder of Parquet files stands for the run that
+    they are together, read in the order of their names. `with_ranks` keeps the rank column of a
+    TREC file, for the tie rule ``rank``. Without `copy` a dict of dicts must not change while the
+    run is in use.
 
     >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}, "q2": [("d1", 0.75)]}).scores
     array([0.5 , 0.25, 0.75])
     """
     if isinstance(run, Run):
         return run
+    if dicts.is_ranx(run):
+        return dicts.run_from_dict(dicts.ranx_name(run, "run"), run.to_dict())
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
     check_fork()
+    if folders.is_folder(run):
+        return folders.run_folder(run).whole()
     if isinstance(run, (str, os.PathLike)):
         return files.run_from_file(run, with_ranks=with_ranks)
     if frames.is_table(run):

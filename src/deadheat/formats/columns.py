@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Run
+from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Origins, Run
 from deadheat.late import pl
 from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
@@ -69,8 +69,12 @@ def run_from_columns(
     doc: pl.Series,
     score: NDArray[Any],
     rank: NDArray[Any] | None = None,
+    origins: Origins | None = None,
 ) -> Run:
-    """Group scored documents by query; refuse a document that a query lists twice."""
+    """Group scored documents by query; refuse a document that a query lists twice.
+
+    `origins` tells the file of each row, where there are several.
+    """
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
     scores, exact = exact_scores(score)
@@ -80,23 +84,34 @@ def run_from_columns(
         doc, scores = doc.gather(order), scores[order]
         ranks = None if ranks is None else ranks[order]
         exact = None if exact is None else exact[order]
-    documents = ColumnDocuments(source, query_ids, offsets, doc)
-    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact)
+        origins = None if origins is None else origins[order]
+    documents = ColumnDocuments(source, query_ids, offsets, doc, origins)
+    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact, origins=origins)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
-    """Distinct queries, where each begins, and the order that brings them together.
+    """Give `group_stretches` of a column of queries."""
+    stretches = query.rle().struct.unnest()
+    return group_stretches(stretches["value"], stretches["len"].to_numpy())
+
+
+def group_stretches(query: pl.Series, lengths: NDArray[Any]) -> tuple[list[str], Ints, Ints | None]:
+    """Distinct queries, where each begins, and the order that brings their rows together.
 
     Queries stand in the order of their first row. The order is None if each query's rows
     already stand together, as they do in nearly every file.
+
+    Parameters
+    ----------
+    query, lengths
+        Per stretch of rows of one query: the query, and how many rows there are.
     """
-    runs = query.rle().struct.unnest()
-    distinct = runs["value"].unique(maintain_order=True)
+    distinct = query.unique(maintain_order=True)
     order = None
-    lengths = runs["len"].to_numpy()
-    if len(distinct) < len(runs):
-        code = dict(zip(distinct.to_list(), range(len(distinct)), strict=True))
-        codes = np.array([code[q] for q in runs["value"].to_list()])
+    if len(distinct) < len(query):
+        numbered = pl.DataFrame({"query": distinct}).with_row_index("code")
+        stretches = pl.DataFrame({"query": query})
+        codes = stretches.join(numbered, on="query", maintain_order="left")["code"].to_numpy()
         order = np.argsort(np.repeat(codes, lengths), kind="stable")
         lengths = np.bincount(codes, lengths, minlength=len(distinct))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -20,6 +20,9 @@ LIMIT = "DEADHEAT_MAX_GIB"
 _DEFAULT_GIB = 4.0
 _PIECE = 1 << 12  # zstandard cannot limit what comes out of a piece, up to 2**15 times its size
 _CHUNK = 1 << 20
+_LONGEST_MAGIC = 6
+_LOOKED_AT = 4096
+"""Bytes among which a zero tells that a file is no text."""
 PARQUET = b"PAR1"
 """How Parquet files begin and end."""
 _MARK = b"\xef\xbb\xbf"
@@ -33,21 +36,8 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     A plain file is as long as it is. What comes out of a compressed file, a pipe or a device is
     limited: a few bytes can stand for more than any memory holds, and ``/dev/zero`` has no end.
     """
-    head = file.read(6)
-    opener = _opener(head)
-    limit = size_limit() if opener or not _is_regular(file) else math.inf
-    out = io.BytesIO()
     try:
-        for chunk in (opener or _plain)(_Rejoined(head, file)):
-            out.write(chunk)
-            if out.tell() > limit:
-                raise InputError(
-                    f"{source}: this is more than {limit / 2**30:g} GiB, after decompression; if "
-                    f"that is right, set the environment variable {LIMIT} to a larger number"
-                )
-            if out.tell() == len(chunk) and _is_binary(chunk):
-                raise InputError(f"{source}: this is a binary file that deadheat does not know")
-        data = out.getvalue().removeprefix(_MARK)
+        data = _read(source, file).removeprefix(_MARK)
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error, _DamagedError) as error:
         raise InputError(f"{source}: the compressed data is damaged ({error})") from None
     except MemoryError:
@@ -55,6 +45,36 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     if not data or data.isspace():
         raise InputError(f"{source}: the file is empty")
     return io.BytesIO(data)
+
+
+def _read(source: str, file: IO[bytes]) -> bytes:
+    if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
+        whole = _read_plain(source, file, file.raw)
+        if whole is not None:
+            return whole
+    head = file.read(_LONGEST_MAGIC)
+    limit = size_limit()
+    out = io.BytesIO()
+    for chunk in (_opener(head) or _plain)(_Rejoined(head, file)):
+        out.write(chunk)
+        if out.tell() > limit:
+            raise InputError(
+                f"{source}: this is more than {limit / 2**30:g} GiB, after decompression; if "
+                f"that is right, set the environment variable {LIMIT} to a larger number"
+            )
+        if out.tell() == len(chunk):
+            _refuse_binary(source, chunk)
+    return out.getvalue()
+
+
+def _read_plain(source: str, file: io.BufferedReader, raw: io.FileIO) -> bytes | None:
+    """Read a file that is neither compressed nor without end; None if it is."""
+    if not _is_regular(file) or _opener(file.peek(_LONGEST_MAGIC)) is not None:
+        return None
+    raw.seek(file.tell())  # in one go, past the buffer, from which it would be copied
+    data: bytes = raw.readall()
+    _refuse_binary(source, data)
+    return data
 
 
 def as_it_is(data: bytes) -> bytes:
@@ -69,8 +89,9 @@ class _DamagedError(Exception):
     """Compressed data that cannot be read."""
 
 
-def _is_binary(chunk: bytes) -> bool:
-    return b"\0" in chunk[:4096] and not chunk.startswith(PARQUET)
+def _refuse_binary(source: str, beginning: bytes) -> None:
+    if b"\0" in beginning[:_LOOKED_AT] and not beginning.startswith(PARQUET):
+        raise InputError(f"{source}: this is a binary file that deadheat does not know")
 
 
 def _is_regular(file: IO[bytes]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,16 @@ def run_from_dict(source: str, run: Mapping[Any, Any], *, copy: bool = False) ->
     held = [dict(docs) if copy else docs for docs in lists.values()]
     documents = DictDocuments(source, list(lists), offsets, held)
     return Run(source, list(lists), offsets, scores, documents, exact=exact)
+
+
+def is_ranx(value: Any) -> TypeGuard[Any]:
+    """Tell whether a value is a `Run` or `Qrels` of ranx, which give themselves as a dict."""
+    return type(value).__module__.partition(".")[0] == "ranx" and hasattr(value, "to_dict")
+
+
+def ranx_name(value: Any, otherwise: str) -> str:
+    """Give the name that an object of ranx has, if any."""
+    return str(getattr(value, "name", None) or otherwise)
 
 
 def _lists(

@@ -16,6 +16,7 @@ from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.content import PARQUET, as_it_is, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import is_unicode
+from deadheat.formats.lines import run_from_lines
 from deadheat.formats.parquet import DamagedParquetError, read_parquet
 from deadheat.formats.shapes import Judgements, Run
 from deadheat.late import pl
@@ -56,8 +57,11 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
         data = file.read()
     if kind == "json":
         return run_from_dict(source, _json(source, data))
+    fields = trec.run_fields(data)
+    if not with_ranks and (run := run_from_lines(source, data, fields)) is not None:
+        return run
     keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-    frame = trec.read_lines(source, data, trec.run_fields(data), "score", keep)
+    frame = trec.read_lines(source, data, fields, "score", keep)
     del data
     ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
     query = frame["query_id"]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
@@ -82,7 +81,8 @@ def run_from_table(source: str, table: Any) -> Run:
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
     score = column_numbers(source, frame, needed_column(source, frame, "score"), query)
     column = find_column(frame, "rank")
-    rank = None if column is None else _ranks(frame[column])
+    ranks = None if column is None else whole_ranks(frame[column])
+    rank = None if ranks is None else ranks.to_numpy()
     return run_from_columns(source, query, doc, score, rank)
 
 
@@ -287,11 +287,11 @@ def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> In
     )
 
 
-def _ranks(column: pl.Series) -> NDArray[np.int64] | None:
+def whole_ranks(column: pl.Series) -> pl.Series | None:
     """Ranks as whole numbers; None where they are none, which only the rule 'rank' minds."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:
         return None
     whole = not ranks.null_count() and (not column.dtype.is_float() or (ranks == column).all())
-    return ranks.to_numpy() if whole else None
+    return ranks if whole else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -23,20 +23,44 @@ class DamagedParquetError(Exception):
 
 def read_parquet(file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:
     """Read the columns that `frames.is_known` knows, the others by name alone; or all of them."""
+    check_parquet(file)
+    with _reporting(file):
+        lazy = pl.scan_parquet(file)
+        names = lazy.collect_schema().names()
+        read = [name for name in names if all_columns or frames.is_known(name)]
+        frame = lazy.select(read).collect()
+    return frames.with_names(frame, names)
+
+
+def check_parquet(file: IO[bytes]) -> list[int]:
+    """Refuse a damaged file; give how many rows each of its groups of rows has."""
     _check_footer(file)
     try:
-        check_pages(file)
+        return check_pages(file)
     except WrongPagesError as error:
         raise DamagedParquetError(str(error)) from None
+
+
+def column_types(file: IO[bytes]) -> dict[str, pl.DataType]:
+    """Give the columns of a file that was checked."""
+    with _reporting(file):
+        return dict(pl.scan_parquet(file).collect_schema())
+
+
+def read_rows(file: IO[bytes], columns: Iterable[str], start: int, rows: int) -> pl.DataFrame:
+    """Read some columns and rows of a file that was checked."""
+    with _reporting(file):
+        return pl.scan_parquet(file).select(*columns).slice(start, rows).collect()
+
+
+@contextmanager
+def _reporting(file: IO[bytes]) -> Iterator[None]:
+    """Say in a line why polars cannot read a file."""
     try:
         with _without_panic_reports(file):
-            lazy = pl.scan_parquet(file)
-            names = lazy.collect_schema().names()
-            read = [name for name in names if all_columns or frames.is_known(name)]
-            frame = lazy.select(read).collect()
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DamagedParquetError(" ".join(str(error).split())[:200]) from None
-    return frames.with_names(frame, names)
 
 
 def _check_footer(file: IO[bytes]) -> None:

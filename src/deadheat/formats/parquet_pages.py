@@ -30,8 +30,11 @@ class WrongPagesError(Exception):
     """The file says something of its pages that cannot be."""
 
 
-def check_pages(file: IO[bytes]) -> None:
-    """Refuse a file with an intact end whose pages cannot be what it says."""
+def check_pages(file: IO[bytes]) -> list[int]:
+    """Refuse a file with an intact end whose pages cannot be what it says.
+
+    Returns how many rows each of its groups of rows has.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(size - 8)
     length = int.from_bytes(file.read(4), "little")
@@ -40,6 +43,7 @@ def check_pages(file: IO[bytes]) -> None:
         footer = _Thrift(file.read(length)).struct()
         for column in _columns(footer):
             _check_column(file, column, size)
+        return [group[_GROUP_ROWS] for group in footer.get(_ROW_GROUPS) or []]
     except (IndexError, KeyError, TypeError, ValueError, AttributeError):
         raise WrongPagesError("its footer or a page is not what the format has there") from None
     finally:

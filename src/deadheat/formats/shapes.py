@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -20,6 +20,22 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Origins:
+    """Which of several files each row of a run was read from."""
+
+    files: Sequence[str]
+    number: NDArray[Any]
+    """Per row: the place of its file among them."""
+
+    def __getitem__(self, rows: Any) -> Origins:
+        return Origins(self.files, self.number[rows])
+
+    def names(self, *rows: int) -> str:
+        """Name the files of some rows, each once."""
+        return " and ".join(dict.fromkeys(self.files[int(self.number[row])] for row in rows))
+
+
+@dataclass(frozen=True)
 class Judgements:
     """Judged documents of all queries, the queries in the order of the source."""
 
@@ -32,6 +48,32 @@ class Judgements:
     grades: NDArray[np.float64]
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
+
+    def part(self, start: int, stop: int) -> Judgements:
+        """Judgements of the queries ``start … stop − 1`` alone."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return replace(
+            self,
+            query_ids=self.query_ids[start:stop],
+            offsets=self.offsets[start : stop + 1] - first,
+            doc_ids=self.doc_ids[int(first) : int(last)],
+            grades=self.grades[first:last],
+        )
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
+        return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
+
+    @cached_property
+    def _listed_ids(self) -> list[str]:
+        return self.doc_ids.to_list()
+
+    def named(self, rows: Ints, documents: Documents) -> pl.Series | list[str]:
+        """Ids of the documents of these judgements, as `documents` are best asked for them."""
+        if not isinstance(documents, DictDocuments):
+            return self.doc_ids.gather(rows)
+        ids = self._listed_ids
+        return [ids[row] for row in rows.tolist()]
 
 
 class Documents(Protocol):
@@ -64,11 +106,22 @@ class Run:
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
     beyond: Ints | None = None
     """Per query, where known: documents that tie with the last of the list and are not in it."""
+    origins: Origins | None = field(default=None, repr=False)
+    """The files that the rows come from, where there are several."""
+
+    def origin(self, row: int) -> str:
+        """What a row was read from, for messages."""
+        return self.source if self.origins is None else self.origins.names(row)
 
     @property
     def rounded(self) -> NDArray[Any]:
         """Per row: the score given, rounded to float64 where it cannot be held."""
         return self.scores if self.exact is None else rounded(self.exact)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
+        ids = self.documents.ids(np.arange(self.offsets[-1]))
+        return _by_query(self.query_ids, self.offsets, ids, self.rounded)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -84,6 +137,7 @@ class ColumnDocuments:
     query_ids: Sequence[str]
     offsets: Ints
     doc_ids: pl.Series
+    origins: Origins | None = None
 
     def __post_init__(self) -> None:
         # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
@@ -93,10 +147,13 @@ class ColumnDocuments:
         twice = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
         for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
             q = self._query[row]
-            own = self.doc_ids[int(self.offsets[q]) : int(self.offsets[q + 1])]
-            if (own == self.doc_ids[int(row)]).sum() > 1:
+            start, stop = int(self.offsets[q]), int(self.offsets[q + 1])
+            same = (self.doc_ids[start:stop] == self.doc_ids[int(row)]).arg_true().to_list()
+            if len(same) > 1:
+                origins = self.origins
+                files = self.source if origins is None else origins[start:stop].names(*same)
                 raise InputError(
-                    f"{self.source}: query {self.query_ids[q]!r} lists document "
+                    f"{files}: query {self.query_ids[q]!r} lists document "
                     f"{self.doc_ids[int(row)]!r} more than once; keep one score for it"
                 )
 
@@ -143,17 +200,24 @@ class DictDocuments:
         ]
         return id_column(ids)
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        first = np.flatnonzero(np.diff(queries, prepend=-1))
-        last = np.append(first, len(queries))[1:]
-        ids = doc_ids.to_list()
+        new = np.ones(len(queries), bool)
+        new[1:] = queries[1:] != queries[:-1]
+        first = new.nonzero()[0]
+        bounds = [*first.tolist(), len(queries)]
+        ids = doc_ids if isinstance(doc_ids, list) else doc_ids.to_list()
         places: list[int] = []
-        for q, a, b in zip(queries[first].tolist(), first.tolist(), last.tolist(), strict=True):
+        for q, a, b in zip(queries[first].tolist(), bounds, bounds[1:], strict=False):
             wanted = dict(zip(ids[a:b], range(b - a), strict=True))
-            places += places_of(self.lists[q], wanted) or places_of(self._as_text(q), wanted)
+            places += self.places(q, wanted)
         place = np.array(places, np.int64)
         return np.where(place >= 0, place + self.offsets[queries], -1)
+
+    def places(self, q: int, wanted: dict[str, int]) -> list[int]:
+        """Place of each of the wanted documents in the list of query `q`, −1 where it is not."""
+        found = places_of(self.lists[q], wanted)
+        return places_of(self._as_text(q), wanted) or [] if found is None else found
 
     def _as_text(self, q: int) -> dict[str, Any]:
         """List of query `q` with ids that are not text written as text."""
@@ -178,3 +242,13 @@ class SharedDocuments:
         """Row of each document in the list of its query, −1 where the corpus lacks it."""
         position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
         return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
+
+
+def _by_query(
+    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: NDArray[Any]
+) -> dict[str, dict[str, float]]:
+    ids, values, bounds = doc_ids.to_list(), numbers.tolist(), offsets.tolist()
+    return {
+        query: dict(zip(ids[start:stop], values[start:stop], strict=True))
+        for query, start, stop in zip(query_ids, bounds[:-1], bounds[1:], strict=True)
+    }

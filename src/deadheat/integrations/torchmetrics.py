@@ -102,9 +102,10 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self.add_state("fraction", zeros.clone(), "sum")
         self.add_state("queries", _torch.tensor(0), "sum")
         self.add_state("numbers", [], "cat")
-        # A collection takes metrics whose states are equal for one metric: these never are.
-        described = repr((self.measures, empty_target_action, ignore_index, numbering))
-        self.add_state("described", _torch.tensor(zlib.crc32(described.encode())), "max")
+        # A collection takes metrics of the same states for one metric: the name of one differs.
+        settings = repr((self.measures, empty_target_action, ignore_index, numbering))
+        name = f"settings_{zlib.crc32(settings.encode()):08x}"
+        self.add_state(name, _torch.tensor(0), "sum")
 
     def update(self, preds: Any, target: Any, indexes: Any) -> None:
         """Take scores, grades and query numbers of documents, of one shape."""

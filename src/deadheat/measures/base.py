@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -87,11 +87,6 @@ class Measure(ABC):
         plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in parameters.items()}
         return replace(self, **plain)
 
-    @cached_property
-    def family(self: Self) -> Self:
-        """The measure without its cutoff."""
-        return self(cutoff=None)
-
     def __repr__(self) -> str:
         changed = [
             f"{name}={getattr(self, name)!r}"
@@ -107,11 +102,19 @@ class Measure(ABC):
             return groups.retrieved
         return np.full(groups.n_queries, self.cutoff, np.int64)
 
+    def limit(self, groups: TieGroups, query: Ints) -> Ints | int:
+        """Per entry, of these queries: the last rank that counts; one number where all are equal."""
+        return groups.retrieved[query] if self.cutoff is None else self.cutoff
+
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""
-        room = self.depth(groups)[groups.query] - groups.above
+        room = self.limit(groups, groups.query) - groups.above
         within: Ints = np.maximum(np.minimum(room, groups.size), 0)
         return within
+
+    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
+        """Per document, of these queries: does it stand above the cutoff at these ranks."""
+        return np.asarray(rank <= self.limit(groups, query))
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
@@ -146,18 +149,6 @@ class BinaryMeasure(Measure):
         about="the lowest relevant grade; unless given, every grade above 0 is relevant",
     )
 
-    def ranks_in_order(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
-        """Give the query of every relevant document, and the ranks of each query's in order."""
-        index, query = groups.relevant_documents(self.rel)
-        rank = rank[..., index]
-        width = int(rank.max(initial=0)) + 1
-        if groups.n_queries < 2**62 // width:
-            # One key, nearly in order already.
-            before = query * width
-            return query, np.sort(rank + before, kind="stable") - before
-        order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
-        return query, np.take_along_axis(rank, order, -1)
-
     def first_ranks(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
         """Give every query with a relevant document retrieved, and the rank of the first of them.
 
@@ -169,7 +160,13 @@ class BinaryMeasure(Measure):
         if not len(query):
             return query, rank[..., :0]
         first = np.minimum.reduceat(rank[..., index], start, axis=-1)
-        return query, first * (first <= self.depth(groups)[query])
+        return query, first * self.reached(groups, first, query)
+
+
+@lru_cache
+def family(measure: Measure) -> Measure:
+    """Give the measure without its cutoff."""
+    return measure(cutoff=None)
 
 
 def exp_gain(measure: Measure, grade: Floats) -> Floats:
@@ -189,6 +186,13 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     return relevant[starts(groups.query[relevant])]
 
 
+def some_row(true: NDArray[np.bool_]) -> Ints:
+    """Give the columns in which a row, of one or several, is true; or all, where they are few."""
+    if true.size < 256:
+        return np.arange(true.shape[-1])
+    return (true if true.ndim == 1 else true.any(axis=0)).nonzero()[0]
+
+
 def starts(query: Ints) -> Ints:
     """Index of the first entry of each query, in entries that stand in the order of queries."""
     first = np.ones(len(query), bool)
@@ -203,6 +207,20 @@ def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np
     query = groups.query[first]
     found[query] = groups.above[first] < above[query]
     return found
+
+
+def ranks_in_order(groups: TieGroups, query: Ints, rank: Ints) -> Ints:
+    """Put the ranks of documents, which stand in the order of queries, in order in each query."""
+    width = int(rank.max(initial=0)) + 1
+    if groups.n_queries < 2**62 // width:
+        before = query * width
+        key = rank + before
+        if np.count_nonzero(key[..., 1:] < key[..., :-1]):
+            key.sort(kind="stable")  # nearly in order already, which it makes use of
+            return key - before
+        return rank
+    order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
+    return np.take_along_axis(rank, order, -1)
 
 
 def rank_order(query: Ints, rank: Ints) -> Ints:

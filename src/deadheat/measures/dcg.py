@@ -14,13 +14,17 @@ from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _table: NDArray[Any] = np.zeros((2, 1), np.longdouble)
+_FIRST = np.concatenate(([np.nan], 1 / np.log2(np.arange(1, 1025) + 1.0)))
 _LONGEST_TABLE = 1 << 20
 
 
 def discount(rank: NDArray[Any]) -> Floats:
-    """Weight of a rank: 1 / log2(rank + 1)."""
-    out: Floats = 1 / np.log2(rank + 1.0)
-    return out
+    """Weight of a rank: 1 / log2(rank + 1); of the first ranks from a table."""
+    try:
+        return _FIRST.take(rank)
+    except IndexError:  # a rank past the table
+        out: Floats = 1 / np.log2(rank + 1.0)
+        return out
 
 
 def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -30,7 +34,10 @@ def discount_sums(rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     integral adds the rest. They are long doubles because a variance takes differences of
     differences of them.
     """
-    near = _from_table(np.minimum(rank, _LONGEST_TABLE))
+    try:
+        return _table[0].take(rank), _table[1].take(rank)
+    except IndexError:  # a rank past the table
+        near = _from_table(np.minimum(rank, _LONGEST_TABLE))
     if rank.max(initial=0) <= _LONGEST_TABLE:
         return near
     far = np.maximum(rank, _LONGEST_TABLE)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Measure, ratio
+from deadheat.measures.base import BinaryMeasure, Measure, family, ratio, some_row
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -34,7 +34,7 @@ class LinearMeasure(Measure):
 
     def weight(self, rank: Ints) -> NDArray[Any]:
         """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
-        return np.ones(rank.shape)
+        return np.ones(1)
 
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
@@ -59,11 +59,11 @@ class LinearMeasure(Measure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        query = groups.document_query
-        gains = self.gains(groups) * (rank <= self.depth(groups)[query])
-        return ratio(
-            groups.sum_queries(gains * self.weight(rank), query), self.divisor(groups)
-        )
+        reached = self.reached(groups, rank, groups.document_query)
+        near = some_row(reached)
+        gains = self.gains(groups)[near] * reached[..., near] * self.weight(rank[..., near])
+        query = groups.document_query[near]
+        return ratio(groups.sum_queries(gains, query), self.divisor(groups))
 
     def _weights(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
         """Groups of which a place counts, and the sums ``S1`` and ``S2`` of their weights."""
@@ -92,7 +92,7 @@ class LinearMeasure(Measure):
             sums = groups.sum_groups(scaled), groups.sum_groups(scaled * scaled)
             return np.ldexp(1.0, exponent), *sums
 
-        return groups.memo(("gain_sums", self.family), compute)
+        return groups.memo(("gain_sums", family(self)), compute)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, ratio
+from deadheat.measures.base import BinaryMeasure, Example, ranks_in_order, ratio, some_row
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 
 # Long doubles: the second moment takes differences of sums that grow with the rank.
 _SMALL = np.arange(1, 65, dtype=np.longdouble)
@@ -184,11 +184,21 @@ class MAPMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        query, rank = self.ranks_in_order(groups, rank)
-        first = query.searchsorted(np.arange(groups.n_queries))
-        nth = np.arange(1, len(query) + 1) - first[query]
-        counted = rank <= self.depth(groups)[query]
-        return ratio(groups.sum_queries(counted * nth / rank, query), self._divisor(groups))
+        index, query = groups.relevant_documents(self.rel)
+        rank = rank[..., index]
+        reached = self.reached(groups, rank, query)
+
+        def compute() -> Floats:
+            near = some_row(reached)
+            owner = query[near]
+            ordered = ranks_in_order(groups, owner, rank[..., near])
+            nth = np.arange(1, len(owner) + 1) - firsts(owner, groups.n_queries)[owner]
+            precision = self.reached(groups, ordered, owner) * nth / ordered
+            return groups.sum_queries(precision, owner)
+
+        # As below: MAP and MAP@1000 of lists of 1,000 documents are one.
+        key = "MAP sums", self.rel, reached.tobytes(), rank.tobytes()
+        return ratio(groups.memo(key, compute), self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)

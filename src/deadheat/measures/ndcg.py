@@ -35,8 +35,9 @@ class NDCGMeasure(DCGMeasure):
 
         def compute() -> Floats:
             rank = groups.ideal_rank
-            counted = rank <= (rank.max(initial=0) if self.cutoff is None else self.cutoff)
-            parts = np.where(counted, self.gain_of(groups.ideal_grade) * self.weight(rank), 0)
+            parts = self.gain_of(groups.ideal_grade) * self.weight(rank)
+            if self.cutoff is not None:
+                parts = parts * (rank <= self.cutoff)
             return groups.sum_queries(parts, groups.ideal_query)
 
         return groups.memo(("ideal", self), compute)

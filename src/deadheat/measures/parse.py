@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from deadheat.errors import InputError
@@ -60,6 +61,13 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
         measures = [measures]
     if not isinstance(measures, Iterable):
         raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r:.100}")
+    measures = tuple(measures)
+    if all(isinstance(measure, (str, Measure)) for measure in measures):
+        return list(_parsed(measures))
+    return _parse(measures)
+
+
+def _parse(measures: Iterable[Any]) -> list[Measure]:
     parsed: list[Measure] = []
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
@@ -68,6 +76,10 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     if not parsed:
         raise InputError("no measure given: name at least one, for example nDCG@10")
     return list(dict.fromkeys(parsed))
+
+
+_parsed = lru_cache(maxsize=256)(_parse)
+"""The same for names and measures, which do not change: read once."""
 
 
 def _expand(text: str) -> list[Measure]:

@@ -80,8 +80,7 @@ class RBPMeasure(CountingMeasure, RankBiased):
         return np.asarray(relevant * groups.grade / (unit or 1.0))
 
     def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
-        """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
-        """
+        """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it."""
         binary = self.gain == "binary"
         return super().gain_sums(groups) if binary else LinearMeasure.gain_sums(self, groups)
 

@@ -31,6 +31,10 @@ class RPrecisionMeasure(CountingMeasure):
         n = groups.n_relevant(self.rel).astype(np.int64)
         return n if self.cutoff is None else np.minimum(n, self.cutoff)
 
+    def limit(self, groups: TieGroups, query: Ints) -> Ints:
+        """Per entry, of these queries: N, or the cutoff if that is smaller."""
+        return self.depth(groups)[query]
+
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: N."""
         return groups.n_relevant(self.rel)

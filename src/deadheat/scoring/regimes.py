@@ -15,6 +15,7 @@ from deadheat.scoring import functions, torch_functions
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 
 Regime = Literal["native", "hps", "head"]
+"""How much of the scoring is done in FP32; `REGIMES` says what each means."""
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
 Backend = Literal["auto", "torch", "numpy"]
 

@@ -1,7 +1,7 @@
 """Tables for people: a frame, what kind of thing each column holds, and every way to write it."""
 
 from deadheat.tables.cells import DIGITS, number, standing_digits
-from deadheat.tables.table import Column, Heading, Kind, Table, Tint
+from deadheat.tables.table import Column, Heading, Kind, Prose, Table, Tint, Verbatim
 from deadheat.tables.write import STYLES, plain, render, rich_parts
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "Column",
     "Heading",
     "Kind",
+    "Prose",
     "Table",
     "Tint",
+    "Verbatim",
     "number",
     "plain",
     "render",

@@ -40,6 +40,14 @@ class Heading(str):
     """What a document of sentences and tables is called."""
 
 
+class Prose(str):
+    """A sentence that is text in LaTeX, too, where others are comments."""
+
+
+class Verbatim(str):
+    """Lines that stay as they are, such as BibTeX; a comment in LaTeX."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column as it is shown, and the columns of the frame that it is made of."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
 from deadheat.tables.html import html_table
-from deadheat.tables.table import Column, Heading, Table
+from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
 from deadheat.tables.terminal import TerminalTable
 from deadheat.tables.text import headings, rows_of
 
@@ -202,19 +202,27 @@ def _comment(text: str) -> str:
     return "% " + " ".join(text.split())
 
 
+def _latex_sentence(text: str) -> str:
+    if isinstance(text, Prose):
+        return _latex_text(text)
+    return "\n".join(map(_comment, text.split("\n") if isinstance(text, Verbatim) else [text]))
+
+
 def _markdown_sentence(text: str) -> str:
+    if isinstance(text, Verbatim):
+        return "\n".join(f"    {line}" for line in text.split("\n"))
     escaped = "\n".join(map(_markdown_text, text.split("\n")))
     return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
 def _html_sentence(text: str) -> str:
-    tag = "h1" if isinstance(text, Heading) else "p"
+    tag = {Heading: "h1", Verbatim: "pre"}.get(type(text), "p")
     return f"<{tag}>{escape(text)}</{tag}>"
 
 
 _WRITERS: dict[str, tuple[Callable[[Table, bool], str], Callable[[str], str]]] = {
     "markdown": (_markdown, _markdown_sentence),
-    "latex": (_latex, _comment),
+    "latex": (_latex, _latex_sentence),
     "html": (html_table, _html_sentence),
 }
 """Per style for people: how a table is written, and how a sentence."""

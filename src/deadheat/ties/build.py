@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ def tie_groups(
         merged = _counted(lists, scores)
         rank = reorder(rank, counter.rows(lists.bounds), merged.rows(lists.bounds))
         counter = merged
-    groups = counter.groups(rank, None if lists.complete else _ends(counter, scores, lists))
-    return replace(groups, top_grade=lists.max_grade)
+    end = None if lists.complete else _ends(counter, scores, lists)
+    return counter.groups(rank, end, lists.max_grade)
 
 
 def _counted(lists: JudgedLists, scores: NDArray[Any]) -> TieCounter:
@@ -88,6 +87,8 @@ def _ends(counter: TieCounter, scores: NDArray[Any], lists: JudgedLists) -> tupl
     above[counter.query[last]] = counter.above[last]
     size[counter.query[last]] = counter.equal[last]
     query, grade = lists.unretrieved
+    if not len(query):
+        return above, size
     missing = np.unique(query[grade > 0])
     missing = missing[(counter.retrieved[missing] > 0) & (size[missing] == 0)]
     if len(missing):

@@ -23,7 +23,7 @@ from deadheat.ties.checks import (
     whole_numbers,
 )
 from deadheat.ties.counting import Counts, count_candidates
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 from deadheat.ties.scores import Bounds
 from deadheat.ties.torch_counting import tensor_counts
 
@@ -135,8 +135,8 @@ class TieCounter:
         unretrieved: tuple[Ints, Floats],
     ) -> None:
         place = np.zeros(len(query), np.int64) if position is None else position
-        step = np.diff(query)
-        in_order = bool(np.all((step > 0) | ((step == 0) & (np.diff(place) > 0))))
+        step = query[1:] - query[:-1]
+        in_order = np.count_nonzero((step < 0) | ((step == 0) & (place[1:] <= place[:-1]))) == 0
         order = _falling(query, score) if in_order else np.lexsort((place, -score, query))
         self.n_queries = n_queries
         self.query: Ints = query[order]
@@ -144,7 +144,7 @@ class TieCounter:
         self.grade = grade[order]
         self.position: Ints = place[order]
         self.has_positions = position is not None
-        self.offsets: Ints = np.searchsorted(self.query, np.arange(n_queries + 1))
+        self.offsets: Ints = firsts(self.query, n_queries + 1)
         self.above: Ints = np.zeros(len(query), np.int64)
         self.equal: Ints = np.zeros(len(query), np.int64)
         self.before: Ints = np.zeros(len(query), np.int64)
@@ -344,7 +344,12 @@ class TieCounter:
         order = np.lexsort((grade, query))
         return [self.query, self.score, self.grade, self.position, query[order], grade[order]]
 
-    def groups(self, rank: Ints | None = None, end: tuple[Ints, Ints] | None = None) -> TieGroups:
+    def groups(
+        self,
+        rank: Ints | None = None,
+        end: tuple[Ints, Ints] | None = None,
+        top_grade: float | None = None,
+    ) -> TieGroups:
         """Give the tie groups of everything seen so far.
 
         Parameters
@@ -353,10 +358,12 @@ class TieCounter:
             Ranks of the documents under another rule than input order, in the counter's order.
         end
             ``(above, size)`` of the group that ends each query's list.
+        top_grade
+            The highest grade of the judgements, where other queries may hold it.
         """
         new = np.ones(len(self.query), bool)
         new[1:] = (self.query[1:] != self.query[:-1]) | (self.score[1:] != self.score[:-1])
-        group = np.cumsum(new) - 1
+        group = new.cumsum() - 1
         self._check_complete(group)
         grade = self.grade
         ranked = self.has_positions or rank is not None
@@ -365,7 +372,7 @@ class TieCounter:
             if not self.has_positions:
                 before = np.arange(len(group)) - np.flatnonzero(new)[group]
             rank = self.above + 1 + before
-        if len(grade) and (grade != grade[0]).any():
+        if not _all_equal(grade):
             order = np.lexsort((-grade, group))
             group, grade, rank = group[order], grade[order], rank[order]
         ideal_query, ideal_grade = self._ideal()
@@ -383,14 +390,17 @@ class TieCounter:
             end_above=end_above,
             end_size=end_size,
             zeros=self._zeros(),
+            top_grade=top_grade,
             ranked=ranked,
         )
 
     def _check_complete(self, group: Ints) -> None:
         """Refuse counts that lack an announced document, or hold one twice."""
-        tied = np.bincount(group)[group]
-        wrong = self.passed != 1 if self.has_positions else tied > self.equal
-        if not wrong.any():
+        if self.has_positions:
+            wrong = self.passed != 1
+        else:
+            wrong = np.bincount(group)[group] > self.equal
+        if not np.count_nonzero(wrong):
             return
         i = int(np.flatnonzero(wrong)[0])
         where = f" at position {self.position[i]}" if self.has_positions else ""
@@ -407,18 +417,29 @@ class TieCounter:
         )
 
     def _zeros(self) -> Ints:
-        query = np.concatenate((self.query, self.unretrieved[0]))
-        grade = np.concatenate((self.grade, self.unretrieved[1]))
+        query, grade = self._known()
         return np.bincount(query[grade == 0], minlength=self.n_queries)
 
     def _ideal(self) -> tuple[Ints, Floats]:
-        query = np.concatenate((self.query, self.unretrieved[0]))
-        grade = np.concatenate((self.grade, self.unretrieved[1]))
-        query, grade = query[grade > 0], grade[grade > 0]
-        if (np.diff(query) < 0).any() or (np.diff(grade) != 0).any():
+        query, grade = self._known()
+        positive = (grade > 0).nonzero()[0]
+        if len(positive) < len(grade):
+            query, grade = query[positive], grade[positive]
+        if len(self.unretrieved[0]) or not _all_equal(grade):
             order = np.lexsort((-grade, query))
             query, grade = query[order], grade[order]
         return query, grade
+
+    def _known(self) -> tuple[Ints, Floats]:
+        """Query and grade of every document of interest, retrieved or not."""
+        query, grade = self.unretrieved
+        if not len(query):
+            return self.query, self.grade
+        return np.concatenate((self.query, query)), np.concatenate((self.grade, grade))
+
+
+def _all_equal(values: NDArray[Any]) -> bool:
+    return not len(values) or np.count_nonzero(values != values[0]) == 0
 
 
 def _falling(query: Ints, score: NDArray[Any]) -> Ints:
@@ -427,7 +448,7 @@ def _falling(query: Ints, score: NDArray[Any]) -> Ints:
     The bits of a float32 are a whole number that rises with it, but for those of negative numbers,
     which fall: query and score fit into one key, which is nearly in order already.
     """
-    if score.dtype != np.float32:
+    if score.dtype != np.float32 or len(score) < 256:
         return np.lexsort((-score, query))
     bits = (score + 0).view(np.int32).astype(np.int64)  # 0 is added so that −0.0 becomes 0.0
     rising = np.where(bits < 0, -(2**31) - bits, bits)

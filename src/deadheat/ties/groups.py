@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -65,6 +65,36 @@ class TieGroups:
         """Number of queries."""
         return len(self.retrieved)
 
+    @classmethod
+    def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
+        """Put the groups of different queries under one another, as if counted together."""
+
+        def joined(name: str, counted: str | None = None) -> Any:
+            """Entries of all parts; what counts things counts on from part to part."""
+            arrays = [getattr(part, name) for part in parts]
+            if any(array is None for array in arrays):
+                return None
+            if counted is not None:
+                lengths = [len(getattr(part, counted)) for part in parts]
+                starts = np.cumsum([0, *lengths[:-1]])
+                arrays = [array + start for array, start in zip(arrays, starts, strict=True)]
+            return np.concatenate(arrays)
+
+        known = [part.top_grade for part in parts if part.top_grade is not None]
+        return cls(
+            query=joined("query", counted="retrieved"),
+            group=joined("group", counted="size"),
+            ideal_query=joined("ideal_query", counted="retrieved"),
+            **{
+                name: joined(name)
+                for name in ("above", "size", "grade", "rank", "retrieved", "ideal_grade")
+            },
+            **{name: joined(name) for name in ("end_above", "end_size", "zeros")},
+            top_grade=max(known, default=None),
+            ranked=all(part.ranked for part in parts),
+            known=min((part.known for part in parts if part.known is not None), default=None),
+        )
+
     def memo(self, key: Any, compute: Callable[[], T]) -> T:
         """Compute a derived array once; measures share it."""
         if key not in self._memo:
@@ -80,12 +110,12 @@ class TieGroups:
     @cached_property
     def first_document(self) -> Ints:
         """Per group: index of its first document, one of its highest grade."""
-        return self.group.searchsorted(np.arange(len(self.size)))
+        return firsts(self.group, len(self.size))
 
     @cached_property
     def first_group(self) -> Ints:
         """Per query: index of its first group; that of the next query's where it has none."""
-        return self.query.searchsorted(np.arange(self.n_queries))
+        return firsts(self.query, self.n_queries)
 
     @cached_property
     def _index(self) -> Ints:
@@ -108,9 +138,10 @@ class TieGroups:
         return np.array((self.best_rank, self.worst_rank, self.rank))
 
     @cached_property
-    def tied(self) -> NDArray[np.bool_]:
-        """Per query: does a document of interest share its score; if not, there is one order."""
-        return np.bincount(self.query[self.size > 1], minlength=self.n_queries) > 0
+    def tied(self) -> NDArray[np.bool_] | None:
+        """Per query: does a document of interest share its score; None if none does."""
+        query = self.query[self.size > 1]
+        return np.bincount(query, minlength=self.n_queries) > 0 if len(query) else None
 
     @cached_property
     def max_grade(self) -> float:
@@ -121,7 +152,7 @@ class TieGroups:
     @cached_property
     def ideal_rank(self) -> Ints:
         """Rank of every document with a positive grade in the ideal ranking of its query."""
-        first = self.ideal_query.searchsorted(np.arange(self.n_queries))
+        first = firsts(self.ideal_query, self.n_queries)
         return np.arange(1, len(self.ideal_query) + 1) - first[self.ideal_query]
 
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
@@ -213,6 +244,16 @@ def check_groups(groups: TieGroups) -> None:
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
     return np.asarray(grade > 0 if rel is None else grade >= rel)
+
+
+def firsts(index: Ints, length: int) -> Ints:
+    """Where each of `length` things begins, in entries that stand in the order of these things.
+
+    >>> firsts(np.array([0, 0, 2]), 3)
+    array([0, 2, 2])
+    """
+    number = np.bincount(index, minlength=length)
+    return number.cumsum() - number
 
 
 def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:

@@ -143,7 +143,7 @@ class Fit:
                     unjudged=self.unjudged,
                 )
             )
-        if self.like_grades and not _like_grades(judgements.grades):
+        if self.like_grades and not like_grades(judgements.grades):
             remarks.append(
                 warning(
                     "the judgements hold fractions, and the run only small whole numbers: are "
@@ -180,45 +180,49 @@ def fitted_lists(
     index = run.query_index
     place = np.array([index.get(query, -1) for query in judgements.query_ids], np.int64)
     counted = _counted(judgements, place, queries)
-    missing = np.flatnonzero(counted & (place < 0))
-    judged = int((place >= 0).sum())
+    missing = (counted & (place < 0)).nonzero()[0]
+    judged, n_counted = int(np.count_nonzero(place >= 0)), int(np.count_nonzero(counted))
+    left_out = len(counted) - n_counted
+
+    owner = np.arange(len(place)).repeat(judgements.offsets[1:] - judgements.offsets[:-1])
+    interest = counted[owner]
+    below = int(np.count_nonzero(interest & (judgements.grades < 0)))
+    if not with_judged:
+        interest &= judgements.grades > 0
+    judgement = interest.nonzero()[0]
+    query, grade = (counted.cumsum() - 1)[owner[judgement]], judgements.grades[judgement]
+    place = place[counted]
+
+    listed = place[query] >= 0
+    sought = judgement[listed]
+    row = np.full(len(query), -1, np.int64)
+    row[listed] = run.documents.find(place[query[listed]], judgements.named(sought, run.documents))
+    retrieved = row >= 0
+    found = bool(np.count_nonzero(grade[retrieved] > 0))
+    lost = not found and bool((grade[listed] > 0).any())
+    some = np.arange(min(2, len(run.scores))) if lost else np.empty(0, np.int64)
     fit = Fit(
         judged=judged,
         unjudged=len(run.query_ids) - judged,
         queries=tuple(run.query_ids[:2]),
-        counted=int(counted.sum()),
-        left_out=int((~counted).sum()) if queries == "judged" else 0,
+        counted=n_counted,
+        left_out=left_out if queries == "judged" else 0,
         missing=len(missing),
         first_missing=judgements.query_ids[missing[0]] if len(missing) else None,
-        like_grades=len(run.scores) > 0 and _like_grades(run.rounded),
+        like_grades=len(run.scores) > 0 and like_grades(run.rounded),
+        below=below,
+        sought=tuple(judgements.doc_ids.gather(sought[:2]).to_list()) if lost else (),
+        retrieved=found,
+        documents=tuple(run.documents.ids(some).to_list()) if lost else (),
     )
-    selected = np.flatnonzero(counted)
-    place = place[selected]
-    lengths = np.diff(judgements.offsets)[selected]
-    query = np.repeat(np.arange(len(selected)), lengths)
-    first = np.repeat(judgements.offsets[selected] - np.cumsum(lengths) + lengths, lengths)
-    judgement = first + np.arange(len(query))
-    grade = judgements.grades[judgement]
-    fit = replace(fit, below=_n_below(grade))
-    if not with_judged:
-        relevant = np.flatnonzero(grade > 0)
-        query, judgement, grade = query[relevant], judgement[relevant], grade[relevant]
-
-    row = np.full(len(query), -1, np.int64)
-    in_run = np.flatnonzero(place[query] >= 0)
-    doc_ids = judgements.doc_ids.gather(judgement[in_run])
-    row[in_run] = run.documents.find(place[query[in_run]], doc_ids)
-    retrieved = row >= 0
-    if (retrieved & (grade > 0)).any():
-        fit = replace(fit, retrieved=True)
-    elif (grade[in_run] > 0).any():
-        listed = run.documents.ids(np.arange(min(2, int(run.offsets[-1]))))
-        some = tuple(doc_ids[:2].to_list()), tuple(listed.to_list())
-        fit = replace(fit, sought=some[0], documents=some[1])
-    starts = np.where(place >= 0, run.offsets[place], 0)
-    stops = np.where(place >= 0, run.offsets[place + 1], 0)
+    starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
+    query_ids = judgements.query_ids
+    if len(missing):
+        starts, stops = np.where(place >= 0, starts, 0), np.where(place >= 0, stops, 0)
+    if left_out:
+        query_ids = [query_ids[q] for q in counted.nonzero()[0].tolist()]
     lists = JudgedLists(
-        [judgements.query_ids[q] for q in selected.tolist()],
+        query_ids,
         run.scores,
         (starts, stops),
         query[retrieved],
@@ -282,7 +286,7 @@ def labelled_lists(
     starts, stops = offsets[:-1], offsets[1:]
     position = rows - starts[query]
     absent = np.repeat(np.arange(n_queries), unlisted)
-    if left_out := n_queries - np.count_nonzero(counted):
+    if left_out := n_queries - int(np.count_nonzero(counted)):
         remarks += _left_out(left_out)
         if left_out == n_queries:
             raise InputError("no query has a relevant document: there is nothing to evaluate")
@@ -326,10 +330,12 @@ def without_nan(run: Run, nan: str) -> Run:
     """Give the run with scores that can be ranked; `nan` is as for `rankable`."""
 
     def name(query: int, position: int) -> str:
-        document = run.documents.ids(run.offsets[query : query + 1] + position)[0]
-        return f"{run.source}: query {run.query_ids[query]!r}, document {document!r}"
+        row = run.offsets[query : query + 1] + position
+        document = run.documents.ids(row)[0]
+        return f"{run.origin(row[0])}: query {run.query_ids[query]!r}, document {document!r}"
 
-    return replace(run, scores=rankable(run.scores, run.offsets, nan, name))
+    scores = rankable(run.scores, run.offsets, nan, name)
+    return run if scores is run.scores else replace(run, scores=scores)
 
 
 def rankable(
@@ -381,8 +387,10 @@ def _left_out(queries: int) -> list[Remark]:
     return [note(pattern, queries=queries)] if queries else []
 
 
-def _like_grades(numbers: NDArray[Any]) -> bool:
+def like_grades(numbers: NDArray[Any]) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
+    if len(numbers) and not float(numbers[0]).is_integer():
+        return False
     return all(
         bool(((np.abs(part) <= 10) & (np.floor(part) == part)).all())
         for part in (numbers[:100], numbers[100:])

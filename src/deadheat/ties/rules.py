@@ -28,6 +28,7 @@ TIE_RULES: dict[TieRule, str] = {
     "pytrec_eval": "scores cast to float32, then id descending: pytrec_eval, trec_eval 9, and so "
     "nDCG, MAP, Recall and P in MTEB and BEIR",
 }
+"""What each tie rule orders documents of equal score by, and who follows it."""
 
 RULE_WORDS = {
     "input": "input order",

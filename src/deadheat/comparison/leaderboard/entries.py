@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
@@ -17,6 +16,7 @@ from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.evaluate import SHOWN, need_judged
 from deadheat.formats import Judgements, Run, read_run
 from deadheat.measures import Measure
+from deadheat.packages import available_cores
 from deadheat.ties import tie_groups
 from deadheat.ties.lists import judged_lists, without_nan
 from deadheat.ties.scores import as_seen_in, score_format
@@ -112,12 +112,6 @@ def one_by_one(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return values, failures
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    affinity: Any = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _cut_lists(

@@ -23,12 +23,13 @@ from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_s
 from deadheat.comparison.leaderboard.summary import summarised
 from deadheat.comparison.leaderboard.tables import some
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES
+from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy
 from deadheat.formats import read_qrels
 from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, announcing, warning
+from deadheat.ties.rules import TieRule
 
 
 @announcing
@@ -41,10 +42,10 @@ def leaderboard(
     columns: Mapping[str, Any] | None = None,
     name_column: str | None = None,
     group: str | None = None,
-    tie_break: str | None = None,
+    tie_break: TieRule | None = None,
     score_dtype: str | None = None,
-    queries: str | None = None,
-    nan: str = "raise",
+    queries: QueryPolicy | None = None,
+    nan: NanPolicy = "raise",
     alpha: float = 0.05,
     workers: int | None = None,
     progress: Progress | None = None,

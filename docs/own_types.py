@@ -1,0 +1,36 @@
+"""Show every parameter in the reference with its own type and default.
+
+Several parameters may share a description, ``qrels, run``; the parser of docstrings gives all of
+them the type and the default of the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import griffe
+
+
+class OwnTypes(griffe.Extension):
+    """Takes types and defaults from where they are declared."""
+
+    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
+        """Correct the parameters that the docstring of a function describes."""
+        _correct(func)
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Correct the parameters and attributes that the docstring of a class describes."""
+        _correct(cls)
+
+
+def _correct(owner: griffe.Function | griffe.Class) -> None:
+    for section in owner.docstring.parsed if owner.docstring else ():
+        if section.kind is griffe.DocstringSectionKind.parameters:
+            for described in section.value:
+                if described.name in owner.parameters:
+                    declared = owner.parameters[described.name]
+                    described.annotation, described.value = declared.annotation, declared.default
+        if section.kind is griffe.DocstringSectionKind.attributes:
+            for described in section.value:
+                if described.name in owner.members:
+                    described.annotation = owner.members[described.name].annotation

@@ -1,0 +1,115 @@
+"""One set of judgements for many evaluations: query by query, step by step, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import (
+    DEFAULT_MEASURES,
+    NanPolicy,
+    Options,
+    QueryPolicy,
+    counted_groups,
+    evaluated_source,
+    need_judged,
+    result_of_counted,
+)
+from deadheat.evaluation.result import Result
+from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+from deadheat.formats.ids import text_id
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.remarks import announce
+from deadheat.ties.judged_query import JudgedQuery
+from deadheat.ties.rules import TieRule
+
+
+class Evaluator:
+    """Judgements and measures that are read and checked once, and used again and again.
+
+    For training loops, tests and services, which evaluate one query or a small run at a time:
+    what `evaluate` does before it looks at the run is done already. The results are those of
+    `evaluate`, to the last bit.
+
+    Parameters
+    ----------
+    qrels, measures, tie_break, tie_tolerance, queries, nan, score_dtype
+        As for `evaluate`. Judgements are copied: changing a dict afterwards changes nothing.
+
+    Examples
+    --------
+    >>> import deadheat as dh
+    >>> evaluator = dh.Evaluator({"q1": {"d1": 1, "d3": 1}, "q2": {"d2": 1}}, ["Recall@2"])
+    >>> result = evaluator.query("q1", {"d1": 0.9, "d2": 0.5, "d3": 0.5, "d4": 0.5})
+    >>> round(result["Recall@2"].expected, 4), result["Recall@2"].worst
+    (0.6667, 0.5)
+    >>> run = {"q1": {"d1": 0.9, "d2": 0.5}, "q2": {"d1": 0.9, "d2": 0.5}}
+    >>> evaluator(run)["Recall@2"].expected
+    0.75
+    """
+
+    def __init__(
+        self,
+        qrels: QrelsLike,
+        measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+        *,
+        tie_break: TieRule = "input",
+        tie_tolerance: float = 0.0,
+        queries: QueryPolicy = "judged",
+        nan: NanPolicy = "raise",
+        score_dtype: object = None,
+    ) -> None:
+        self._options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
+        self.measures = parse_measures(measures)
+        self._judgements = read_qrels(qrels)
+        self._index = {query: i for i, query in enumerate(self._judgements.query_ids)}
+        self._prepared: dict[str, JudgedQuery] = {}
+
+    def __call__(self, run: RunLike) -> Result:
+        """Evaluate a run, whatever `evaluate` takes for one."""
+        result = evaluated_source(self._judgements, run, self.measures, **vars(self._options))
+        announce(result.warnings)
+        return result
+
+    def query(self, query: Any, scores: Any) -> Result:
+        """Evaluate the list of one query alone.
+
+        Parameters
+        ----------
+        query
+            The id of a judged query.
+        scores
+            Its documents with their scores: a dict, or what else the list of a query may be in a
+            run that is a dict.
+        """
+        name = query if type(query) is str else text_id(query, "query")
+        judged = self._prepared.get(name) or self._prepare(name)
+        run = read_run({name: scores}, copy=False)
+        counted = counted_groups(
+            self._judgements, run, self.measures, self._options, judged.list_in
+        )
+        result = result_of_counted(
+            counted, self._judgements, run.source, self.measures, self._options
+        )
+        announce(result.warnings)
+        return result
+
+    def _prepare(self, name: str) -> JudgedQuery:
+        judgements, queries = self._judgements, self._options.queries
+        if name not in self._index:
+            raise InputError(f"{judgements.source}: query {name!r} is not judged in it")
+        with_judged = need_judged(self.measures)
+        judged = JudgedQuery(judgements, self._index[name], with_judged=with_judged)
+        if queries == "judged" and not judged.has_relevant:
+            raise InputError(
+                f"{judgements.source}: query {name!r} has no relevant document (a grade above 0): "
+                "leave it out, or count it as 0 with queries='all'"
+            )
+        self._prepared[name] = judged
+        return judged
+
+    def __repr__(self) -> str:
+        measures = ", ".join(map(repr, self.measures))
+        return f"<Evaluator {self._judgements.source}, {len(self._index):,} queries: {measures}>"

@@ -1,0 +1,140 @@
+"""Results as a paper tells them: a sentence, a table, a paragraph of an appendix, BibTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deadheat.errors import InputError
+from deadheat.evaluation import QUERY_POLICIES, Result, Summary, labels_of, results_table
+from deadheat.packages import own_version
+from deadheat.remarks import counted_range, lines
+from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
+from deadheat.ties.rules import RULE_WORDS
+
+STYLES = ("table", "markdown", "latex", "html")
+"""How a citation can be written."""
+PAPER = """\
+@misc{yang2026reliable,
+  title  = {Reliable Evaluation Protocol for Low-Precision Retrieval},
+  author = {Yang, Kisu and Jang, Yoonna and Jang, Hwanseok and Choi, Kenneth
+            and Augenstein, Isabelle and Lim, Heuiseok},
+  year   = {2026}
+}"""
+_SOFTWARE = """\
+@misc{{deadheat,
+  title  = {{deadheat: trustworthy evaluation of retrieval systems
+            whose scores tie}},
+  author = {{{{The deadheat authors}}}},
+  note   = {{Version {version}}},
+  year   = {{2026}}
+}}"""
+_SHOWN = ("run", "measure", "oblivious", "expected", "range", "bias")
+"""Columns of a paper's table, if they are there."""
+
+
+def check_citable(style: str, *, per_query: bool) -> None:
+    """Refuse what a paper has no room for."""
+    if style not in STYLES:
+        raise InputError(
+            f"--cite writes sentences, which {style} does not hold: use one of {', '.join(STYLES)}"
+        )
+    if per_query:
+        raise InputError("--cite tells of means over queries: leave out --per-query")
+
+
+def bibtex() -> str:
+    """Give what to cite: this version of deadheat, and the paper whose protocol it implements."""
+    return f"{_SOFTWARE.format(version=own_version())}\n\n{PAPER}"
+
+
+def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | Table]:
+    """Tell results as a paper does.
+
+    Parameters
+    ----------
+    results
+        Evaluated alike, on the same judgements.
+    percent
+        63.57 for 0.6357, in the sentences.
+    """
+    return [
+        Heading("In the text"),
+        *_sentences(results, percent),
+        Heading("Table"),
+        _table(results),
+        Heading("Appendix"),
+        _appendix(results),
+        *_warnings(results),
+        Prose("[Name here the model, its dtype and the dtype of scoring behind each run.]"),
+        Heading("BibTeX"),
+        Verbatim(bibtex()),
+    ]
+
+
+def cited(results: Sequence[Result], style: str, *, percent: bool = False) -> str:
+    r"""Write a citation as text; in LaTeX with ``\cite``, and headings and BibTeX as comments."""
+    text = render(citation(results, percent=percent), style, percent=percent)
+    return text.replace(_cite(), r"\cite{deadheat,yang2026reliable}") if style == "latex" else text
+
+
+def _cite() -> str:
+    return f"(deadheat {own_version()}; Yang et al., 2026)"
+
+
+def _sentences(results: Sequence[Result], percent: bool) -> list[Prose]:
+    return [
+        _sentence(label, result, percent)
+        for label, result in zip(labels_of(results), results, strict=True)
+    ]
+
+
+def _sentence(label: str, result: Result, percent: bool) -> Prose:
+    values = [_value(summary, percent) for summary in result.values()]
+    listed = " and ".join([", ".join(values[:-1]), values[-1]] if values[1:] else values)
+    reached = f"{label} reaches {listed} on {_queries([result])}"
+    if not any(summary.range for summary in result.values()):
+        return Prose(f"{reached}; no tie moves {'these values' if values[1:] else 'this value'}.")
+    return Prose(
+        f"{reached}: the expectation over all orders of tied documents, in brackets the worst and "
+        f"the best of them {_cite()}."
+    )
+
+
+def _value(summary: Summary, percent: bool) -> str:
+    expected, worst, best = (
+        number(value, percent=percent) for value in (summary.expected, summary.worst, summary.best)
+    )
+    return f"{summary.measure} {expected}" + (f" [{worst}, {best}]" if summary.range else "")
+
+
+def _table(results: Sequence[Result]) -> Table:
+    table = results_table(results)
+    columns = {column.sources[0]: column for column in table.columns}
+    shown = [columns[name] for name in _SHOWN if name in columns]
+    return replace(table, columns=shown, title="")
+
+
+def _appendix(results: Sequence[Result]) -> Prose:
+    origin = results[0].provenance
+    scores = "as they are" if origin.score_dtype is None else f"rounded to {origin.score_dtype}"
+    near = f", and those at most {origin.tie_tolerance:g} apart as tied"
+    return Prose(
+        f"All values are tie-aware {_cite()}. Documents of a query that have the same score are "
+        "tied. Where documents tie, we report the exact mean of a measure over all their orders "
+        "(expected), the difference between the best and the worst order (range), and the value "
+        f"of a tool that breaks ties by {RULE_WORDS[origin.tie_break]} (oblivious) with its "
+        f"difference from the mean (bias). Scores are taken {scores}"
+        f"{near if origin.tie_tolerance else ''}. We average over {_queries(results)}: "
+        f"{QUERY_POLICIES[origin.queries]}."  # type: ignore[index]
+    )
+
+
+def _warnings(results: Sequence[Result]) -> list[Prose]:
+    """What about the input changes what the numbers mean."""
+    remarks = {label: r.remarks for label, r in zip(labels_of(results), results, strict=True)}
+    return [Prose(f"[Tell, too: {text}.]") for text in lines(remarks, "warning")]
+
+
+def _queries(results: Sequence[Result]) -> str:
+    return counted_range([len(result.query_ids) for result in results], "query")

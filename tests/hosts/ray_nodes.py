@@ -1,0 +1,34 @@
+"""A real Ray cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from deadheat.engines.cluster import RayCluster
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A head with a processor for a worker, and another node with one."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    here = str(Path(__file__).parent)  # workers import their work from here
+    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    os.environ["OMP_NUM_THREADS"] = "1"
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@pytest.fixture
+def engine(two_nodes):
+    import ray
+
+    ray.shutdown()
+    return RayCluster(two_nodes.address, workers=2)

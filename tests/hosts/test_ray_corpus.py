@@ -1,0 +1,171 @@
+"""A corpus in shards on a real Ray cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+
+from ray_nodes import engine, two_nodes  # noqa: E402
+
+import deadheat as dh  # noqa: E402
+from deadheat.engines.cluster import RayCluster  # noqa: E402
+
+__all__ = ["engine", "two_nodes"]
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
+
+QUERIES, DOCUMENTS, WIDTH, JUDGED = 40, 6_000, 32, 70
+MEASURES = ["nDCG@10", "MRR@10", "MAP", "bpref"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Embeddings in a file; each vector is that of many documents, so that one bit would matter."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(200, WIDTH)).astype(np.float32)[rng.integers(0, 200, DOCUMENTS)]
+    path = tmp_path_factory.mktemp("corpus") / "embeddings.npy"
+    np.save(path, vectors)
+    asked = rng.normal(size=(QUERIES, WIDTH)).astype(np.float32)
+    names = [f"q{q}" for q in range(QUERIES)]
+    qrels = {
+        name: {f"d{d}": 1 for d in rng.choice(DOCUMENTS, JUDGED, replace=False)} for name in names
+    }
+    return (names, asked), path, qrels
+
+
+@dataclass
+class Part:
+    """Some documents of the file, read wherever this is called."""
+
+    path: Path
+    places: range
+    tensors: bool = False
+
+    def __call__(self):
+        own = self.places
+        vectors = np.load(self.path, mmap_mode="r")[own.start : own.stop : own.step]
+        if self.tensors:
+            import torch
+
+            vectors = torch.from_numpy(np.array(vectors))
+        yield [f"d{d}" for d in own], vectors, list(own)
+
+
+def in_parts(path, n, **options):
+    step = -(-DOCUMENTS // n)
+    bounds = ((first, min(first + step, DOCUMENTS)) for first in range(0, DOCUMENTS, step))
+    return [Part(path, range(*ends), **options) for ends in bounds]
+
+
+def dealt_out(path, n, **options):
+    return [Part(path, range(first, DOCUMENTS, n), **options) for first in range(n)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("shards", [partial(in_parts, n=3), partial(dealt_out, n=11)])
+def test_every_bit_is_that_of_one_machine(corpus, two_nodes, shards, workers):
+    queries, path, qrels = corpus
+    ray.shutdown()
+    cluster = RayCluster(two_nodes.address, workers=workers)
+    found = dh.evaluate_corpus(queries, shards(path), qrels, MEASURES, engine=cluster)
+    whole = dh.evaluate_corpus(queries, in_parts(path, 1), qrels, MEASURES)
+    assert whole["MAP"].range > 0, "ties matter"
+    assert found.to_json() == whole.to_json()
+
+
+def test_tensors_and_tie_statistics(corpus, engine):
+    torch = pytest.importorskip("torch")
+    (names, asked), path, qrels = corpus
+    asked = torch.from_numpy(asked)[:5]
+    evaluate = partial(
+        dh.evaluate_corpus.quiet,
+        (names[:5], asked),
+        qrels=qrels,
+        measures=MEASURES,
+        exact_ties=True,
+    )
+    found = evaluate(in_parts(path, 3, tensors=True), engine=engine)
+    assert found.to_json() == evaluate(in_parts(path, 1, tensors=True)).to_json()
+
+
+@dataclass
+class Doomed(Part):
+    """A part that waits for the end of its node, once that has counted another part."""
+
+    folder: Path = Path()
+
+    def __call__(self):
+        surveyed = self.folder / f"{self.places.start}.surveyed"
+        doomed = (self.folder / "doomed").read_text()
+        here = ray.get_runtime_context().get_node_id()
+        if surveyed.exists() and here == doomed:
+            if (self.folder / "counted").exists():
+                (self.folder / "waiting").touch()
+                time.sleep(60)
+            (self.folder / "counted").touch()
+        if surveyed.exists():
+            with (self.folder / "opened").open("a") as file:
+                file.write(f"{self.places.start}\n")
+        time.sleep(0.2)  # so that every node gets its share
+        surveyed.touch()
+        yield from super().__call__()
+
+
+def test_a_node_that_dies_in_the_middle_loses_nothing(corpus, two_nodes, tmp_path):
+    """Neither what it was counting, nor the counts that lay there."""
+    queries, path, qrels = corpus
+    ray.shutdown()
+    node = two_nodes.add_node(num_cpus=1)
+    (tmp_path / "doomed").write_text(node.node_id)
+    cluster = RayCluster(two_nodes.address, workers=3)
+
+    def kill():
+        while not (tmp_path / "waiting").exists():
+            time.sleep(0.05)
+        two_nodes.remove_node(node)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    shards = [Doomed(part.path, part.places, folder=tmp_path) for part in in_parts(path, 12)]
+    found = dh.evaluate_corpus(queries, shards, qrels, MEASURES, engine=cluster)
+    killer.join(timeout=0)
+    assert not killer.is_alive(), "the node died before the end"
+    whole = dh.evaluate_corpus(queries, in_parts(path, 1), qrels, MEASURES)
+    assert found.to_json() == whole.to_json()
+    opened = (tmp_path / "opened").read_text().split()
+    assert len(set(opened)) == 12 and len(opened) <= 13, "nothing but what was lost is done again"
+
+
+class Hungry(Part):
+    """Wants more memory than there is."""
+
+    def __call__(self):
+        yield ["x"], np.empty((1 << 40, 1 << 10), np.float32)
+
+
+def test_a_worker_out_of_memory_is_named(corpus, engine):
+    queries, path, qrels = corpus
+    with pytest.raises(dh.InputError, match=r"worker on .* failed .* ran out of memory; use small"):
+        dh.evaluate_corpus(queries, [Hungry(path, range(1))], qrels, engine=engine)
+
+
+def test_shards_that_overlap_are_refused(corpus, engine):
+    queries, path, qrels = corpus
+    shards = [*in_parts(path, 2), Part(path, range(7, 9))]
+    with pytest.raises(dh.InputError, match=r"'d7' more than once, in shard 0 and shard 2 \(and 1"):
+        dh.evaluate_corpus(queries, shards, qrels, engine=engine)
+
+
+def test_a_shard_that_is_not_there_is_named(corpus, engine):
+    queries, path, qrels = corpus
+    shards = [*in_parts(path, 2), Part(path.with_name("gone.npy"), range(7, 9))]
+    with pytest.raises(dh.InputError, match=r"shard 2 of the corpus cannot be read .*gone\.npy"):
+        dh.evaluate_corpus(queries, shards, qrels, engine=engine)

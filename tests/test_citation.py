@@ -1,0 +1,115 @@
+"""`deadheat eval --cite`: a paper's words with the numbers of the result."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deadheat.cli import main
+from deadheat.packages import own_version
+from deadheat.report.citation import PAPER
+
+ROOT = Path(__file__).resolve().parents[1]
+QRELS = "q1 0 d1 1\nq1 0 d3 1\nq2 0 d2 2\n"
+TIED = "q1 Q0 d1 1 0.9 t\nq1 Q0 d2 2 0.5 t\nq1 Q0 d3 3 0.5 t\nq2 Q0 d1 1 1 t\nq2 Q0 d2 2 0 t\n"
+CITED = f"(deadheat {own_version()}; Yang et al., 2026)"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = {"tied_50%": TIED, "sharp": TIED.replace("d3 3 0.5", "d3 3 0.7")}
+    for name, text in {"qrels": QRELS, **runs, "short": TIED.partition("q2")[0]}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def cite(*words: str, status: int = 0):
+    done = CliRunner().invoke(main, ["eval", "qrels", *words, "--cite"])
+    assert done.exit_code == status, done.output
+    return done
+
+
+def test_sentences_have_the_values_and_their_interval(folder):
+    # Recall@2 of q1 is 1/2 or 1, MRR of q2 is 1/2 whatever the order.
+    text = cite("tied_50%", "sharp", "-m", "Recall@2,MRR").stdout
+    assert (
+        "tied_50% reaches Recall@2 0.8750 [0.7500, 1.0000] and MRR 0.7500 on 2 queries: the "
+        "expectation over all orders of tied documents, in brackets the worst and the best of "
+        f"them {CITED}."
+    ) in text
+    assert "sharp reaches Recall@2 1.0000 and MRR 0.7500 on 2 queries; no tie moves these" in text
+    text = cite("tied_50%", "-m", "Recall@2", "--percent").stdout
+    assert "tied_50% reaches Recall@2 87.50 [75.00, 100.00] on 2 queries" in text
+
+
+def test_the_appendix_names_every_choice(folder):
+    plain = cite("tied_50%", "-m", "MRR").stdout
+    assert "breaks ties by input order" in plain and "Scores are taken as they are." in plain
+    assert "We average over 2 queries: every judged query with a relevant document" in plain
+    words = ("--tie-break", "id_desc", "--score-precision", "bf16", "--tie-tolerance", "0.01")
+    text = cite("tied_50%", "-m", "MRR", *words, "--queries", "intersection").stdout
+    assert "breaks ties by descending document ids" in text
+    assert "Scores are taken rounded to bf16, and those at most 0.01 apart as tied." in text
+    assert "queries that are both judged and in the run" in text
+
+
+def test_what_was_warned_about_goes_into_the_paper(folder):
+    text = " ".join(cite("short", "-m", "MRR").stdout.split())
+    assert re.search(r"\[Tell, too: .*1 .*quer.*\]", text)
+    assert "[Tell, too" not in cite("sharp", "-m", "MRR").stdout
+
+
+def test_every_format_that_holds_sentences(folder):
+    markdown = cite("tied_50%", "-m", "MRR", "--format", "markdown").stdout
+    assert markdown.startswith("# In the text\n\n") and "\n    @misc{deadheat,\n" in markdown
+    html = cite("tied_50%", "-m", "MRR", "--format", "html").stdout
+    assert "<h1>BibTeX</h1>" in html and "<pre>@misc{deadheat," in html
+    for style in ("csv", "json"):
+        assert "sentences" in cite("tied_50%", "--format", style, status=2).stderr
+    assert "leave out --per-query" in cite("tied_50%", "--per-query", status=2).stderr
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
+def test_latex_compiles_as_it_is(folder):
+    cite("tied_50%", "sharp", "-m", "Recall@2,MRR", "-o", "cite.tex")
+    text = Path("cite.tex").read_text(encoding="utf-8")
+    assert CITED not in text and text.count(r"\cite{deadheat,yang2026reliable}") == 2
+    assert r"tied\_50\% reaches Recall@2 0.8750" in text
+    document = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{text}"
+    Path("t.tex").write_text(document + "\n\\end{document}\n", encoding="utf-8")
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_bibtex_and_citation_file_say_the_same():
+    stored = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    names = re.findall(r"family-names: (\w+), given-names: (\w+)", stored)
+    assert re.sub(r"\s+", " ", PAPER).count(" and ") == len(names) - 1 == 5
+    for family, given in names:
+        assert f"{family}, {given}" in PAPER
+    title, year = re.findall(r"^  (?:title|year): (.+)$", stored, flags=re.MULTILINE)
+    assert f"{{{title}}}" in PAPER and f"{{{year}}}" in PAPER
+
+
+def test_the_documentation_shows_what_is_written(folder):
+    from deadheat.demo import recordings, write_files
+
+    write_files(next(recordings()), folder)
+    words = ("BF16=softmax-native.run", "FP32-head=softmax-head.run", "-m", "nDCG@10,MRR@10")
+    said = CliRunner().invoke(main, ["eval", "softmax-qrels.txt", *words, "--percent", "--cite"])
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    quoted = " ".join(re.sub("^>", "", page, flags=re.MULTILINE).split())
+    parts = re.split(r"\n\n(?:In the text|Table|Appendix|BibTeX)?\n*", f"\n\n{said.stdout}")
+    told = [part for part in parts if re.match(r"BF16|FP32-head|All values|@misc", part)]
+    assert len(told) == 5
+    for part in told:  # a page that names no version does not grow old
+        versionless = part.replace(f"deadheat {own_version()}", "deadheat")
+        versionless = versionless.replace(f"Version {own_version()}", "Version …")
+        assert " ".join(versionless.split()) in quoted

@@ -1,0 +1,140 @@
+"""Embeddings in safetensors files, read a chunk at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deadheat as dh
+
+pytest.importorskip("safetensors")
+from safetensors.numpy import save_file
+
+
+def stored(folder: Path, parts, *, ids=None) -> Path:
+    folder.mkdir(exist_ok=True)
+    first = 0
+    for number, vectors in enumerate(parts):
+        path = folder / f"part-{number}.safetensors"
+        save_file({"embeddings": vectors, "more": np.arange(3)}, path)
+        if ids is not None:
+            own = ids[first : first + len(vectors)]
+            (folder / f"part-{number}.ids.txt").write_text("".join(f"{name}\n" for name in own))
+        first += len(vectors)
+    return folder
+
+
+def example(dtype=np.float32):
+    rng = np.random.default_rng(0)
+    vectors = rng.integers(-2, 3, (300, 16)).astype(dtype)
+    return rng.integers(-2, 3, (3, 16)).astype(dtype), vectors
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("torch", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int8])
+def test_stored_parts_are_the_corpus(tmp_path, dtype, torch, named):
+    asked, vectors = example(dtype)
+    ids = [f"d{d}" if named else str(d) for d in range(300)]
+    folder = stored(tmp_path / "e", np.split(vectors, [120, 121]), ids=ids if named else None)
+    qrels = {f"q{q}": {ids[d]: 1 for d in (q, 130 + q, 299)} for q in range(3)}
+    names, measures = list(qrels), ["MRR", "MAP", "nDCG@10"]
+    whole = dh.evaluate_corpus((names, asked), [(ids, vectors)], qrels, measures)
+    if torch:
+        tensors = pytest.importorskip("torch")
+        is_bf16 = dtype == ml_dtypes.bfloat16
+        asked = tensors.from_numpy(asked.astype(np.float32) if is_bf16 else asked)
+        asked = asked.bfloat16() if is_bf16 else asked
+    shards = dh.stored_shards(folder, chunk=50, torch=torch)
+    assert [shard.documents for shard in shards] == [120, 1, 179]
+    found = dh.evaluate_corpus((names, asked), shards, qrels, measures)
+    assert found.views.keys() == whole.views.keys()
+    for measure in measures:
+        assert found[measure] == whole[measure]
+    one = dh.stored_shards(folder / "part-2.safetensors", tensor="embeddings")
+    assert len(one) == 1
+
+
+def cut(folder):
+    path = folder / "part-1.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def lines(n):
+    return lambda folder: (folder / "part-1.ids.txt").write_text("x\n" * n)
+
+
+def another(vectors):
+    def write(folder):
+        save_file({"embeddings": vectors}, folder / "part-1.safetensors")
+
+    return write
+
+
+WRONG = {
+    "cut": (cut, "part-1.safetensors cannot be read as safetensors"),
+    "width": (another(np.ones((2, 15), "f4")), "part-1.* of the width 15, and .*part-0.* of 16"),
+    "one dimension": (another(np.ones(7, "f4")), r"must hold one tensor .* holds embeddings \[7\]"),
+    "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
+    "few ids": (lines(3), "part-1.ids.txt names 3 documents, and part-1.safetensors has 100"),
+    "no ids": (lines(0), "part-1.ids.txt names 0 documents, and part-1.safetensors has 100"),
+    "many ids": (lines(101), "part-1.ids.txt names more than the 100 documents"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_files_are_refused(tmp_path, name):
+    change, words = WRONG[name]
+    asked, vectors = example()
+    folder = stored(tmp_path / "e", [vectors[:200], vectors[200:]])
+    change(folder)
+    with pytest.raises(dh.InputError, match=words):
+        dh.evaluate_corpus.quiet(
+            (["q"], asked[:1]), dh.stored_shards(folder), {"q": {"7": 1}}, ["MRR"]
+        )
+
+
+def test_a_tensor_that_is_not_there_is_named(tmp_path):
+    folder = stored(tmp_path / "e", [example()[1]])
+    with pytest.raises(dh.InputError, match=r"part-0.* no tensor 'vectors'"):
+        dh.stored_shards(folder, tensor="vectors")
+    with pytest.raises(dh.InputError, match="cannot be read"):
+        dh.stored_shards(tmp_path / "gone.safetensors")
+
+
+MEMORY = """
+import sys
+from pathlib import Path
+import numpy as np
+import deadheat as dh
+
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3
+
+def evaluate(shards):
+    query = np.ones((8, 256), np.float32)
+    names = [f"q{q}" for q in range(8)]
+    dh.evaluate_corpus.quiet((names, query), shards, {name: {"7": 1} for name in names}, ["MRR"])
+
+shards = dh.stored_shards(sys.argv[1], chunk=8_192)
+evaluate(shards[:1])
+before = peak()
+evaluate(shards)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux' process status")
+def test_memory_does_not_grow_with_the_files(tmp_path):
+    """Five files of 40 MB, and no more memory than for one."""
+    vectors = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
+    folder = stored(tmp_path / "e", [vectors] * 5)
+    grown = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(folder)], capture_output=True, text=True, check=True
+    ).stdout
+    assert float(grown) < 20, "megabytes"
