@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from needed import needs
 from pages import ROOT
 from vector_indexes import INDEXES, Codes, bits
 
@@ -226,6 +227,62 @@ def test_binary_embeddings_cut_at_ten_understate_their_ties(recorded):
     )
     assert (round(cut.expected, 4), round(cut.range, 3)) == (0.7108, 0.007)
     assert (round(whole.expected, 4), round(whole.range, 3)) == (0.7138, 0.013)
+
+
+# Floats
+
+
+def float_indexes(documents):
+    """An exact index of every library over vectors of floats."""
+    import faiss
+    import hnswlib
+    import lancedb
+    import pyarrow as pa
+    from qdrant_client import QdrantClient, models
+    from usearch.index import Index
+
+    n, width = documents.shape
+    for kind in (faiss.IndexFlatL2, faiss.IndexFlatIP):
+        flat = kind(width)
+        flat.add(documents)
+        yield vector_search.Faiss(flat)
+    exact = Index(ndim=width, metric="l2sq", dtype="f32")
+    exact.add(np.arange(n), documents)
+    yield vector_search.USearch(exact, exact=True)
+    brute = hnswlib.BFIndex(space="cosine", dim=width)
+    brute.init_index(n)
+    brute.add_items(documents)
+    yield vector_search.Hnswlib(brute)
+    client = QdrantClient(":memory:")
+    for distance in ("Cosine", "Euclid", "Dot"):
+        params = models.VectorParams(size=width, distance=models.Distance(distance))
+        client.create_collection(distance, vectors_config=params)
+        client.upload_collection(distance, documents, ids=range(n))
+        yield vector_search.Qdrant(client, distance)
+    vectors = pa.FixedSizeListArray.from_arrays(documents.reshape(-1), width)
+    rows = pa.table({"id": np.arange(n), "vector": vectors})
+    table = lancedb.connect("floats.lance").create_table("floats", rows)
+    for distance in ("l2", "cosine", "dot"):
+        yield vector_search.LanceDB(table, distance_type=distance, id_column="id")
+
+
+def test_copies_of_a_document_are_found_at_the_cut(tmp_path, monkeypatch):
+    """Three copies of each vector: the last group has three documents, though ten were asked for."""
+    needs("vector-search")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(900)
+    documents = np.tile(rng.normal(size=(300, 48)), (3, 1)).astype(np.float32)[order]
+    queries = rng.normal(size=(25, 48)).astype(np.float32)
+    indexes = list(float_indexes(documents))
+    assert len(indexes) == 10
+    for index in indexes:
+        found = index.nearest(queries, 10)
+        whole = vector_search.complete_groups(index, queries, *zip(*found, strict=True))
+        assert whole.last_group_size == [3] * 25
+        for ids, scores in zip(whole.ids, whole.scores, strict=True):
+            last = np.asarray(ids)[scores == scores[-1]].astype(int)
+            assert len(ids) == 12 and len(set((order[last] % 300).tolist())) == 1
 
 
 # Small matters
