@@ -267,7 +267,7 @@ def float_indexes(documents):
 
 
 def test_copies_of_a_document_are_found_at_the_cut(tmp_path, monkeypatch):
-    """Three copies of each vector: the last group has three documents, though ten were asked for."""
+    """Three copies of each vector: the last group has three documents, not one."""
     needs("vector-search")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
