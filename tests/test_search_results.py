@@ -133,6 +133,11 @@ def test_one_query_of_a_search_is_what_it_is_among_others():
     assert alone.worst[0] == 0
 
 
+def test_infinite_scores_tie():
+    run = dh.search_results([[0, 1, 2]], [[1.0, np.inf, np.inf]], larger_is_better=False)
+    assert dh.evaluate({0: {1}}, run, "MRR")["MRR"].range == pytest.approx(1 / 6)
+
+
 def test_no_distance_becomes_a_negative_zero():
     run = dh.search_results([[0, 1]], [[0, 1]], larger_is_better=False)
     assert not np.signbit(run.scores[0])

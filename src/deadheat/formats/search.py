@@ -216,11 +216,11 @@ def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series
 
 def _check_direction(scores: NDArray[Any], offsets: Ints, larger_is_better: bool) -> None:
     """Refuse lists that all stand worst first: distances taken for scores, or the reverse."""
-    step = np.diff(scores)
-    inside = np.ones(len(step), bool)
+    before, after = scores[:-1], scores[1:]
+    inside = np.ones(len(before), bool)
     ends = offsets[1:-1]
     inside[ends[(ends > 0) & (ends < len(scores))] - 1] = False
-    if (step[inside] < 0).any() or not (step[inside] > 0).any():
+    if (inside & (after < before)).any() or not (inside & (after > before)).any():
         return
     rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
     raise InputError(
