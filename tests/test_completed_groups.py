@@ -154,3 +154,9 @@ def test_a_missing_or_unsupported_library_is_told(extra, monkeypatch):
         dh.InputError, match=rf"supports {extra}-pkg >=1,<2, but 0\.0\.1 is installed"
     ):
         kind(*arguments)
+
+
+def test_queries_may_be_a_tensor():
+    torch = pytest.importorskip("torch")
+    run = vector_search.search(Exact([[1], [1], [2]]), torch.zeros(1, 1, dtype=torch.bfloat16), 1)
+    assert run.offsets.tolist() == [0, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from importlib.util import find_spec
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -327,6 +328,20 @@ def test_several_vectors_of_a_collection():
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 4]
     index = vector_search.Qdrant(client, "two", using="a")
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 2]
+
+
+def test_documents_of_qdrant_that_have_a_uuid():
+    if find_spec("qdrant_client") is None:
+        pytest.skip("qdrant_client is not installed: `make test-hosts` runs this")
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(":memory:")
+    params = models.VectorParams(size=1, distance=models.Distance.EUCLID)
+    client.create_collection("named", vectors_config=params)
+    ids = [7, *(str(UUID(int=i)) for i in range(3))]
+    client.upload_collection("named", np.array([[0], [1], [1], [1]], np.float32), ids=ids)
+    run = vector_search.search(vector_search.Qdrant(client, "named"), [[0.0]], 2)
+    assert set(run.documents.ids(np.arange(4)).to_list()) == set(map(str, ids))
 
 
 def test_rows_of_lancedb_without_an_id(build, codes):
