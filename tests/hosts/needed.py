@@ -15,6 +15,7 @@ import pytest
 HOSTS = {
     "beir": ["beir", "pytrec_eval"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
+    "lightgbm": ["lightgbm", "sklearn"],
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
