@@ -23,6 +23,7 @@ HOSTS = {
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
     "trackers": ["mlflow", "tensorboard", "torch", "wandb"],
+    "trm": ["trm"],
     "vector-search": ["faiss", "hnswlib", "lancedb", "qdrant_client", "usearch"],
 }
 
