@@ -16,6 +16,7 @@ HOSTS = {
     "beir": ["beir", "pytrec_eval"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "lightgbm": ["lightgbm", "sklearn"],
+    "llama-index": ["llama_index.core"],
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
