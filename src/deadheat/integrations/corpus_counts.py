@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from deadheat.evaluation import Result, evaluate_groups
 from deadheat.measures import Measure
@@ -88,11 +89,14 @@ class CorpusCounts:
 
 def _ascending(ids: list[Any]) -> Ints:
     """Give the place of each id when all are sorted."""
-    try:
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-    except TypeError:  # ids of several types have no order of their own
-        order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
     places = np.empty(len(ids), np.int64)
+    if all(type(name) is str for name in ids):
+        order: Any = pl.Series(ids, dtype=pl.String).arg_sort().to_numpy()  # as Python sorts them
+    else:
+        try:
+            order = sorted(range(len(ids)), key=ids.__getitem__)
+        except TypeError:  # ids of several types have no order of their own
+            order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
     places[order] = np.arange(len(ids))
     return places
 
