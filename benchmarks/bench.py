@@ -26,7 +26,7 @@ import comparing
 import ml_dtypes
 import numpy as np
 import polars as pl
-from corpus_speed import bench_corpus
+from corpus_speed import bench_corpus, bench_threads
 from rich.console import Console
 from rich.table import Table
 from small_calls import bench_small_calls
@@ -325,6 +325,7 @@ def main() -> None:
     bench_comparison(report, console)
     bench_corpus(report, together)
     bench_starting(report)
+    bench_threads(report, together)
     console.print(report.table)
     rows = options.queries * options.documents
     console.print(f"peak memory for {rows:,} rows of TREC file: {memory:.2f} GB (bar: 1.5 GB)")

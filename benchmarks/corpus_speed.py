@@ -2,7 +2,7 @@
 
     python benchmarks/corpus_speed.py                 # 400,000 × 384, as the bar has it
     python benchmarks/corpus_speed.py --documents 50000
-    python benchmarks/corpus_speed.py --memory 2000000  # documents × 256, from a file
+    python benchmarks/corpus_speed.py --memory 4000000  # documents × 64, from files
 
 Times are of one process; only their ratios mean something. `--cpu` compares processor time on one
 thread instead of the clock, for a machine that is busy with other work.
@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import deadheat as dh
+from deadheat.evaluation.corpus_blocks import block_length
 
 MEASURES = ["nDCG@10", "MRR@10", "MAP@100", "Recall@100"]
 RELEVANT = 3
-CHUNK = 1 << 14
+CHUNK, PART = 1 << 14, 100_000
 TOP = 1_000
 
 
@@ -105,48 +107,59 @@ def bench_corpus(
                 report.faster(f"{what} by chunks", ours, other, 1)
 
 
-def stored(path: Path, documents: int, width: int) -> None:
-    """Write embeddings, some at a time."""
+def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> None:
+    """Count a block of scores in one thread and in two."""
     rng = np.random.default_rng(0)
-    with path.open("wb") as file:
-        for start in range(0, documents, CHUNK):
-            rows = min(CHUNK, documents - start)
-            file.write(rng.standard_normal((rows, width), dtype=np.float32).tobytes())
+    scores = rng.standard_normal((512, 1 << 16), dtype=np.float32)
+    query = np.repeat(np.arange(512), RELEVANT)
+
+    def count(threads: int) -> Callable[[], None]:
+        counter = dh.TieCounter(512, query, scores[:, :RELEVANT].ravel(), np.ones(len(query)))
+        return lambda: counter.update(scores, threads=threads)
+
+    times = together({"two threads": count(2), "one thread": count(1)}, 5)
+    report.own("counting 512 × 65,536 scores", times["two threads"], "deadheat, two threads")
+    report.faster("deadheat, one thread", times["two threads"], times["one thread"], 1.5)
 
 
-def evaluate_stored(path: Path, documents: int, width: int, queries: int = 64) -> None:
-    """Evaluate embeddings that are mapped into memory a chunk at a time."""
+def store(folder: Path, documents: int, width: int) -> None:
+    """Write embeddings in parts, and the ids of their documents beside them."""
+    from safetensors.numpy import save_file
 
-    def chunks() -> Iterator[tuple[range, Any]]:
-        for start in range(0, documents, CHUNK):
-            rows = min(CHUNK, documents - start)
-            part = np.memmap(path, np.float32, "r", start * width * 4, (rows, width))
-            yield range(start, start + rows), part
-            del part
+    rng = np.random.default_rng(0)
+    for number, start in enumerate(range(0, documents, PART)):
+        rows = min(PART, documents - start)
+        vectors = rng.standard_normal((rows, width), dtype=np.float32)
+        save_file({"embeddings": vectors}, folder / f"part-{number:04}.safetensors")
+        names = "".join(f"{d}\n" for d in range(start, start + rows))
+        (folder / f"part-{number:04}.ids.txt").write_text(names)
 
+
+def peak_of_stored(folder: str, parts: int, width: int, queries: int = 64) -> float:
+    """Evaluate the first parts of stored embeddings; give the peak memory of this process in MB."""
     asked = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
     qrels = {str(q): {str(q * 7 + i): 1 for i in range(RELEVANT)} for q in range(queries)}
-    dh.evaluate_corpus((list(qrels), asked), chunks, qrels, MEASURES)
-
-
-def show_memory(documents: int, width: int = 256) -> None:
-    """Peak memory of this process before and after it evaluated a stored corpus."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "embeddings.bin"
-        stored(path, documents, width)
-        evaluate_stored(path, min(documents, CHUNK), width)
-        before = peak()
-        evaluate_stored(path, documents, width)
-        size = path.stat().st_size / 1e6
-    print(
-        f"{documents:,} × {width} float32 in a file of {size:,.0f} MB: peak memory "
-        f"{peak():,.0f} MB, of which {before:,.0f} MB for its first {CHUNK:,} documents"
-    )
-
-
-def peak() -> float:
+    shards = dh.stored_shards(folder, chunk=CHUNK)[:parts]
+    dh.evaluate_corpus((list(qrels), asked), shards, qrels, MEASURES)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1e3
+
+
+def show_memory(documents: int, width: int = 64) -> None:
+    """Peak memory of stored corpora, each in a process of its own, and what follows from it."""
+    with tempfile.TemporaryDirectory() as folder:
+        store(Path(folder), documents, width)
+        parts = len(list(Path(folder).glob("*.safetensors")))
+        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+            one, all_ = (pool.apply(peak_of_stored, (folder, n, width)) for n in (1, parts))
+    size = documents * width * 4 / 1e6
+    print(f"{documents:,} × {width} float32, {size:,.0f} MB in {parts} files with ids beside them:")
+    print(f"peak memory {all_:,.0f} MB; {one:,.0f} MB for the first {PART:,} documents")
+    each = (all_ - one) * 1e6 / (documents - PART)
+    print(f"so {each:.1f} bytes for every further document")
+    wider = (CHUNK + 2 * block_length(64)) * (1_024 - width) * 4 / 1e6
+    whole = one + each * 8_841_823 / 1e6 + wider
+    print(f"8,841,823 × 1,024 by these constants: {whole:,.0f} MB")
 
 
 def main() -> None:

@@ -413,8 +413,8 @@ def test_the_last_line_of_a_diagnosis(folder):
 def test_the_last_line_of_a_comparison(folder):
     said = run("compare", "q", "r", "o", "-m", "Recall@2").stdout.splitlines()[-1]
     assert said == (
-        "Ties alone decide between r and o in Recall@2: of random tie-breaks r wins 0%, o 50%. "
-        "Left open by ties: 1 of 1."
+        "Ties alone decide whether r or o is better in Recall@2: of random tie-breaks r wins 0%, "
+        "o 50%. Left open by ties: 1 of 1."
     )
     (folder / "p").write_text(RUN.replace("d3 3 0.5", "d3 3 0.3"))
     said = run("compare", "q", "p", "o", "-m", "Recall@2").stdout.splitlines()[-1]

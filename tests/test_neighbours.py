@@ -27,6 +27,21 @@ def enumerated(distances, found, k):
     return values, len(set(order[:k].tolist()) & set(found)) / n
 
 
+def by_formula(distances, found, k):
+    """Mean, best, worst and variance as the documentation gives them."""
+    last = np.sort(distances)[:k][-1]
+    a, g = int((distances < last).sum()), int((distances == last).sum())
+    n, t = int((distances[found] < last).sum()), int((distances[found] == last).sum())
+    k = min(k, len(distances))
+    p = (k - a) / g
+    return (
+        (n + t * p) / k,
+        (n + min(t, k - a)) / k,
+        (n + max(0, t - (g - (k - a)))) / k,
+        t * p * (1 - p) * (g - t) / max(g - 1, 1) / k**2,
+    )
+
+
 def threshold_recall(distances, found, k):
     """What ann-benchmarks counts: documents found that are as near as the k-th neighbour."""
     return sum(distances[found] <= np.sort(distances)[:k][-1]) / min(k, len(distances))
@@ -70,6 +85,8 @@ def test_every_view_is_that_of_all_choices(cases, exact_as):
     for q, (distances, own) in enumerate(truth):
         values, by_ids = enumerated(distances, own, k)
         assert views.best[q] == pytest.approx(max(values))
+        moments = fmean(values), max(values), min(values), pvariance(values)
+        assert by_formula(distances, own, k) == pytest.approx(moments, abs=1e-12)
         assert views.oblivious[q] == pytest.approx(by_ids)
         threshold = threshold_recall(distances, own, k)
         assert views.best[q] <= threshold + 1e-12

@@ -393,7 +393,7 @@ def test_html_is_aligned_with_bars_and_colours(result):
 
 
 def test_plot_and_report(tmp_path, result):
-    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
     code = "import deadheat as dh; print(callable(dh.report), dh.plot.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "deadheat.report.figures"]

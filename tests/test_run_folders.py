@@ -162,6 +162,26 @@ def test_what_does_not_fit_in_memory_is_evaluated_in_parts(tmp_path, monkeypatch
     assert parted.views == dh.evaluate.quiet(judgements(3), rows(3), MEASURES).views
 
 
+@pytest.mark.parametrize("judged", [1, 30])
+def test_parts_are_as_small_as_asked_however_few_queries_are_judged(tmp_path, monkeypatch, judged):
+    frame = rows(4, n=1000, queries=60)
+    longest = int(frame["query_id"].value_counts()["count"].max())
+    folder = write(tmp_path / "run", frame, 3)
+    sizes = []
+    run = type(run_folder(folder)).run
+    monkeypatch.setattr(
+        type(run_folder(folder)), "run", lambda self, pieces: recorded(run(self, pieces), sizes)
+    )
+    in_parts({f"q{q}": {"d1": 1} for q in range(judged)}, folder, most=100)
+    assert sum(sizes) == 1000
+    assert max(sizes) <= 100 + longest
+
+
+def recorded(run, sizes):
+    sizes.append(len(run.scores))
+    return run
+
+
 MEMORY = """
 import sys
 from pathlib import Path
@@ -395,3 +415,41 @@ def test_a_leaderboard_takes_a_named_folder_as_one_run(tmp_path):
     board = dh.leaderboard.quiet(judgements(6), {"parts": folder, "whole": rows(6)}, "nDCG@5")
     assert board.rows["expected"].n_unique() == 1
     assert set(board.rows["run"]) == {"parts", "whole"}
+
+
+def test_a_leaderboard_on_the_command_line_makes_one_run_of_a_named_folder(tmp_path):
+    folder = write(tmp_path / "run", rows(6), 3)
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
+    )
+    words = ["leaderboard", str(qrels), "-m", "nDCG@5", "--format", "csv"]
+    one = CliRunner().invoke(main, [*words, f"parts={folder}"])
+    assert one.exit_code == 0, one.output
+    board = pl.read_csv(one.stdout.encode())
+    assert board["run"].to_list() == ["parts"]
+
+
+@pytest.mark.parametrize("command", ["eval", "leaderboard"])
+def test_options_of_a_cluster_need_one(command, tmp_path):
+    words = [command, "qrels.txt", "a.run", "--ray-address", "head:6379"]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == 2
+    assert "add --engine ray" in refused.output
+
+
+def test_runs_are_evaluated_in_the_order_given_and_watched(tmp_path):
+    from deadheat.evaluation import evaluated_runs
+
+    runs = [rows(1), write(tmp_path / "run", rows(2), 2), rows(3)]
+    seen = []
+
+    def watched(steps):
+        for step in steps:
+            seen.append(step[0][0])
+            yield step
+
+    results = evaluated_runs(read_qrels(judgements(1)), runs, MEASURES, watched=watched)
+    assert seen == [0, 1, 2]
+    for result, run in zip(results, (rows(1), rows(2), rows(3)), strict=True):
+        assert result.views == dh.evaluate.quiet(judgements(1), run, MEASURES).views

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ways_in import MEASURES, QRELS, RUN, facts, same
 
 import deadheat as dh
+from deadheat.evaluation import rank_query
 
 # What the runs of ways_in.py warn about is compared, not raised.
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
@@ -121,6 +122,26 @@ def test_a_relevant_document_that_may_be_in_the_last_group_is_told():
     whole = dh.search_results(**found, last_group_size=[1, 1])
     assert not dh.evaluate(qrels, whole, "MRR@2").warnings
     assert not dh.evaluate({0: {1}, 1: {1}}, whole, "MRR@2").warnings
+
+
+def test_one_query_of_a_search_is_what_it_is_among_others():
+    found = dh.search_results([[0, 1], [5, 6]], [[2, 1], [2, 1]], last_group_size=[1, 4])
+    qrels = {0: {1}, 1: {6}}
+    together = dh.evaluate(qrels, found, "MRR@2").views[dh.MRR @ 2]
+    alone = rank_query(qrels, found, 1, "MRR@2").result.views[dh.MRR @ 2]
+    assert (alone.expected[0], alone.worst[0]) == (together.expected[1], together.worst[1])
+    assert alone.worst[0] == 0
+
+
+def test_infinite_scores_tie():
+    run = dh.search_results([[0, 1, 2]], [[1.0, np.inf, np.inf]], larger_is_better=False)
+    assert dh.evaluate({0: {1}}, run, "MRR")["MRR"].range == pytest.approx(1 / 6)
+
+
+def test_no_distance_becomes_a_negative_zero():
+    run = dh.search_results([[0, 1]], [[0, 1]], larger_is_better=False)
+    assert not np.signbit(run.scores[0])
+    assert not np.signbit(dh.ranked_groups({"q": ["a", "b"]}).scores[0])
 
 
 def test_names_padding_and_queries_without_documents():

@@ -35,7 +35,6 @@ EXTRAS = {
     "llama_index": "llama-index",
     "matplotlib": "plots",
     "mteb": "mteb",
-    "plotly": "report",
     "pyterrier": "pyterrier",
     "pytrec_eval": "pytrec-eval",
     "qdrant_client": "qdrant",
@@ -74,7 +73,7 @@ def require(module: str, purpose: str) -> Any:
     Parameters
     ----------
     module
-        ``torch``, ``plotly.offline``, …; its package is one of `EXTRAS`.
+        ``torch``, ``scipy.stats``, …; its package is one of `EXTRAS`.
     purpose
         What needs it, in words that can begin a sentence.
     """

@@ -15,6 +15,8 @@ import pytest
 HOSTS = {
     "beir": ["beir", "pytrec_eval"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
+    "lightgbm": ["lightgbm", "sklearn"],
+    "llama-index": ["llama_index.core"],
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
@@ -22,6 +24,7 @@ HOSTS = {
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
     "trackers": ["mlflow", "tensorboard", "torch", "wandb"],
+    "trm": ["trm"],
     "vector-search": ["faiss", "hnswlib", "lancedb", "qdrant_client", "usearch"],
 }
 

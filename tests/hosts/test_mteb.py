@@ -24,7 +24,7 @@ from mteb_tasks import (  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
-from deadheat.integrations.mteb import evaluate, tie_aware, wrap  # noqa: E402
+from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
 from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
 
 # What the host warns about is its own.
@@ -347,8 +347,38 @@ class TestCache:
 
     def test_where_nothing_may_be_run_again_it_is_an_error(self, data, cache):
         run(self.model, make_task(data), mteb.evaluate, cache=cache)
-        with pytest.raises(InputError, match="'only-cache' forbids"):
+        with pytest.raises(InputError, match="must not be run again"):
             run(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
+
+    def test_mtebs_own_evaluate_notices_it_with_our_cache(self, data, cache):
+        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+        assert "ndcg_at_10_range" not in only(
+            run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=cache)
+        )  # the reason for our cache: MTEB's own says nothing
+        ours = tie_aware_cache(tie_aware_cache(cache))  # twice is once
+        with pytest.warns(DeadheatWarning, match="DeadheatTask were stored without"):
+            run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
+        asked = []
+        counting = Scorer(lambda q, d: asked.append(d) or 0.5)
+        result = run(counting, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
+        assert only(result)["ndcg_at_10_range"] > 0
+        assert not asked
+        (path,) = cache.cache_path.glob("**/DeadheatTask.json")  # where the other cache looks
+        assert "ndcg_at_10_range" in path.read_text()
+
+    def test_under_never_a_stored_result_is_neither_reused_nor_overwritten(self, data, cache):
+        run(self.model, make_task(data), mteb.evaluate, cache=cache)
+        (path,) = cache.cache_path.glob("**/DeadheatTask.json")
+        before = path.read_bytes()
+        with pytest.raises(InputError, match="must not be run again"):
+            run(self.model, make_task(data), cache=cache, overwrite_strategy="never")
+        assert path.read_bytes() == before
+
+    def test_our_cache_is_made_of_mtebs(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("MTEB_CACHE", str(tmp_path))
+        assert tie_aware_cache().cache_path == mteb.ResultCache().cache_path
+        with pytest.raises(InputError, match="is no cache of MTEB"):
+            tie_aware_cache(str(tmp_path))
 
     def test_the_parts_of_an_aggregate_are_looked_at_too(self, data, cache):
         part = make_task(data, name="Part")

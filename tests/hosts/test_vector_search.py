@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 from importlib.util import find_spec
+from uuid import UUID
 
 import numpy as np
 import pytest
+from needed import needs
+from pages import ROOT
 from vector_indexes import INDEXES, Codes, bits
 
 import deadheat as dh
@@ -185,13 +188,111 @@ def check_raw(run, codes, qrels, differing=lambda score: -score):
     assert 0 < dh.evaluate(qrels, run, "MRR@10")["MRR@10"].expected < 1
 
 
+# The page
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_the_page_tells_how_the_library_orders_ties(name, monkeypatch):
+    """What was found once by accident, the recall of an approximate index, is not compared."""
+    if find_spec(INDEXES[name][0]) is None:
+        pytest.skip(f"{INDEXES[name][0]} is not installed: `make test-hosts` runs this")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    script = importlib.import_module("vector_ties")
+    codes = Codes.make(shuffled=True)
+    words = [cell.strip() for cell in script.row(name, INDEXES[name][1](codes), codes).split("|")]
+    page = (ROOT / "docs" / "recipes" / "vector-search.md").read_text(encoding="utf-8")
+    (shown,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
+    listed = [cell.strip() for cell in shown.split("|")]
+    assert [listed[i] for i in (2, 3, 7)] == [words[i] for i in (2, 3, 7)]
+    if name in EXACT:
+        assert listed[5:7] == words[5:7]  # expected recall, and by distance
+
+
+def test_binary_embeddings_cut_at_ten_understate_their_ties(recorded):
+    """The numbers of the page: recorded embeddings, the signs of 256 dimensions."""
+    faiss = importlib.import_module("faiss") if find_spec("faiss") else pytest.skip("no faiss")
+    stored = np.load(recorded / "minilm-wikiqa.npz")
+    queries, documents = (
+        np.packbits(stored[name][:, :256] < 0x8000, axis=1) for name in ("queries", "documents")
+    )  # BF16 as it is stored: the sign is the highest bit
+    qrels = {}
+    for document in np.flatnonzero(stored["relevance"]):
+        qrels.setdefault(int(stored["query"][document]), set()).add(document)
+    index = faiss.IndexBinaryFlat(256)
+    index.add(documents)
+    cut, whole = (
+        dh.evaluate(qrels, vector_search.search(index, queries, 10, complete=complete), "nDCG@10")[
+            "nDCG@10"
+        ]
+        for complete in (False, True)
+    )
+    assert (round(cut.expected, 4), round(cut.range, 3)) == (0.7108, 0.007)
+    assert (round(whole.expected, 4), round(whole.range, 3)) == (0.7138, 0.013)
+
+
+# Floats
+
+
+def float_indexes(documents):
+    """An exact index of every library over vectors of floats."""
+    import faiss
+    import hnswlib
+    import lancedb
+    import pyarrow as pa
+    from qdrant_client import QdrantClient, models
+    from usearch.index import Index
+
+    n, width = documents.shape
+    for kind in (faiss.IndexFlatL2, faiss.IndexFlatIP):
+        flat = kind(width)
+        flat.add(documents)
+        yield vector_search.Faiss(flat)
+    exact = Index(ndim=width, metric="l2sq", dtype="f32")
+    exact.add(np.arange(n), documents)
+    yield vector_search.USearch(exact, exact=True)
+    brute = hnswlib.BFIndex(space="cosine", dim=width)
+    brute.init_index(n)
+    brute.add_items(documents)
+    yield vector_search.Hnswlib(brute)
+    client = QdrantClient(":memory:")
+    for distance in ("Cosine", "Euclid", "Dot"):
+        params = models.VectorParams(size=width, distance=models.Distance(distance))
+        client.create_collection(distance, vectors_config=params)
+        client.upload_collection(distance, documents, ids=range(n))
+        yield vector_search.Qdrant(client, distance)
+    vectors = pa.FixedSizeListArray.from_arrays(documents.reshape(-1), width)
+    rows = pa.table({"id": np.arange(n), "vector": vectors})
+    table = lancedb.connect("floats.lance").create_table("floats", rows)
+    for distance in ("l2", "cosine", "dot"):
+        yield vector_search.LanceDB(table, distance_type=distance, id_column="id")
+
+
+def test_copies_of_a_document_are_found_at_the_cut(tmp_path, monkeypatch):
+    """Three copies of each vector: the last group has three documents, not one."""
+    needs("vector-search")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(900)
+    documents = np.tile(rng.normal(size=(300, 48)), (3, 1)).astype(np.float32)[order]
+    queries = rng.normal(size=(25, 48)).astype(np.float32)
+    indexes = list(float_indexes(documents))
+    assert len(indexes) == 10
+    for index in indexes:
+        found = index.nearest(queries, 10)
+        whole = vector_search.complete_groups(index, queries, *zip(*found, strict=True))
+        assert whole.last_group_size == [3] * 25
+        for ids, scores in zip(whole.ids, whole.scores, strict=True):
+            last = np.asarray(ids)[scores == scores[-1]].astype(int)
+            assert len(ids) == 12 and len(set((order[last] % 300).tolist())) == 1
+
+
 # Small matters
 
 
 def test_hnswlib_keeps_its_ef(build):
     built = build("hnswlib Index")
     vector_search.search(built.index.index, built.queries, 10)
-    assert built.index.index.ef == 50
+    assert built.index.index.ef == 100
 
 
 def test_one_query_alone(build):
@@ -227,6 +328,20 @@ def test_several_vectors_of_a_collection():
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 4]
     index = vector_search.Qdrant(client, "two", using="a")
     assert vector_search.search(index, [[0.0, 0.0]], 2).offsets.tolist() == [0, 2]
+
+
+def test_documents_of_qdrant_that_have_a_uuid():
+    if find_spec("qdrant_client") is None:
+        pytest.skip("qdrant_client is not installed: `make test-hosts` runs this")
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(":memory:")
+    params = models.VectorParams(size=1, distance=models.Distance.EUCLID)
+    client.create_collection("named", vectors_config=params)
+    ids = [7, *(str(UUID(int=i)) for i in range(3))]
+    client.upload_collection("named", np.array([[0], [1], [1], [1]], np.float32), ids=ids)
+    run = vector_search.search(vector_search.Qdrant(client, "named"), [[0.0]], 2)
+    assert set(run.documents.ids(np.arange(4)).to_list()) == set(map(str, ids))
 
 
 def test_rows_of_lancedb_without_an_id(build, codes):

@@ -19,11 +19,14 @@ class Codes:
     documents: np.ndarray
     """``[documents, 8]`` bytes."""
     queries: np.ndarray
+    ids: np.ndarray
+    """What documents are called where an index takes names: their places, or these shuffled."""
 
     @classmethod
-    def make(cls, documents: int = 5_000, queries: int = 100, seed: int = 0) -> Codes:
-        rng = np.random.default_rng(seed)
-        return cls(*(rng.integers(0, 256, (n, 8), np.uint8) for n in (documents, queries)))
+    def make(cls, documents: int = 5_000, queries: int = 100, *, shuffled: bool = False) -> Codes:
+        rng = np.random.default_rng(0)
+        codes = [rng.integers(0, 256, (n, 8), np.uint8) for n in (documents, queries)]
+        return cls(*codes, rng.permutation(documents) if shuffled else np.arange(documents))
 
     @property
     def distances(self) -> np.ndarray:
@@ -63,6 +66,7 @@ def faiss_binary_hnsw(codes: Codes) -> Built:
     import faiss
 
     index = faiss.IndexBinaryHNSW(64, 16)
+    index.hnsw.efSearch = 100
     index.add(codes.documents)
     return Built(vector_search.Faiss(index), codes.queries, lambda s: s, False)
 
@@ -97,7 +101,7 @@ def usearch_exact(codes: Codes) -> Built:
     from usearch.index import Index
 
     index = Index(ndim=64, metric="hamming", dtype="b1")
-    index.add(np.arange(len(codes.documents)), codes.documents)
+    index.add(codes.ids, codes.documents)
     return Built(vector_search.USearch(index, exact=True), codes.queries, lambda s: s, True)
 
 
@@ -111,8 +115,8 @@ def hnswlib_hnsw(codes: Codes) -> Built:
 
     index = hnswlib.Index(space="l2", dim=64)
     index.init_index(len(codes.documents), ef_construction=200, M=16, random_seed=0)
-    index.add_items(bits(codes.documents, np.float32), num_threads=1)
-    index.set_ef(50)
+    index.add_items(bits(codes.documents, np.float32), codes.ids, num_threads=1)
+    index.set_ef(100)
     return Built(vector_search.Hnswlib(index), bits(codes.queries, np.float32), lambda s: s, False)
 
 
@@ -121,7 +125,7 @@ def hnswlib_brute_force(codes: Codes) -> Built:
 
     index = hnswlib.BFIndex(space="l2", dim=64)
     index.init_index(len(codes.documents))
-    index.add_items(bits(codes.documents, np.float32))
+    index.add_items(bits(codes.documents, np.float32), codes.ids)
     return Built(vector_search.Hnswlib(index), bits(codes.queries, np.float32), lambda s: s, True)
 
 
@@ -131,7 +135,7 @@ def _qdrant(codes: Codes, distance: str, vectors: Callable[[np.ndarray], np.ndar
     client = QdrantClient(":memory:")
     config = models.VectorParams(size=64, distance=models.Distance(distance))
     client.create_collection("codes", vectors_config=config)
-    client.upload_collection("codes", vectors(codes.documents), ids=range(len(codes.documents)))
+    client.upload_collection("codes", vectors(codes.documents), ids=codes.ids.tolist())
     return vector_search.Qdrant(client, "codes")
 
 
@@ -150,7 +154,7 @@ def lancedb_hamming(codes: Codes) -> Built:
     import pyarrow as pa
 
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(codes.documents.reshape(-1)), 8)
-    rows = pa.table({"id": pa.array(np.arange(len(codes.documents))), "vector": vectors})
+    rows = pa.table({"id": pa.array(codes.ids), "vector": vectors})
     table = lancedb.connect(tempfile.mkdtemp()).create_table("codes", rows)
     index = vector_search.LanceDB(table, distance_type="hamming", id_column="id")
     return Built(index, codes.queries, lambda s: s, True)

@@ -12,13 +12,14 @@ import click
 
 from deadheat.cli.help import complete_measures
 from deadheat.cli.names import labelled_runs
+from deadheat.engines import Engine
 from deadheat.errors import InputError, printable
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     NAN_POLICIES,
     QUERY_POLICIES,
     Result,
-    evaluated_source,
+    evaluated_runs,
     short_labels,
 )
 from deadheat.formats import read_qrels
@@ -30,6 +31,7 @@ from deadheat.ties import TIE_RULES
 from deadheat.ties.scores import SCORE_PRECISIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 _LONG = 200 << 20
 """Bytes of input from which on a progress bar is worth showing."""
@@ -197,7 +199,12 @@ output_options = options(
 
 
 def evaluate_runs(
-    qrels: str, runs: Sequence[str], measures: Sequence[Any], **options: Any
+    qrels: str,
+    runs: Sequence[str],
+    measures: Sequence[Any],
+    *,
+    engine: Engine | None = None,
+    **options: Any,
 ) -> list[Result]:
     """Evaluate run files, each perhaps under a name, and say what is wrong with them."""
     named = labelled_runs(runs)
@@ -205,9 +212,8 @@ def evaluate_runs(
     check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
-    results = [
-        evaluated_source(judgements, path, parsed, **options) for path in _with_progress(paths)
-    ]
+    watched = _watched_by_a_person(paths)
+    results = evaluated_runs(judgements, paths, parsed, engine=engine, watched=watched, **options)
     results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
     say({result.name: result.remarks for result in results})
     return results
@@ -219,18 +225,25 @@ def check_standard_input(*sources: str | None) -> None:
         raise InputError("standard input (-) can be read only once")
 
 
-def _with_progress(paths: Sequence[str]) -> Iterable[str]:
-    """Paths one by one, under a progress bar if a person is watching a long job."""
+def _watched_by_a_person(paths: Sequence[str]) -> Callable[[Iterable[T]], Iterable[T]]:
+    """Give what passes on results as they come, under a bar if a person is watching a long job."""
     try:
-        size = sum(Path(path).stat().st_size for path in paths if path != "-")
+        size = sum(_size(Path(path)) for path in paths if path != "-")
     except (OSError, ValueError):  # reading will say what is wrong
-        return paths
+        return iter
     if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
-        return paths
+        return iter
     from rich.console import Console
     from rich.progress import track
 
-    return track(paths, "evaluating", console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return lambda results: track(results, "evaluating", len(paths), console=console, transient=True)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of the files of a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
 
 
 def say(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:

@@ -17,11 +17,11 @@ from deadheat.cli.common import (
     warn,
     write,
 )
-from deadheat.cli.findings import of_comparison
 from deadheat.cli.help import Command
 from deadheat.comparison import compared
 from deadheat.comparison.align import checked, named
 from deadheat.remarks import texts
+from deadheat.report.findings import of_comparison
 
 
 @click.command(

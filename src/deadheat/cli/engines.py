@@ -11,7 +11,7 @@ from deadheat.cli.common import options
 from deadheat.engines import Engine, Here
 from deadheat.errors import InputError
 
-ENGINE = options(
+CLUSTER = options(
     click.option(
         "--engine",
         type=click.Choice(["here", "ray"]),
@@ -24,10 +24,30 @@ ENGINE = options(
         metavar="ADDRESS",
         help="host:port, ray://host:port or auto. [default: a cluster of this machine alone]",
     ),
-    click.option("--workers", type=int, help="Workers on the cluster. [default: all there is]"),
+)
+WORKERS = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Workers on the cluster. [default: all there is]",
+)
+ENGINE = options(
+    CLUSTER,
+    WORKERS,
     click.option("--gpus-per-worker", type=float, help="GPUs that each worker has. [default: 0]"),
 )
 ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
+
+
+def cluster_of(given: Mapping[str, Any], *, workers_here: bool = False) -> Engine | None:
+    """Make the cluster that the options of a command ask for; None: the work is done here.
+
+    `workers_here` tells that there are workers here, too.
+    """
+    given = dict.fromkeys(ENGINE_OPTIONS) | dict(given)
+    if given["engine"] == "ray":
+        return engine_of(given)
+    engine_of(given | {"workers": None} if workers_here else given)  # refuses options of a cluster
+    return None
 
 
 def engine_of(given: Mapping[str, Any]) -> Engine:

@@ -16,6 +16,7 @@ from deadheat.cli.common import (
     show,
     write,
 )
+from deadheat.cli.engines import CLUSTER, WORKERS, cluster_of
 from deadheat.cli.findings import of_results
 from deadheat.cli.help import Command
 from deadheat.evaluation import results_table
@@ -44,6 +45,8 @@ def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None
     example="deadheat eval qrels.txt bm25.run.gz bf16=out/model.run -m nDCG@10,MRR@10",
 )
 @run_options
+@CLUSTER
+@WORKERS
 @click.option("--per-query", is_flag=True, help="Show every query.")
 @click.option(
     "--cite",
@@ -79,18 +82,25 @@ def command(
     output: str | None,
     force: bool,
     strict: bool,
+    engine: str,
+    ray_address: str | None,
+    workers: int | None,
     **options: Any,
 ) -> None:
     """Evaluate one or more RUNs against QRELS, with every view of their ties.
 
     QRELS and RUN are TREC files, BEIR TSV, JSON, JSONL, CSV or Parquet, plain or compressed
-    with gzip, zstd or xz; - is standard input. NAME=RUN calls a run by another name. Exit status:
-    0 fine, 1 evaluated with problems (with --strict), 2 bad usage or input.
+    with gzip, zstd or xz; - is standard input. A RUN may also be a folder of Parquet files, in the
+    order of their names, and need not fit in memory. NAME=RUN calls a run by another name. With
+    --engine ray the workers of a cluster share files and folders, which they must find under the
+    same paths. Exit status: 0 fine, 1 evaluated with problems (with --strict), 2 bad usage or
+    input.
     """
     check_output(output, force=force)
     if cite:
         check_citable(style, per_query=per_query)
-    results = evaluate_runs(qrels, runs, measures, **options)
+    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
+    results = evaluate_runs(qrels, runs, measures, engine=cluster_of(where), **options)
     if cite and style == "table":
         show(citation(results, percent=percent), style, output, percent=percent, wide=wide)
     elif cite:

@@ -22,6 +22,7 @@ _GROUPS = {
     "Published numbers": ("published", "columns", "name_column", "group"),
     "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
     "Comparison": ("baseline", "alpha", "resamples", "seed"),
+    "Where the work is done": ("engine", "ray_address", "workers", "gpus_per_worker"),
     "Output": (
         *("per_query", "cite", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
         *("labels", "title"),

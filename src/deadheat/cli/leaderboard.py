@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,16 @@ from deadheat.cli.common import (
     warn,
     write,
 )
-from deadheat.cli.findings import of_leaderboard
+from deadheat.cli.engines import CLUSTER, cluster_of
 from deadheat.cli.help import Command
 from deadheat.cli.names import labelled_runs
+from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
 from deadheat.comparison.leaderboard.sources import found_runs
 from deadheat.errors import InputError
 from deadheat.evaluation import QUERY_POLICIES
 from deadheat.late import pl
+from deadheat.report.findings import of_leaderboard
 from deadheat.ties import TIE_RULES
 
 published_options = options(
@@ -98,8 +99,11 @@ shown_options = options(
     show_default=True,
     help="How likely random tie-breaking may at most be to reverse a pair that is decided.",
 )
+@CLUSTER
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Runs read at a time. [default: one per core]"
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Runs read at a time. [default: one per core, here or of the cluster]",
 )
 @output_options
 @click.pass_context
@@ -121,20 +125,26 @@ def command(
     output: str | None,
     force: bool,
     strict: bool,
+    engine: str,
+    ray_address: str | None,
+    workers: int | None,
     **settings: Any,
 ) -> None:
     """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
 
-    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN calls
-    a file by another name. With --published every number is checked, the measures are those of
-    the board unless -m is given, and the rule that made the numbers is searched for. A MANIFEST
-    (TOML) names several boards, each with its qrels, runs and published file, in tables
-    [[board]]. An output file that ends in .html is a page with all of it, unless --format says
-    otherwise. Exit status: 0 fine, 1 some runs could not be evaluated (or, with --strict,
-    anything was warned about), 2 bad usage or input.
+    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN
+    calls a file by another name, and makes one run of a folder of Parquet files. With
+    --published every number is checked, the measures are those of the board unless -m is
+    given, and the rule that made the numbers is searched for. A MANIFEST (TOML) names several
+    boards, each with its qrels, runs and published file, in tables [[board]]. An output file
+    that ends in .html is a page with all of it, unless --format says otherwise. Exit status:
+    0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
+    2 bad usage or input.
     """
     check_output(output, force=force)
-    with _progress() as progress:
+    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
+    settings |= {"engine": cluster_of(where, workers_here=True), "workers": workers}
+    with progress_bar() as progress:
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
@@ -214,23 +224,3 @@ def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: i
             for board, rows in zip(boards, chosen, strict=True)
         ]
     return pl.concat(chosen, how="diagonal").write_csv().rstrip("\n")
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Show how far the work is, if a person is watching."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading")
-
-        def step(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        yield step

@@ -12,6 +12,7 @@ import numpy as np
 
 from deadheat.cli.common import labels_of
 from deadheat.cli.names import labelled_runs
+from deadheat.comparison.leaderboard.entries import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated, same_judgements, short_labels
 from deadheat.formats import Judgements, Run, read_qrels, read_run
@@ -23,7 +24,11 @@ CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def evaluated_collection(
-    qrels: str, paths: Sequence[str], measures: Sequence[Measure], options: dict[str, Any]
+    qrels: str,
+    paths: Sequence[str],
+    measures: Sequence[Measure],
+    options: dict[str, Any],
+    progress: Progress | None = None,
 ) -> Collection:
     """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
     judgements = read_qrels(qrels)
@@ -36,16 +41,20 @@ def evaluated_collection(
         curves = evaluated(judgements, run, more, **options)
         result = replace(result, views={**result.views, **curves.views})
         systems.append(System(result, {"system": name}, run))
+        if progress is not None:
+            progress("evaluating", len(systems), len(paths))
     return Collection(Path(qrels).name, systems, judgements)
 
 
-def experiment_collections(folder: Path) -> list[Collection]:
+def experiment_collections(folder: Path, progress: Progress | None = None) -> list[Collection]:
     """Read what `deadheat run` stored: a collection per dataset."""
-    from deadheat.experiment import StoredResult, load_results
+    from deadheat.experiment import StoredResult, error_budget, is_computed_twice, load_results
 
+    every = load_results(folder)
     by_dataset: dict[str, list[StoredResult]] = {}
-    for stored in load_results(folder):
+    for stored in every:
         by_dataset.setdefault(stored.dataset, []).append(stored)
+    read = 0
     collections = []
     for name, results in by_dataset.items():
         texts = results[0].texts()
@@ -60,8 +69,17 @@ def experiment_collections(folder: Path) -> list[Collection]:
                 systems.append(System(stored.result, labels, read_run(stored.scores())))
             except InputError as error:
                 systems.append(System(stored.result, labels, None, str(error)))
-        qrels = read_qrels(texts.judgements)
-        collections.append(Collection(name, systems, qrels, texts.queries, texts.corpus))
+            read += 1
+            if progress is not None:
+                progress("reading", read, len(every))
+        collection = Collection(
+            name, systems, read_qrels(texts.judgements), texts.queries, texts.corpus
+        )
+        if is_computed_twice(results):
+            budget = error_budget(results)
+            columns = [column for column in budget.columns if column.of != "dataset"]
+            collection = replace(collection, budget=replace(budget, columns=columns))
+        collections.append(collection)
     return collections
 
 

@@ -27,6 +27,8 @@ from deadheat.cli.pages import (
     experiment_collections,
     result_collections,
 )
+from deadheat.cli.progress import progress_bar
+from deadheat.comparison.leaderboard.entries import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
@@ -104,48 +106,71 @@ def command(
     if runs and qrels is None:
         raise InputError("--runs are read together with their judgements: give --qrels, too")
     check_standard_input(qrels, *runs, *sources)
-    if qrels is not None and not runs:
-        asked = asked or parse_measures(DEFAULT_MEASURES)
-        collections = [evaluated_collection(qrels, sources, asked, options)]
-    else:
-        default = click.core.ParameterSource.DEFAULT
-        for option in ctx.command.params:
-            name = option.name or ""
-            if name in options and ctx.get_parameter_source(name) is not default:
-                raise InputError(
-                    f"{option.opts[0]} is about evaluating runs, and these results are "
-                    "evaluated already; for run files, give the judgements with --qrels"
-                )
-        collections = _stored(sources, GivenRuns(qrels, runs))
-        _check_measures(collections, asked)
-    if dataset is not None:
-        collections = [_with_texts(collection, dataset) for collection in collections]
+    evaluates = qrels is not None and not runs
+    if not evaluates:
+        _check_options(ctx, options)
+    with progress_bar() as progress:
+        if evaluates:
+            asked = asked or parse_measures(DEFAULT_MEASURES)
+            collections = [evaluated_collection(str(qrels), sources, asked, options, progress)]
+        else:
+            collections = _stored(sources, GivenRuns(qrels, runs), progress)
+            _check_measures(collections, asked)
+        if dataset is not None:
+            collections = [_with_texts(collection, dataset) for collection in collections]
+        how = {"baseline": baseline, "alpha": alpha, "resamples": resamples, "seed": seed}
+        collections = _compared(collections, asked, progress, how)
+        title = title or _title(collections)
+        page = render_page(collections, title=title, top=top, shown=asked, progress=progress)
     results = [system.result for collection in collections for system in collection.systems]
     say({result.name: result.remarks for result in results}, of="system")
-    collections = [
-        with_comparison(
-            collection,
-            shown_measures(collection, asked),
-            baseline=baseline,
-            alpha=alpha,
-            resamples=resamples,
-            seed=seed,
-        )
-        for collection in collections
-    ]
-    if baseline is not None and not any(collection.comparison for collection in collections):
-        raise InputError(collections[0].not_compared)
-    page = render_page(collections, title=title or _title(collections), top=top, shown=asked)
     write(page, output)
-    tell(f"{output}: {len(page.encode()) / 1e6:.1f} MB, open it in a browser")
+    tell(f"{output}: {_size(page)}, open it in a browser")
 
 
-def _stored(sources: Sequence[str], given: GivenRuns) -> list[Collection]:
+def _compared(
+    collections: Sequence[Collection],
+    asked: list[Measure] | None,
+    progress: Progress | None,
+    how: dict[str, Any],
+) -> list[Collection]:
+    """Compare the systems of each collection, as far as they can be compared."""
+    compared: list[Collection] = []
+    for collection in collections:
+        if progress is not None:
+            progress("comparing", len(compared), len(collections))
+        compared.append(with_comparison(collection, shown_measures(collection, asked), **how))
+    if how["baseline"] is not None and not any(each.comparison for each in compared):
+        raise InputError(compared[0].not_compared)
+    return compared
+
+
+def _check_options(ctx: click.Context, options: dict[str, Any]) -> None:
+    """Refuse options of evaluating where nothing is evaluated."""
+    default = click.core.ParameterSource.DEFAULT
+    for option in ctx.command.params:
+        name = option.name or ""
+        if name in options and ctx.get_parameter_source(name) is not default:
+            raise InputError(
+                f"{option.opts[0]} is about evaluating runs, and these results are "
+                "evaluated already; for run files, give the judgements with --qrels"
+            )
+
+
+def _size(page: str) -> str:
+    """How much there is to open: 350 kB, 1.2 MB."""
+    size = len(page.encode())
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+
+
+def _stored(
+    sources: Sequence[str], given: GivenRuns, progress: Progress | None
+) -> list[Collection]:
     """Read experiments and files of results."""
     collections, results = [], []
     for source in map(Path, sources):
         if source.is_dir():
-            collections += experiment_collections(source)
+            collections += experiment_collections(source, progress)
         else:
             results += read_results(source)
     return collections + result_collections(results, given)
@@ -162,7 +187,6 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
 
 
 def _with_texts(collection: Collection, name: str) -> Collection:
-
     from deadheat.datasets import load_dataset
 
     texts = load_dataset.quiet(name, candidates="full")

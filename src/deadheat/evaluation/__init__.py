@@ -30,6 +30,7 @@ from deadheat.evaluation.result import (
     labels_of,
     results_table,
 )
+from deadheat.evaluation.runs import evaluated_runs
 from deadheat.evaluation.stored import read_results, same_judgements
 from deadheat.evaluation.top import evaluate_top
 
@@ -53,6 +54,7 @@ __all__ = [
     "evaluate_groups",
     "evaluate_top",
     "evaluated",
+    "evaluated_runs",
     "evaluated_source",
     "flat_summaries",
     "headline",

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -197,7 +198,8 @@ class Corpus:
                 raise self._twice(twice, str(number), holders)
             return
         hashes += [_hashed_numbers(pair) for pairs in numbers for pair in pairs.tolist()]
-        every = np.sort(np.concatenate(hashes))
+        every = np.concatenate(hashes)
+        every.sort()
         suspects = np.unique(every[1:][every[1:] == every[:-1]])
         if not len(suspects):
             return
@@ -300,11 +302,11 @@ class Count(Piece):
         counter = interest.counter()
         sizes = SizeCounter(len(products)) if interest.sizes else None
         changed = 0
-        with ThreadPoolExecutor(usable_threads()) as pool:
+        with _counting_threads() as pool:
             for positions, scores in self.blocks(products):
                 column, inside = counter.columns(positions)
                 changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-                counter.add_piece(scores, column, inside, pool)
+                counter.add_piece(scores, column, inside, pool, sound=True)
                 if sizes is not None:
                     sizes.update(scores)
                 if self.see is not None:
@@ -399,10 +401,11 @@ class ShardWorker:
         return piece.do(self.products, beside)
 
 
-def usable_threads() -> int:
-    """Threads to count in: as many as the libraries that multiply have."""
+def _counting_threads() -> AbstractContextManager[ThreadPoolExecutor | None]:
+    """Threads to count in: as many as the libraries that multiply have; None for this one."""
     told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    threads = int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
+    return ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
 
 
 def _together(embeddings: Sequence[Any]) -> Any:

@@ -92,16 +92,20 @@ class _Piles:
     """Where the rows of each query go: judged queries by their order, all others by their hash.
 
     Pile ``i`` is for the judged queries ``starts[i] … starts[i + 1] − 1``; behind these piles are
-    as many for queries without judgements.
+    those for queries without judgements.
     """
 
     query_ids: Sequence[str]
     starts: NDArray[np.int64]
+    others: int
+    """How many piles are for queries without judgements."""
 
     @classmethod
     def of(cls, query_ids: Sequence[str], rows: int, most: int) -> _Piles:
-        wanted = min(_FINER * -(-rows // most), _MOST_PILES, len(query_ids))
-        return cls(query_ids, np.linspace(0, len(query_ids), max(wanted, 1) + 1).astype(np.int64))
+        wanted = min(_FINER * -(-rows // most), _MOST_PILES)
+        judged = min(wanted, len(query_ids))
+        starts = np.linspace(0, len(query_ids), judged + 1).astype(np.int64)
+        return cls(query_ids, starts, wanted)
 
     @property
     def judged(self) -> int:
@@ -109,7 +113,7 @@ class _Piles:
         return len(self.starts) - 1
 
     def __len__(self) -> int:
-        return 2 * self.judged
+        return self.judged + self.others
 
     def queries(self, piles: range) -> tuple[int, int]:
         """The judged queries of some piles that stand together: the first, and behind the last."""
@@ -123,7 +127,7 @@ class _Piles:
         queries = frame["query"].unique()
         # A hash that is the same on every machine.
         numbers = [
-            pile[query] if query in pile else self.judged + crc32(query.encode()) % self.judged
+            pile[query] if query in pile else self.judged + crc32(query.encode()) % self.others
             for query in queries.to_list()
         ]
         known = pl.DataFrame({"query": queries, "pile": pl.Series(numbers, dtype=pl.Int32)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,4 +78,7 @@ def _retrieved(run: Run, query: str) -> Run:
     names = id_column([query] * len(rows))
     ranks = None if run.ranks is None else run.ranks[rows]
     scores = run.scores if run.exact is None else run.exact
-    return run_from_columns(run.source, names, run.documents.ids(rows), scores[rows], ranks)
+    alone = run_from_columns(run.source, names, run.documents.ids(rows), scores[rows], ranks)
+    if run.beyond is None:
+        return alone
+    return replace(alone, beyond=run.beyond[run.query_index[query] :][:1])

@@ -129,6 +129,11 @@ class Summary:
         """The expected value, the number to report."""
         return self.expected
 
+    def is_highest(self, rivals: Iterable[Summary]) -> bool:
+        """Whether it is above every rival whatever the tie-break; False where there is none."""
+        best = [rival.best for rival in rivals]
+        return bool(best) and self.worst > max(best)
+
 
 @dataclass(frozen=True, repr=False)
 class Result:

@@ -153,8 +153,7 @@ def _is_certain(line: _Line, regime: str, lines: Sequence[_Line]) -> bool:
         and (other.dataset, other.measure) == (line.dataset, line.measure)
         and (other.model_dtype, regime in other.regimes) == (line.model_dtype, True)
     ]
-    worst = line.regimes[regime].worst
-    return bool(rivals) and all(worst > rival.best for rival in rivals)
+    return line.regimes[regime].is_highest(rivals)
 
 
 def _views(line: _Line, regime: str, lines: Sequence[_Line]) -> dict[str, Any]:

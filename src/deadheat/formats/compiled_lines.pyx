@@ -9,6 +9,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
+import os
+
 import numpy as np
 
 cdef extern from *:
@@ -77,7 +79,7 @@ def _fill_tables():
 
 _fill_tables()
 
-cdef uint64_t SEED = np.random.SeedSequence().generate_state(1, np.uint64)[0]
+cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")  # nobody can make hashes meet
 
 
 cdef inline uint64_t _mixed(uint64_t hash_, uint64_t word) noexcept nogil:

@@ -7,7 +7,6 @@ hash. `trec.py` reads what is not plain, and everything where the reader was not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
@@ -131,6 +130,8 @@ def _some(columns: Sequence[NDArray[Any]], start: int, stop: int) -> tuple[NDArr
 
 def _scanned(data: bytes, fields: int, doc: int, score: int) -> _Lines | None:
     """Read all lines, in as many threads as there are cores."""
+    from concurrent.futures import ThreadPoolExecutor  # it takes a while to import
+
     stretches = list(pairwise(_cuts(data)))
     with ThreadPoolExecutor(len(stretches)) as threads:
         counts = list(threads.map(lambda part: compiled.count_lines(data, *part), stretches))

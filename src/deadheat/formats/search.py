@@ -81,8 +81,8 @@ def search_results(
     if listed is not None:
         found, floats, query = found[listed], floats[listed], query[listed]
         exact = None if exact is None else exact[listed]
-    if not larger_is_better:
-        floats, exact = -floats, None if exact is None else -exact
+    if not larger_is_better:  # and 0 becomes 0, not −0
+        floats, exact = 0 - floats, None if exact is None else 0 - exact
     names = query_names(query_ids, len(lengths))
     offsets = np.searchsorted(query, np.arange(len(lengths) + 1)).astype(np.int64)
     if not len(query):
@@ -139,7 +139,7 @@ def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
         raise InputError("ranked groups: there are no documents in them")
     offsets = np.array([0, *names.values()], np.int64)
     documents = ColumnDocuments("ranked groups", list(names), offsets, id_column(docs))
-    scores = -np.array(place, np.float64)
+    scores = 0 - np.array(place, np.float64)
     whole = np.zeros(len(names), np.int64)
     return Run("ranked groups", list(names), offsets, scores, documents, beyond=whole)
 
@@ -216,11 +216,11 @@ def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series
 
 def _check_direction(scores: NDArray[Any], offsets: Ints, larger_is_better: bool) -> None:
     """Refuse lists that all stand worst first: distances taken for scores, or the reverse."""
-    step = np.diff(scores)
-    inside = np.ones(len(step), bool)
+    before, after = scores[:-1], scores[1:]
+    inside = np.ones(len(before), bool)
     ends = offsets[1:-1]
     inside[ends[(ends > 0) & (ends < len(scores))] - 1] = False
-    if (step[inside] < 0).any() or not (step[inside] > 0).any():
+    if (inside & (after < before)).any() or not (inside & (after > before)).any():
         return
     rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
     raise InputError(

@@ -6,11 +6,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from deadheat.evaluation import Result, evaluate_groups
 from deadheat.measures import Measure
 from deadheat.packages import require
 from deadheat.ties import TopCounter
+from deadheat.ties.groups import Ints
 
 
 class CorpusCounts:
@@ -26,6 +28,9 @@ class CorpusCounts:
         The deepest cutoff.
     without_query
         Whether a document with the id of its query is left out, as some tasks do.
+    by_id
+        Whether the oblivious value is that of ties in the ascending order of ids; otherwise it is
+        that of the order of the corpus.
     """
 
     def __init__(
@@ -36,23 +41,25 @@ class CorpusCounts:
         k: int,
         *,
         without_query: bool = False,
+        by_id: bool = False,
     ) -> None:
         self.query_ids = list(query_ids)
-        place = {document: i for i, document in enumerate(document_ids)}
+        index = {document: i for i, document in enumerate(document_ids)}
+        self.places = _ascending(list(index)) if by_id else np.arange(len(index))
         listed: list[tuple[float, ...]] = []
         absent: list[tuple[float, ...]] = []
         for query, name in enumerate(self.query_ids):
             for document, grade in qrels.get(name, {}).items():
                 left_out = without_query and document == name
-                if left_out or document not in place:
+                if left_out or document not in index:
                     absent.append((query, grade))
                 else:
-                    listed.append((query, place[document], grade))
+                    listed.append((query, self.places[index[document]], grade))
         self.judged = _columns(listed, 3)
         self.unretrieved = _columns(absent, 2)
-        own = [(q, place[name]) for q, name in enumerate(self.query_ids) if name in place]
+        own = [(q, index[name]) for q, name in enumerate(self.query_ids) if name in index]
         self.left_out = np.array(own if without_query else [], np.int64).reshape(-1, 2).T
-        self.n_documents = len(place)
+        self.n_documents = len(index)
         self.seen = 0
         self.counter = TopCounter(len(self.query_ids), k, judged=self.judged[:2])
 
@@ -62,12 +69,12 @@ class CorpusCounts:
         scores = torch.as_tensor(scores).detach()
         scores = scores.to_dense() if scores.is_sparse else scores
         first, self.seen = self.seen, self.seen + scores.shape[1]
-        query, place = self.left_out
-        here = (place >= first) & (place < self.seen)
+        query, own = self.left_out
+        here = (own >= first) & (own < self.seen)
         if here.any():  # below all others, where no judged document is
             scores = scores.clone() if scores.is_floating_point() else scores.double()
-            scores[torch.from_numpy(query[here]), torch.from_numpy(place[here] - first)] = -np.inf
-        self.counter.update(scores, start=first)
+            scores[torch.from_numpy(query[here]), torch.from_numpy(own[here] - first)] = -np.inf
+        self.counter.update(scores, positions=self.places[first : self.seen])
 
     @property
     def complete(self) -> bool:
@@ -75,9 +82,23 @@ class CorpusCounts:
         return self.seen == self.n_documents
 
     def evaluate(self, measures: Sequence[str | Measure]) -> Result:
-        """Give every view of measures, over all queries; ties in the order of the corpus."""
+        """Give every view of measures, over all queries."""
         groups = self.counter.groups(*self.judged, unretrieved=self.unretrieved)
         return evaluate_groups.quiet(groups, measures, query_ids=self.query_ids)
+
+
+def _ascending(ids: list[Any]) -> Ints:
+    """Give the place of each id when all are sorted."""
+    places = np.empty(len(ids), np.int64)
+    if all(type(name) is str for name in ids):
+        order: Any = pl.Series(ids, dtype=pl.String).arg_sort().to_numpy()  # as Python sorts them
+    else:
+        try:
+            order = sorted(range(len(ids)), key=ids.__getitem__)
+        except TypeError:  # ids of several types have no order of their own
+            order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
+    places[order] = np.arange(len(ids))
+    return places
 
 
 def _columns(rows: Sequence[tuple[float, ...]], n: int) -> Any:

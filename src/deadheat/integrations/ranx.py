@@ -124,7 +124,7 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
             values = getattr(of_measure, view)
             name = repr(measure) if view == "expected" else f"{measure!r}_{view}"
             if values is not None:
-                _save(run, name, result.query_ids, values, view)
+                _save(run, name, result.query_names, values, view)
 
 
 def to_run(run: RunLike, name: str | None = None) -> Any:
@@ -196,7 +196,7 @@ def _values(
         result = evaluated(read_qrels(grades), run, distinct, queries="all")
         # Here a query of an empty list is 0 by definition.
         remarks += [remark for remark in result.remarks if "missing" not in remark.values]
-        at = np.array([place[query] for query in result.query_ids])
+        at = np.array([place[query] for query in result.query_names])
         for name, measure in named.items():
             of_queries = getattr(result.views[measure], view)
             if of_queries is None:

@@ -14,7 +14,6 @@ from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_arrays, flat_summaries
 from deadheat.measures import ERR, RBP, Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.numbers import exact_floats
 from deadheat.packages import require_host
 from deadheat.remarks import counted
 
@@ -109,18 +108,13 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
 
     def update(self, preds: Any, target: Any, indexes: Any) -> None:
         """Take scores, grades and query numbers of documents, of one shape."""
-        scores, grades, starts, numbers = self._lists(preds, target, indexes)
-        result = evaluate_arrays.quiet(
-            np.split(scores, starts[1:]),
-            np.split(grades, starts[1:]),
-            self.measures,
-            query_ids=numbers.tolist(),
-            queries="all",
-        )
-        empty = ~np.logical_or.reduceat(grades > 0, starts)
+        preds, target, indexes = self._flat(preds, target, indexes)
+        result = evaluate_arrays.quiet(preds, target, self.measures, query=indexes, queries="all")
+        numbers = np.array(result.query_ids)
+        empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
         if self.empty_target_action == "error" and empty.any():
             raise InputError(f"query {numbers[empty][0]} has no relevant document")
-        counts = ~empty if self.empty_target_action == "skip" else np.ones(len(starts), bool)
+        counts = ~empty if self.empty_target_action == "skip" else np.ones(len(numbers), bool)
         sums = [
             _sum(self._values(getattr(views, name), name, empty)[counts])
             for views in result.views.values()
@@ -169,10 +163,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         """Name the measures where a model is printed."""
         return ", ".join(map(repr, self.measures))
 
-    def _lists(
-        self, preds: Any, target: Any, indexes: Any
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Scores and grades grouped by query, where each query begins, and its number."""
+    def _flat(self, preds: Any, target: Any, indexes: Any) -> tuple[Any, Any, Any]:
+        """Check the tensors, and give each as one row."""
         tensors = {"preds": preds, "target": target, "indexes": indexes}
         for name, tensor in tensors.items():
             if not isinstance(tensor, _torch.Tensor):
@@ -187,13 +179,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             preds, target, indexes = preds[kept], target[kept], indexes[kept]
         if not indexes.numel():
             raise InputError("there is no document in `preds`, `target` and `indexes`")
-        number, order = indexes.detach().flatten().cpu().sort(stable=True)
-        numbers, starts = np.unique(number.numpy(), return_index=True)
-        scores, grades = (
-            exact_floats(tensor.detach().flatten(), by_place=False)[order.numpy()]
-            for tensor in (preds, target)
-        )
-        return scores, grades, starts, numbers
+        return preds.detach().flatten(), target.detach().flatten(), indexes.flatten()
 
     def _values(
         self, values: NDArray[np.float64] | None, name: str, empty: NDArray[np.bool_]

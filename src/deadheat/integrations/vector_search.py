@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.formats import Run, search_results
 from deadheat.formats.search import PADDING
+from deadheat.numbers import is_tensor, tensor_values
 from deadheat.packages import require_host
 from deadheat.ties.checks import check_number
 
@@ -223,7 +224,7 @@ def _without_padding(ids: Any, scores: Any) -> tuple[Array, Array]:
 
 
 def _vectors(queries: Any) -> Array:
-    vectors = np.asarray(queries)
+    vectors = tensor_values("queries", queries) if is_tensor(queries) else np.asarray(queries)
     if vectors.ndim != 2 or not len(vectors):
         raise InputError(
             f"queries must have the shape [queries, width], not {list(vectors.shape)}; wrap a "

@@ -235,6 +235,8 @@ class TieCounter:
         column: Ints,
         inside: NDArray[np.bool_],
         pool: Executor | None = None,
+        *,
+        sound: bool = False,
     ) -> None:
         """Count a piece as `update` does.
 
@@ -246,11 +248,14 @@ class TieCounter:
             Per document: whether that column is its own.
         pool
             Threads to count in.
+        sound
+            Whether no score is known to be NaN, and every document to have the score that it was
+            announced with.
         """
         if is_tensor(scores) and scores.device.type != "cpu":
-            counts = self._counts_on_device(scores, column, inside)
+            counts = self._counts_on_device(scores, column, inside, sound)
         else:
-            counts = self._counts_of_piece(scores, column, inside, pool)
+            counts = self._counts_of_piece(scores, column, inside, pool, sound)
         passed = inside.astype(np.int64) if self.has_positions else 0
         self._add(counts, passed, scores.shape[1])
 
@@ -262,19 +267,25 @@ class TieCounter:
         self.retrieved += retrieved
 
     def _counts_of_piece(
-        self, scores: Any, column: Ints, inside: NDArray[np.bool_], pool: Executor | None
+        self,
+        scores: Any,
+        column: Ints,
+        inside: NDArray[np.bool_],
+        pool: Executor | None,
+        sound: bool,
     ) -> Counts:
         """Count in memory, some queries at a time."""
 
         def count(first: int) -> Counts:
             last = min(first + step, self.n_queries)
             block = exact_floats(scores[first:last], by_place=False)
-            _check_nan(block)
             flat = np.ascontiguousarray(block).reshape(-1)
             starts = np.arange(last - first, dtype=np.int64) * n
             own = slice(int(self.offsets[first]), int(self.offsets[last]))
             rows = column[own] + starts[self.query[own] - first]
-            self._check_announced(flat, rows, np.flatnonzero(inside[own]), own)
+            if not sound:
+                _check_nan(flat)
+                self._check_announced(flat, rows, np.flatnonzero(inside[own]), own)
             offsets = self.offsets[first : last + 1] - own.start
             return _counts(flat, (starts, starts + n), offsets, self.score[own], rows)
 
@@ -288,12 +299,14 @@ class TieCounter:
         )
         return above, equal, before
 
-    def _counts_on_device(self, scores: Any, column: Ints, inside: NDArray[np.bool_]) -> Counts:
+    def _counts_on_device(
+        self, scores: Any, column: Ints, inside: NDArray[np.bool_], sound: bool
+    ) -> Counts:
         """Count where a tensor lies; only the counts leave its device."""
-        if scores.is_floating_point() and bool(scores.isnan().any()):
+        if not sound and scores.is_floating_point() and bool(scores.isnan().any()):
             raise nan_score()
         seen = np.flatnonzero(inside)
-        if self.has_positions and len(seen):
+        if not sound and self.has_positions and len(seen):
             own = exact_floats(scores[self.query[seen], column[seen]], by_place=False)
             self._check_announced(own, np.arange(len(seen)), np.arange(len(seen)), seen)
         return tensor_counts(scores, self.offsets, self.score, column)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis.cuts import cut_lists
 from deadheat.diagnosis.number_grid import find_grid
+from deadheat.engines import Engine
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.evaluate import SHOWN, need_judged
@@ -85,11 +86,12 @@ def one_by_one(
     what: str,
     workers: int | None = None,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Outcome[T]:
     """Apply a function to every run, several at a time.
 
-    The workers are threads: decompressing, reading and counting leave the interpreter free, the
-    judgements are shared, and what comes back does not depend on how many there are.
+    The workers are those of an engine, or else threads: decompressing, reading and counting leave
+    the interpreter free, and the judgements are shared. What comes back does not depend on it.
 
     Returns
     -------
@@ -98,20 +100,59 @@ def one_by_one(
     """
     values: dict[str, T] = {}
     failures: dict[str, str] = {}
+    outcomes = (
+        _in_threads(function, sources, workers)
+        if engine is None
+        else _by_engine(function, sources, engine)
+    )
+    for done, (source, value, failure) in enumerate(outcomes, start=1):
+        if failure is None:
+            values[source.name] = value
+        else:
+            failures[source.name] = failure
+        if progress is not None:
+            progress(what, done, len(sources))
+    names = [source.name for source in sources]
+    return (
+        {name: values[name] for name in names if name in values},
+        {name: failures[name] for name in names if name in failures},
+    )
+
+
+def _in_threads(
+    function: Callable[[Source], T], sources: Sequence[Source], workers: int | None
+) -> Iterator[tuple[Source, Any, str | None]]:
+    """Give every run with what the function gave, or what was wrong with the run."""
     with ThreadPoolExecutor(workers or available_cores()) as pool:
-        futures = [pool.submit(function, source) for source in sources]
+        futures = [pool.submit(_Outcomes(function), source) for source in sources]
         try:
-            for done, (source, future) in enumerate(zip(sources, futures, strict=True), start=1):
-                try:
-                    values[source.name] = future.result()
-                except InputError as error:
-                    failures[source.name] = str(error)
-                if progress is not None:
-                    progress(what, done, len(sources))
+            for source, future in zip(sources, futures, strict=True):
+                yield source, *future.result()
         except BaseException:  # also Ctrl-C: what has not begun need not begin
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return values, failures
+
+
+def _by_engine(
+    function: Callable[[Source], T], sources: Sequence[Source], engine: Engine
+) -> Iterator[tuple[Source, Any, str | None]]:
+    """Give the same, as it is done."""
+    with engine.pool(lambda: _Outcomes(function)) as pool:
+        for source, (value, failure) in pool.results(sources):
+            yield source, value, failure
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """Gives what a function gives, and what was wrong with the run if it gives nothing."""
+
+    function: Callable[[Source], Any]
+
+    def __call__(self, source: Source) -> tuple[Any, str | None]:
+        try:
+            return self.function(source), None
+        except InputError as error:
+            return None, str(error)
 
 
 def _cut_lists(

@@ -22,6 +22,7 @@ from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
 from deadheat.comparison.leaderboard.summary import summarised
 from deadheat.comparison.leaderboard.tables import some
+from deadheat.engines import Engine
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy
 from deadheat.formats import read_qrels
@@ -49,6 +50,7 @@ def leaderboard(
     alpha: float = 0.05,
     workers: int | None = None,
     progress: Progress | None = None,
+    engine: Engine | None = None,
     name: str = "",
 ) -> Leaderboard:
     """Evaluate all runs of a board, hold them against what was published, and rank them.
@@ -61,7 +63,8 @@ def leaderboard(
     qrels
         Judgements, as for `deadheat.evaluate`.
     runs
-        ``{name: run}``; or paths of files, folders and patterns such as ``"runs/*.xz"``.
+        ``{name: run}``; or paths of files, folders and patterns such as ``"runs/*.xz"``. A folder
+        stands for all runs in it; one that is given a name is a run in many Parquet files.
     measures
         Those of the published board, or the usual ones, unless given. The first one gives the
         official order.
@@ -88,6 +91,10 @@ def leaderboard(
         result does not depend on it.
     progress
         Called with what is being done, how many runs are done, and of how many.
+    engine
+        Where runs are read and evaluated: such as ``RayCluster`` of `deadheat.engines.cluster`,
+        whose workers must find the files under the same paths. Threads of this process unless
+        given.
     name
         What the board is called.
 
@@ -114,7 +121,7 @@ def leaderboard(
     told = None
     if (tie_break, score_dtype, queries) != (None, None, None):
         told = Setting(tie_break or "input", score_dtype, queries or "judged")
-    work = partial(one_by_one, workers=workers, progress=progress)
+    work = partial(one_by_one, workers=workers, progress=progress, engine=engine)
     if board is None:
         plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), told or Setting()))
     elif told is None:

@@ -57,23 +57,23 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
     parts: list[Part] = [Heading(board.name)]
     if board.rules:
         parts.append("\n".join(["Which rule made these numbers?", *map(str, board.rules)]))
-    parts.append(Table(rows, _row_columns(board, rows), title, board.notes))
-    parts.append(_summary(board))
-    parts += _winners(board)
+    parts.append(Table(rows, row_columns(board, rows), title, board.notes))
+    parts.append(summary_table(board))
+    parts += winner_parts(board)
     if board.failures:
         failed = [f"{name}: {why}" for name, why in board.failures.items()]
         parts.append("\n".join(["Not evaluated:", *failed]))
     return parts
 
 
-def _row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
-    """Columns that hold something."""
+def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
+    """Give the columns of a board's rows that hold something."""
     columns = [
         Column("published_rank", "count", title="board"),
         Column("rank", "count"),
         Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *([] if board.group is None else [Column(_group_column(board), "word", gives_way=6)]),
+        *([] if board.group is None else [Column(group_column(board), "word", gives_way=6)]),
         Column("published", gives_way=7),
         Column("reproduced", "flag", title="met", gives_way=5),
         Column("expected"),
@@ -87,12 +87,14 @@ def _row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
     return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
 
 
-def _group_column(board: Leaderboard) -> str:
+def group_column(board: Leaderboard) -> str:
+    """Name the column of the rows that says which group a run belongs to."""
     group = board.group or ""
     return group if group in board.words else f"{group} (board)"
 
 
-def _summary(board: Leaderboard) -> Table:
+def summary_table(board: Leaderboard) -> Table:
+    """Count what ties do to the runs and pairs of a board, measure by measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
     told = [c for c in SUMMARY if board.summary[c.sources[0]].null_count() < len(board.summary)]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
@@ -103,8 +105,8 @@ def _summary(board: Leaderboard) -> Table:
     return Table(board.summary, told, title, notes)
 
 
-def _winners(board: Leaderboard) -> list[Part]:
-    """Winners that ties can change, or a sentence that there is none."""
+def winner_parts(board: Leaderboard) -> list[Part]:
+    """Give the winners that ties can change, or say that there is none."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
         where = "" if board.group is None else f", overall and by {board.group}"

@@ -25,7 +25,8 @@ def tie_aware(tasks: Any) -> Any:
     -------
     object
         What was given, to pass on to ``mteb.evaluate``. The task result and its JSON file then
-        have the keys that `tie_aware_scores` describes.
+        have the keys that `tie_aware_scores` describes, unless MTEB finds an older result of the
+        task in its cache: `tie_aware_cache`, or `deadheat.integrations.mteb.evaluate`, notices.
 
     Examples
     --------

@@ -2,9 +2,10 @@
 
 They are made, called, stored and used in training as those they stand in for. Where a sibling
 reports a value that rests on how it happened to order tied documents, they report the mean over
-all orders; `…_best`, `…_worst`, `…_range` and `…_tie_std` stand beside it. What counts is defined
-as the library defines it: MAP@k divides by min(relevant documents, k), reranking samples without
-a positive count as 0, every positive has the gain 1.
+all orders; `…_best`, `…_worst`, `…_range`, `…_tie_std` and `…_bias`, what the sibling's own value
+owes to its order of ties, stand beside it. What counts is defined as the library defines it: MAP@k
+divides by min(relevant documents, k), samples without a positive count as 0 to the CrossEncoder's
+evaluator and not at all to `RerankingEvaluator`, every positive has the gain 1.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _cross_encoder: Any = require_host(
     f"{_HOST}.cross_encoder.evaluation", "sentence-transformers", _PURPOSE
 )
 
-VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std"}
+VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
 """What stands beside an expected value, and the view that it holds."""
 
 
@@ -87,11 +88,15 @@ class _Reranking(_TieAware):
         measures = list(self._measures().values())
         return evaluate_arrays.quiet(scores, relevance, measures, queries="all")
 
-    def _with_views(self, metrics: Mapping[str, float], result: Result) -> dict[str, float]:
+    def _with_views(
+        self, metrics: Mapping[str, float], result: Result, theirs: Sequence[float]
+    ) -> dict[str, float]:
+        """Add the views; `theirs` are the sibling's values, in the order of the measures."""
         self.results = {"": result}
         views: dict[str, float] = {}
-        for name, measure in self._measures().items():
+        for (name, measure), value in zip(self._measures().items(), theirs, strict=True):
             views |= _views(result[measure], name)
+            views[f"{name}_bias"] = value - result[measure].expected
         return {**metrics, **self.prefix_name_to_metrics(views, self.name)}
 
 
@@ -114,18 +119,25 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
     def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the sibling."""
         self._seen: list[tuple[Any, Any]] = []
+        self._theirs: list[tuple[float, float, float]] = []
         metrics = super().__call__(self._scoring(model), *args, **options)
         without = len(self.samples) - len(self._seen)  # samples in which nothing is relevant
         lists = [*self._seen, *[(np.zeros(1), [0])] * without]
-        return self._with_views(metrics, self._evaluated(*zip(*lists, strict=True)))
+        mrr, ndcg, ap = np.sum(self._theirs, axis=0) / len(lists) if self._theirs else (0, 0, 0)
+        return self._with_views(
+            metrics, self._evaluated(*zip(*lists, strict=True)), [ap, mrr, ndcg]
+        )
 
     def compute_metrics(self, y_true: Any, y_pred: Any) -> tuple[float, float, float]:
         """Give the expected MRR, nDCG and average precision of one list."""
         scores = np.asarray(y_pred)
-        if scores.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
-            self._seen.append((scores, y_true))
         result = self._evaluated([scores], [y_true])
         ap, mrr, ndcg = (result[measure].expected for measure in self._measures().values())
+        if scores.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
+            self._seen.append((scores, y_true))
+            alone = len(scores) == 1  # of which scikit-learn gives no nDCG
+            theirs = (mrr, ndcg, ap) if alone else super().compute_metrics(y_true, y_pred)
+            self._theirs.append(theirs)
         return mrr, ndcg, ap
 
 
@@ -151,7 +163,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
     def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the sibling."""
         metrics: dict[str, float] = super().__call__(self._scoring(model), *args, **options)
-        return self._with_views(metrics, self.results[""])
+        return self._with_views(metrics, self.results[""], self._theirs)
 
     def compute_metrics(self, model: Any) -> dict[str, float]:
         """Give the expected MAP, MRR and nDCG."""
@@ -161,7 +173,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         seen: list[Any] = []
         self.similarity_fct, before = _tap(score, seen.append), self.similarity_fct
         try:
-            super().compute_metrics(model)  # scores the samples one by one
+            theirs = super().compute_metrics(model)  # scores the samples one by one
         finally:
             self.similarity_fct = before
         relevance = [
@@ -169,7 +181,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         ]
         lists = [exact_floats(scores.reshape(-1), by_place=False) for scores in seen]
         result = self._evaluated(lists, relevance)
-        self.results = {"": result}
+        self.results, self._theirs = {"": result}, [theirs[key] for key in ("map", "mrr", "ndcg")]
         ap, mrr, ndcg = (result[measure].expected for measure in self._measures().values())
         return {"map": ap, "mrr": mrr, "ndcg": ndcg}
 
@@ -179,7 +191,8 @@ class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalE
 
     Every score of every query with the corpus is counted as it passes by, so that the values
     are those of the whole lists, although only as many documents are kept as the deepest cutoff
-    asks for.
+    asks for. `…_bias` is that of ties in the ascending order of ids, as the sibling orders them
+    from sentence-transformers 6.2 on.
 
     Parameters
     ----------
@@ -262,7 +275,7 @@ class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalE
             query: dict.fromkeys(self.relevant_docs[query], 1) for query in self.queries_ids
         }
         deepest = max(k for _, k, _ in self._measures())
-        return CorpusCounts(self.queries_ids, self.corpus_ids, relevant, deepest)
+        return CorpusCounts(self.queries_ids, self.corpus_ids, relevant, deepest, by_id=True)
 
     def _measures(self) -> list[tuple[str, int, Measure]]:
         """Give the library's name of each measure, its cutoff, and the measure."""

@@ -11,6 +11,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
+from deadheat.tables import Table
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Collection:
     """Of the systems under their `names`."""
     not_compared: str = "the systems were not compared"
     """Why there is no comparison."""
+    budget: Table | None = None
+    """What ties, computing and queries can do to each number, where it was measured."""
 
     @property
     def names(self) -> list[str]:

@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from deadheat.comparison.leaderboard import Leaderboard
-from deadheat.comparison.leaderboard.summary import FIRST_METHODS
+from deadheat.comparison.leaderboard.tables import (
+    group_column,
+    row_columns,
+    summary_table,
+    winner_parts,
+)
 from deadheat.errors import InputError
 from deadheat.late import pl
-from deadheat.packages import own_version, require
-from deadheat.tables import number
-from deadheat.tables.cells import cell
+from deadheat.report.findings import of_leaderboard
+from deadheat.report.page.cells import Scale, marks, page_table
+from deadheat.report.page.leading import leading_table
+from deadheat.report.page.shell import as_json, written
+from deadheat.tables import Table, number
 
 FACETS = 40
 """Up to so many distinct words, a column of a board can be chosen from."""
 COLOURS = 8
-"""So many groups get a colour of their own."""
+"""Up to so many groups have colours of their own."""
 
 
 def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = None) -> str:
     """Write the page; it needs no network, and its tables no JavaScript."""
-    jinja2 = require("jinja2", "a report page")
     if not boards:
         raise InputError("there is no leaderboard to report")
-    own = files(__package__)
-    script = (own / "leaderboard.js").read_text(encoding="utf-8")
-    styles = [(own / name).read_text(encoding="utf-8") for name in ("page.css", "leaderboard.css")]
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    environment.filters["number"] = number
-    environment.filters["probability"] = lambda p, method: cell(
-        "probability", [p, method], percent=False
-    )
-    template = environment.from_string((own / "leaderboard.html").read_text(encoding="utf-8"))
-    page: str = template.render(
+    shown = [_board(board, i) for i, board in enumerate(boards)]
+    return written(
+        "leaderboard.html",
         title=title or " · ".join(board.name for board in boards[:3]),
-        boards=[_board(board, i) for i, board in enumerate(boards)],
-        version=own_version(),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        css="\n".join(styles),
-        script=script,
+        styles=("page.css", "leaderboard.css"),
+        scripts=("page.js", "tables.js", "leaderboard.js"),
+        boards=shown,
+        copies=as_json([board["leading"].pop("copies") for board in shown]),
     )
-    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
 
 
 def _board(board: Leaderboard, index: int) -> dict[str, Any]:
     """What the template writes of one board."""
-    facets = _facets(board)
-    group = _shown(board, list(facets))
-    colours = _colours(board, group)
+    facets, colours = _facets(board), _colours(board)
+    names = [repr(measure) for measure in board.measures]
+    summaries = {
+        name: {repr(m): result[m] for m, result in entry.results.items()}
+        for name, entry in board.entries.items()
+    }
     return {
         "id": f"board-{index}",
         "name": board.name,
-        "runs": len(board.entries),
-        "alpha": board.alpha,
+        "finding": of_leaderboard(board),
         "rules": [str(rule) for rule in board.rules],
         "warnings": board.warnings,
         "notes": board.notes,
-        "summary": board.summary.to_dicts(),
-        "has_tau": bool(board.summary["tau_official_expected"].is_not_null().any()),
-        "winners": [winner for winner in board.winners if winner.contested],
-        "methods": FIRST_METHODS,
-        "group": board.group,
-        "facets": facets,
-        "shown": group,
-        "colours": colours,
-        "measures": [
-            _measure(board, repr(m), list(facets), group, colours) for m in board.measures
+        "summary": page_table(summary_table(board)),
+        "winners": [
+            page_table(part) if isinstance(part, Table) else part for part in winner_parts(board)
         ],
+        "facets": facets,
+        "colours": colours,
+        "leading": leading_table(summaries, names),
+        "measures": [_measure(board, name, list(facets), colours) for name in names],
     }
 
 
@@ -88,57 +78,41 @@ def _facets(board: Leaderboard) -> dict[str, list[str]]:
     }
 
 
-def _shown(board: Leaderboard, facets: list[str]) -> str | None:
-    """The column of words that has a place in the table."""
-    return board.group if board.group in facets else facets[0] if facets else None
-
-
-def _colours(board: Leaderboard, group: str | None) -> dict[str, int]:
-    """Number of the colour of every group, in the official order; none without groups."""
-    if group is None or board.group is None:
+def _colours(board: Leaderboard) -> dict[str, int]:
+    """Number of the colour of every group, in the official order; none if there are too many."""
+    if board.group is None:
         return {}
-    names = board.ranking()[group].drop_nulls().unique(maintain_order=True).to_list()
-    return {name: i % COLOURS for i, name in enumerate(names)}
+    names = board.ranking()[group_column(board)].drop_nulls().unique(maintain_order=True)
+    return {name: i for i, name in enumerate(names)} if len(names) <= COLOURS else {}
 
 
 def _measure(
-    board: Leaderboard, measure: str, facets: list[str], group: str | None, colours: dict[str, int]
+    board: Leaderboard, measure: str, facets: list[str], colours: dict[str, int]
 ) -> dict[str, Any]:
     """Rows of one measure, with the places of their marks on the scales of the table."""
     rows = board.rows.filter(measure=measure)
-    low, high = _ends(rows)
-    width = high - low or 1.0
-    last = max([len(rows), *rows["published_rank"].drop_nulls().to_list()])
-
-    def at(value: float | None) -> float | None:
-        return None if value is None else round(100 * (value - low) / width, 3)
-
-    def place(rank: int | None) -> float | None:
-        return None if rank is None else round(100 * (rank - 0.5) / last, 3)
-
-    marked = [
-        {
-            **row,
-            "words": [row[name] or "" for name in facets],
-            "official_at": at(row["oblivious"] if row["published"] is None else row["published"]),
-            "expected_at": at(row["expected"]),
-            "worst_at": at(row["worst"]),
-            "best_at": at(row["best"]),
-            "rank_at": place(row["rank"]),
-            "published_rank_at": place(row["published_rank"]),
-            "best_rank_at": place(row["best_rank"]),
-            "worst_rank_at": place(row["worst_rank"]),
-            "ranks": cell("ranks", [row["best_rank"], row["worst_rank"]], percent=False),
-            "colour": colours.get(row[group], 0) if group else 0,
-        }
-        for row in rows.to_dicts()
-    ]
+    values = Scale(*_ends(rows))
+    ranks = Scale(0.5, max([len(rows), *rows["published_rank"].drop_nulls().to_list()]) + 0.5)
+    columns = sorted(row_columns(board, rows), key=lambda column: column.of != "run")
+    table = page_table(Table(rows, columns))
+    drawn = []
+    for row in rows.to_dicts():
+        official = row["oblivious"] if row["published"] is None else row["published"]
+        drawn.append(
+            {
+                "words": [row[name] or "" for name in facets],
+                "colour": colours.get(row[group_column(board)], 0) if colours else 0,
+                "values": marks(values, row["worst"], row["best"], row["expected"], official),
+                "ranks": marks(
+                    ranks, row["best_rank"], row["worst_rank"], row["rank"], row["published_rank"]
+                ),
+            }
+        )
     return {
         "name": measure,
-        "rows": marked,
-        "low": low,
-        "high": high,
-        "published": bool(rows["published"].is_not_null().any()),
+        "headings": table.headings,
+        "rows": list(zip(drawn, table.rows, strict=True)),
+        "ends": f"{number(values.low)} to {number(values.high)}",
     }
 
 

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deadheat as dh
+from deadheat import packages
 from deadheat.integrations import vector_search
 
 VIEWS = ("expected", "best", "worst", "variance")
@@ -125,3 +126,37 @@ def test_a_list_can_be_left_as_it_is():
 def test_bad_searches(call, words):
     with pytest.raises(dh.InputError, match=words):
         call()
+
+
+LIBRARIES = {
+    "faiss": (vector_search.Faiss, (object(),)),
+    "usearch": (vector_search.USearch, (object(),)),
+    "hnswlib": (vector_search.Hnswlib, (object(),)),
+    "qdrant": (vector_search.Qdrant, (object(), "collection")),
+    "lancedb": (vector_search.LanceDB, (object(),)),
+}
+
+
+@pytest.mark.parametrize("extra", LIBRARIES)
+def test_a_missing_or_unsupported_library_is_told(extra, monkeypatch):
+    kind, arguments = LIBRARIES[extra]
+
+    def missing(package):
+        raise packages.PackageNotFoundError(package)
+
+    monkeypatch.setattr(packages, "install_command", "pip install it[{}]".format)
+    monkeypatch.setattr(packages, "requires", lambda _: [f'{extra}-pkg>=1,<2; extra == "{extra}"'])
+    monkeypatch.setattr(packages, "version", missing)
+    with pytest.raises(dh.MissingPackageError, match=rf"vector_search.*it\[{extra}\]"):
+        kind(*arguments)
+    monkeypatch.setattr(packages, "version", lambda package: "0.0.1")
+    with pytest.raises(
+        dh.InputError, match=rf"supports {extra}-pkg >=1,<2, but 0\.0\.1 is installed"
+    ):
+        kind(*arguments)
+
+
+def test_queries_may_be_a_tensor():
+    torch = pytest.importorskip("torch")
+    run = vector_search.search(Exact([[1], [1], [2]]), torch.zeros(1, 1, dtype=torch.bfloat16), 1)
+    assert run.offsets.tolist() == [0, 2]

@@ -1,0 +1,113 @@
+"""How vector libraries order equal distances: a table for docs/recipes/vector-search.md.
+
+    python benchmarks/vector_ties.py
+
+Every index holds the same random codes of 64 bits under shuffled ids, so that an order by id and an
+order of insertion can be told apart. Each is searched for the ten nearest documents of 100 queries.
+A rule is named only if every tie of every list obeys it.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import groupby, pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "hosts"))
+
+import numpy as np
+from vector_indexes import INDEXES, Built, Codes
+
+import deadheat as dh
+from deadheat.integrations import vector_search
+
+K = 10
+DEEP = 500
+"""So deep goes the exact search: below the group of the tenth neighbour."""
+PACKAGES = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}
+HEADER = (
+    "| index | inside a tie | at the cut it keeps | recall@10 by ids | expected | by distance "
+    "| rest of the group |\n|---|---|---|---|---|---|---|"
+)
+
+
+def main() -> None:
+    codes = Codes.make(shuffled=True)
+    print(HEADER)
+    for name, (module, build) in INDEXES.items():
+        if find_spec(module) is not None:
+            print(row(name, build(codes), codes))
+    used = dict.fromkeys(module for module, _ in INDEXES.values() if find_spec(module))
+    named = (f"{PACKAGES.get(m, m)} {version(PACKAGES.get(m, m))}" for m in used)
+    print(f"\n{', '.join(named)}.")
+
+
+def row(name: str, built: Built, codes: Codes) -> str:
+    """What one index does, as a row of the table."""
+    found = built.index.nearest(built.queries, K)
+    inside, kept = orders(name, found, built, codes)
+    recall = neighbour_recall(found, built, codes, named="faiss" not in name)
+    ids, scores = [list_ for list_, _ in found], [list_ for _, list_ in found]
+    asked = vector_search.complete_groups(built.index, built.queries, ids, scores).asked
+    numbers = "– | – | –"  # distances of its own
+    if recall is not None:
+        numbers = f"{recall.oblivious:.2f} | {recall.expected:.2f} | {recall.best:.3f}"
+    return f"| {name} | {inside} | {kept} | {numbers} | {asked} |"
+
+
+def orders(name: str, found: vector_search.Lists, built: Built, codes: Codes) -> tuple[str, str]:
+    """The rule inside ties of a list, and that of the group at the cut."""
+    place = np.empty(len(codes.ids), np.int64)
+    place[codes.ids] = np.arange(len(codes.ids))
+    keys = {"id": lambda ids: ids, "insertion": lambda ids: place[ids]}
+    if name.startswith("faiss"):  # it calls documents by their places
+        keys = {"id": lambda ids: ids}
+    groups = [
+        np.array([doc for doc, _ in tie], np.int64)
+        for ids, scores in found
+        for _, tie in groupby(zip(ids.tolist(), scores.tolist(), strict=True), lambda x: x[1])
+    ]
+    completed = vector_search.complete_groups(
+        built.index, built.queries, *([list_[i] for list_ in found] for i in (0, 1))
+    )
+    cuts = [
+        (ids[scores == scores[-1]].astype(np.int64), int((scores[:K] == scores[-1]).sum()))
+        for ids, scores in zip(completed.ids, completed.scores, strict=True)
+    ]
+    inside = kept = "no rule"
+    for key, of in keys.items():
+        for direction, sign in (("ascending", 1), ("descending", -1)):
+            if all(a < b for group in groups for a, b in pairwise((sign * of(group)).tolist())):
+                inside = f"{key} {direction}"
+            end = "lowest" if sign > 0 else "highest"
+            if all(set((sign * of(g))[:n]) == set(np.sort(sign * of(g))[:n]) for g, n in cuts):
+                kept = f"{end} {'ids' if key == 'id' else 'places'}"
+    return inside, kept
+
+
+def neighbour_recall(
+    found: vector_search.Lists, built: Built, codes: Codes, *, named: bool
+) -> dh.Summary | None:
+    """Recall against brute force, which lists ties in the order of ids; None where it is unlike."""
+    ids = codes.ids if named else np.arange(len(codes.documents))
+    distances = np.empty_like(codes.distances)
+    distances[:, ids] = codes.distances
+    order = np.argsort(distances, axis=1, kind="stable")[:, :DEEP]
+    exact = dh.search_results(
+        order, np.take_along_axis(distances, order, 1), larger_is_better=False
+    )
+    run = dh.search_results(
+        [ids for ids, _ in found],
+        [built.differing(scores) for _, scores in found],
+        larger_is_better=False,
+    )
+    try:
+        return dh.neighbour_recall(run, exact)[f"Recall@{K}"]
+    except dh.InputError:  # a quantiser's distances are not those of the codes
+        return None
+
+
+if __name__ == "__main__":
+    main()

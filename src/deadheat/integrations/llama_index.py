@@ -1,0 +1,194 @@
+"""LlamaIndex: its `RetrieverEvaluator`, with the scores of the nodes and any view of ties.
+
+LlamaIndex gives its metrics the ids of the retrieved nodes in their order, and not their scores, so
+that no metric there can tell a tie from a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from deadheat.errors import InputError
+from deadheat.evaluation import VIEWS, Result, Summary, check_views, evaluate
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measure, parse_measures
+from deadheat.packages import require_host
+from deadheat.remarks import announce, texts
+
+_evaluation: Any = require_host(
+    "llama_index.core.evaluation", "llama-index", "`deadheat.integrations.llama_index`"
+)
+_base: Any = require_host(
+    "llama_index.core.evaluation.retrieval.base",
+    "llama-index",
+    "`deadheat.integrations.llama_index`",
+)
+_metrics: Any = require_host(
+    "llama_index.core.evaluation.retrieval.metrics",
+    "llama-index",
+    "`deadheat.integrations.llama_index`",
+)
+SCORES = "retrieved_scores"
+"""Under this name the metadata of every value hold the scores of the retrieved nodes."""
+
+
+class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
+    """Evaluates a retriever as the evaluator of that name in LlamaIndex does, and sees the scores.
+
+    A value stands under the name it was asked by, an expectation over all orders of nodes of equal
+    scores; other views stand beside it, under names such as ``mrr_range``.
+
+    Parameters
+    ----------
+    measures
+        By the names they are given under, as from `from_metric_names`.
+    views
+        Which views of each.
+    metrics, retriever, node_postprocessors
+        As in the original; its own metrics are computed from ids, as there.
+
+    Examples
+    --------
+    >>> from llama_index.core import MockEmbedding, VectorStoreIndex
+    >>> from llama_index.core.schema import TextNode
+    >>> nodes = [TextNode(id_=name, text=name) for name in "abc"]
+    >>> index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
+    >>> evaluator = RetrieverEvaluator.from_metric_names(
+    ...     ["mrr"], retriever=index.as_retriever(similarity_top_k=3), views=["expected", "range"]
+    ... )
+    >>> values = evaluator.evaluate("a question", expected_ids=["a"]).metric_vals_dict
+    >>> {name: round(value, 4) for name, value in values.items()}
+    {'mrr': 0.6111, 'mrr_range': 0.6667}
+    """
+
+    metrics: list[Any] = []  # noqa: RUF012  # a field of pydantic, which copies it
+    measures: dict[str, Measure] = {}  # noqa: RUF012
+    views: tuple[str, ...] = VIEWS
+
+    @classmethod
+    def from_metric_names(
+        cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: Any
+    ) -> RetrieverEvaluator:
+        """Make an evaluator from names, LlamaIndex's or any that `deadheat.evaluate` takes.
+
+        A metric of LlamaIndex that deadheat does not have is LlamaIndex's own.
+
+        Parameters
+        ----------
+        metric_names
+            Such as ``"mrr"``, ``"hit_rate"``, ``"ndcg@10"``.
+        views
+            Which views of each.
+        options
+            ``retriever`` and ``node_postprocessors``.
+        """
+        check_views(views)
+        measures, others = {}, []
+        for name in metric_names:
+            try:
+                measures[name] = parse_measure(name)
+            except InputError:
+                if name not in _metrics.METRIC_REGISTRY:
+                    raise
+                others.append(_metrics.METRIC_REGISTRY[name]())
+        return cls(metrics=others, measures=measures, views=tuple(views), **options)
+
+    async def aevaluate(
+        self,
+        query: str,
+        expected_ids: list[str],
+        expected_texts: list[str] | None = None,
+        mode: Any = _base.RetrievalEvalMode.TEXT,
+        **options: Any,
+    ) -> Any:
+        """Retrieve for a query, and evaluate; `evaluate` does the same and waits."""
+        nodes = await self.retriever.aretrieve(query)
+        for postprocessor in self.node_postprocessors or ():
+            nodes = postprocessor.postprocess_nodes(nodes, query_str=query)
+        ids, texts = [node.node.node_id for node in nodes], [node.text for node in nodes]
+        values = {
+            metric.metric_name: metric.compute(query, expected_ids, ids, expected_texts, texts)
+            for metric in self.metrics
+        }
+        return _base.RetrievalEvalResult(
+            query=query,
+            expected_ids=expected_ids,
+            expected_texts=expected_texts,
+            retrieved_ids=ids,
+            retrieved_texts=texts,
+            mode=mode,
+            metric_dict={**self._values(query, expected_ids, nodes), **values},
+        )
+
+    def _values(self, query: str, expected_ids: list[str], nodes: Sequence[Any]) -> dict[str, Any]:
+        """Give the views of all measures, as LlamaIndex gives values."""
+        if not self.measures:
+            return {}
+        if not expected_ids:
+            raise InputError(f"query {query!r:.60}: there is no expected id")
+        listed = _scores(query, nodes)
+        if listed:
+            judged = {"q": dict.fromkeys(expected_ids, 1)}
+            distinct = list(dict.fromkeys(self.measures.values()))
+            result = evaluate.quiet(judged, {"q": listed}, distinct, queries="all")
+            # That one query finds nothing relevant is no sign of ids that do not match.
+            remarks = [remark for remark in result.remarks if "judged" not in remark.values]
+            announce(texts(remarks, "warning"))
+            summaries = {name: result[measure] for name, measure in self.measures.items()}
+        else:  # every view of a query that retrieved nothing is 0
+            nothing = Summary("", 0.0, 0.0, 0.0, 0.0, 0.0, sampling_error=None, queries=1)
+            summaries = dict.fromkeys(self.measures, nothing)
+        return {
+            name if view == "expected" else f"{name}_{view}": _metrics.RetrievalMetricResult(
+                score=value, metadata={SCORES: list(listed.values())}
+            )
+            for name, summary in summaries.items()
+            for view in self.views
+            if (value := getattr(summary, view)) is not None
+        }
+
+
+def result_of(
+    results: Iterable[Any], measures: str | Measure | Iterable[Any], **options: Any
+) -> Result:
+    """Make a `deadheat.Result` of what the evaluator gave for many queries.
+
+    Parameters
+    ----------
+    results
+        What `RetrieverEvaluator.evaluate` gave, each of another query.
+    measures, options
+        As for `deadheat.evaluate`; a query that retrieved nothing counts as 0.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for result in results:
+        stored = [v.metadata[SCORES] for v in result.metric_dict.values() if SCORES in v.metadata]
+        if not stored:
+            raise InputError(
+                f"the result of {result.query!r:.60} holds no scores: it is not of this evaluator"
+            )
+        if result.query in qrels:
+            raise InputError(f"the query {result.query!r:.60} was evaluated twice: keep one result")
+        qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
+        run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
+    made = evaluate.quiet(qrels, run, parse_measures(measures), **options)
+    announce(made.warnings)
+    return made
+
+
+def _scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:
+    """Scores by node, in the order retrieved; refuse what has none, or is there twice."""
+    listed: dict[str, float] = {}
+    for node in nodes:
+        name = node.node.node_id
+        if node.score is None:
+            raise InputError(
+                f"query {query!r:.60}: node {name!r:.60} has no score, and without scores nobody "
+                "can tell ties: use a retriever that scores"
+            )
+        if name in listed:
+            raise InputError(f"query {query!r:.60}: node {name!r:.60} was retrieved twice")
+        listed[name] = node.score
+    return listed

@@ -1,0 +1,155 @@
+"""The call shape of ``trm``, the package of the paper's authors (tie-aware-retrieval-metrics).
+
+``from deadheat.integrations import trm`` stands in for ``import trm``, and needs nothing installed.
+Where that package is right, the values are the same; they differ where it is not:
+
+- Precision@k and F1@k of a list shorter than k divide by k in every view;
+- a cutoff named twice counts once, and one metric may be given as a text;
+- labels with grades above 1 count as relevant, once each;
+- scores are never negated, so that those of whole-number types keep their order;
+- a score that is NaN is refused;
+- every measure takes time in proportion to the documents, whatever is tied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.evaluation import Summary, Views, evaluate_arrays
+from deadheat.measures import F1, MAP, MRR, Hits, Measure, Precision, Recall, nDCG
+from deadheat.numbers import exact_floats
+
+METRICS: dict[str, Measure] = {
+    "recall": Recall,
+    "precision": Precision,
+    "f1": F1,
+    "hits": Hits,
+    "ndcg": nDCG,
+    "mrr": MRR,
+    "map": MAP,
+}
+SUPPORTED_METRICS = list(METRICS)
+DEFAULT_METRICS = ("ndcg", "mrr", "map", "recall")
+DEFAULT_K_LIST = [1, 3, 5, 10, 20, 50, 100]
+
+
+@dataclass
+class TieAwareResult:
+    """The views of one measure at one cutoff, of one query or averaged."""
+
+    expected: float
+    maximum: float
+    minimum: float
+    oblivious: float
+    std: float = 0.0
+    """Tie std, which the original does not have."""
+
+    @property
+    def range(self) -> float:
+        """Maximum − minimum."""
+        return self.maximum - self.minimum
+
+    @property
+    def bias(self) -> float:
+        """Oblivious − expected."""
+        return self.oblivious - self.expected
+
+
+@dataclass
+class EvaluationOutput:
+    """Views by metric and cutoff: averaged, and of every query."""
+
+    metrics: dict[str, dict[int, TieAwareResult]] = field(default_factory=dict)
+    per_query: dict[str, dict[int, list[TieAwareResult]]] = field(default_factory=dict)
+    k_list: list[int] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, float]:
+        """Averages on one level, under names such as ``ndcg@10_expected``."""
+        views = ("expected", "oblivious", "maximum", "minimum", "range", "bias", "std")
+        return {
+            f"{name}@{k}_{view}": getattr(result, view)
+            for name, by_cutoff in self.metrics.items()
+            for k, result in by_cutoff.items()
+            for view in views
+        }
+
+
+def evaluate(
+    scores: Sequence[Any],
+    is_relevant: Sequence[Any],
+    metrics: str | Iterable[str] | None = None,
+    k_list: Iterable[int] | None = None,
+) -> EvaluationOutput:
+    """Evaluate lists of scores with lists of labels, as the function of that name in trm.
+
+    Parameters
+    ----------
+    scores, is_relevant
+        A list of scores for each query, and of labels, as `deadheat.evaluate_arrays` takes them.
+        A query without a relevant document counts as 0.
+    metrics
+        Some of `SUPPORTED_METRICS`; nDCG, MRR, MAP and recall unless given.
+    k_list
+        Cutoffs; `DEFAULT_K_LIST` unless given.
+
+    Examples
+    --------
+    >>> output = evaluate([[0.9, 0.5, 0.5]], [[0, 1, 0]], metrics=["mrr"], k_list=[2])
+    >>> output.metrics["mrr"][2].expected, output.metrics["mrr"][2].range
+    (0.25, 0.5)
+    """
+    names = [metrics] if isinstance(metrics, str) else list(metrics or DEFAULT_METRICS)
+    cutoffs = list(dict.fromkeys(DEFAULT_K_LIST if k_list is None else k_list))
+    if unknown := [name for name in names if name not in METRICS]:
+        raise InputError(
+            f"unknown metric {unknown[0]!r:.60}: choose some of {', '.join(SUPPORTED_METRICS)}"
+        )
+    asked = {(name, k): METRICS[name] @ k for name in names for k in cutoffs}
+    output = EvaluationOutput({n: {} for n in names}, {n: {} for n in names}, cutoffs)
+    if not len(scores) and not len(is_relevant):
+        for name, k in asked:
+            output.metrics[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0)
+            output.per_query[name][k] = []
+        return output
+    labels = [exact_floats(row) > 0 for row in is_relevant]
+    result = evaluate_arrays.quiet(list(scores), labels, asked.values(), queries="all")
+    for (name, k), measure in asked.items():
+        output.metrics[name][k] = _averaged(result[measure])
+        output.per_query[name][k] = _of_queries(result.views[measure])
+    return output
+
+
+def build_tie_groups(scores: Any, is_relevant: Any) -> list[tuple[int, int]]:
+    """Give the size of each tie group and its relevant documents, from the highest score down.
+
+    >>> build_tie_groups([0.9, 0.5, 0.5], [0, 1, 0])
+    [(1, 0), (2, 1)]
+    """
+    values, labels = exact_floats(scores), exact_floats(is_relevant)
+    if values.ndim != 1 or values.shape != labels.shape:
+        raise InputError(
+            f"scores {list(values.shape)} and is_relevant {list(labels.shape)} must be two rows of "
+            "the same length"
+        )
+    if np.isnan(values).any():
+        raise InputError("a score is NaN, which has no place in a ranking; mend the scores")
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    relevant = np.bincount(group, labels > 0, len(sizes)).astype(int)
+    return list(zip(sizes[::-1].tolist(), relevant[::-1].tolist(), strict=True))
+
+
+def _averaged(summary: Summary) -> TieAwareResult:
+    return TieAwareResult(
+        summary.expected, summary.best, summary.worst, summary.oblivious, summary.std or 0.0
+    )
+
+
+def _of_queries(views: Views) -> list[TieAwareResult]:
+    columns = (views.expected, views.best, views.worst, views.oblivious, views.std)
+    rows = zip(*(column.tolist() for column in columns if column is not None), strict=True)
+    return [TieAwareResult(*row) for row in rows]

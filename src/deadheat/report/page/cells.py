@@ -1,0 +1,93 @@
+"""Cells of a page: their text as a fraction and in percent, and the marks of an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from deadheat.tables import Kind, Table
+from deadheat.tables.cells import cell
+from deadheat.tables.text import headings, rows_of
+
+APART = 2.0
+"""Hundredths of a scale from which on two marks are told apart."""
+
+
+class Texts(NamedTuple):
+    """What the switch between 0.7353 and 73.53 chooses from."""
+
+    fraction: str
+    percent: str
+
+
+class PageCell(NamedTuple):
+    """A cell of a table of the page."""
+
+    text: Texts
+    sort: float | str | None
+    """The number to sort by; nothing for words, the empty text where there is no number."""
+    is_label: bool
+    bold: bool
+
+
+class PageTable(NamedTuple):
+    """A table as the template writes it."""
+
+    headings: list[tuple[str, bool]]
+    """What stands over each column, and whether it holds labels."""
+    rows: list[list[PageCell]]
+    notes: Sequence[str]
+
+
+def texts(kind: Kind, *values: Any) -> Texts:
+    """Write a cell in both ways."""
+    return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
+
+
+def page_table(table: Table) -> PageTable:
+    """Write every cell of a table in both ways."""
+    both = zip(rows_of(table, False), rows_of(table, True), strict=True)
+    rows = []
+    for values, (fractions, percents) in zip(table.frame.iter_rows(named=True), both, strict=True):
+        cells = []
+        for column, (one, bold), (other, _) in zip(table.columns, fractions, percents, strict=True):
+            sort = _sort_key(column.kind, [values[name] for name in column.sources])
+            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, bold))
+        rows.append(cells)
+    heads = zip(headings(table, " "), table.columns, strict=True)
+    return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
+
+
+def _sort_key(kind: Kind, values: Sequence[Any]) -> float | str | None:
+    """Sort intervals by their width, and other numbers by themselves; last where there is none."""
+    if kind in ("name", "word", "flag"):
+        return None
+    if None in values:
+        return ""
+    return float(values[1] - values[0] if kind in ("ranks", "span", "interval") else values[0])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis that the intervals of a column share, from 0 to 100."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Find the place of a value."""
+        return round(100 * (value - self.low) / (self.high - self.low or 1.0), 3)
+
+
+def marks(
+    scale: Scale, start: float, end: float, dot: float, cross: float | None
+) -> dict[str, float | None]:
+    """Places of an interval, of the dot in it, and of a cross where the eye can tell it apart."""
+    apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART
+    return {
+        "start": scale.place(start),
+        "end": scale.place(end),
+        "dot": scale.place(dot),
+        "cross": scale.place(cross) if apart and cross is not None else None,
+    }

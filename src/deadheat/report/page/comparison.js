@@ -1,0 +1,158 @@
+/* Verdicts on every pair: one triangle, the systems by rank. */
+
+const FEW_SYSTEMS = 8; // so many have their names over the columns
+const WORDS = {
+  // verdict: class, sign, text of the cell, what it means
+  "A is better": ["v-better", "▲", "better", "the row is better, and neither ties nor queries leave it open"],
+  "B is better": [
+    "v-better",
+    "▽",
+    "worse",
+    "the column is better, and neither ties nor queries leave it open",
+  ],
+  "undecided: ties": ["v-ties", "≈", "ties", `undecided: ${DATA.verdicts["undecided: ties"]}`],
+  "undecided: queries": ["v-open", "?", "queries", `undecided: ${DATA.verdicts["undecided: queries"]}`],
+  "not testable": ["v-open", "·", "no test", DATA.verdicts["not testable"]],
+  identical: ["v-open", "=", "same", DATA.verdicts["identical"]],
+  "decision error": ["v-flips", "⇅", "order flips", DATA.verdicts["decision error"]],
+};
+
+/* Pairs of a measure, each seen from the system that ranks higher. */
+function pairsOf({ a, b, verdict, order, ranks, ...numbers }) {
+  const [as, bs, verdicts] = [a, b, verdict].map(unpack),
+    words = Object.keys(DATA.verdicts);
+  return [...as].map((_, i) => ({
+    a: as[i],
+    b: bs[i],
+    verdict: words[verdicts[i]],
+    ...Object.fromEntries(Object.entries(numbers).map(([name, packed]) => [name, unpack(packed)[i]])),
+  }));
+}
+
+function drawComparison() {
+  const { notes, warnings, measures } = here.comparison,
+    compared = measures[state.measure];
+  const say = (text) => element("p", { class: "hint" }, text);
+  const missing =
+    Object.keys(measures).length && !compared
+      ? [`Not compared in ${state.measure}: some system was not evaluated in it.`]
+      : [];
+  $("comparison-warnings").replaceChildren(...[...missing, ...warnings].slice(0, 3).map(say));
+  $("comparison-notes").replaceChildren(
+    $("comparison-notes").firstElementChild,
+    ...warnings.slice(3).concat(notes).map(say),
+  );
+  $("comparison-notes").hidden = $("matrix").hidden = $("matrix-hint").hidden = !compared;
+  $("verdict").replaceChildren();
+  $("verdict-key").replaceChildren();
+  if (compared) drawMatrix(compared);
+}
+
+function drawMatrix(compared) {
+  const { order } = compared,
+    few = order.length <= FEW_SYSTEMS,
+    pairs = pairsOf(compared);
+  const of = new Map(pairs.map((pair) => [`${pair.a},${pair.b}`, pair]));
+  const name = (place) => here.systems[order[place]].name;
+  const places = order.map((_, place) => place),
+    columns = places.slice(1);
+  const head = columns.map((place) =>
+    element(
+      "th",
+      { scope: "col", title: name(place) },
+      few ? `${place + 1} ${name(place)}` : String(place + 1),
+    ),
+  );
+  const rows = places
+    .slice(0, -1)
+    .map((row) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row", class: "word", title: name(row) }, `${row + 1} ${name(row)}`),
+        ...columns.map((column) => cellOf(of.get(`${order[row]},${order[column]}`), few)),
+      ),
+    );
+  $("matrix-hint").textContent =
+    `Each cell is the row against the column, by rank in ${state.measure}` +
+    `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.`;
+  $("matrix").replaceChildren(
+    element(
+      "table",
+      { class: few ? null : "many", onkeydown: moveInMatrix },
+      element("caption", {}, state.measure),
+      element("thead", {}, element("tr", {}, element("td"), ...head)),
+      element("tbody", {}, ...rows),
+    ),
+  );
+  $("matrix").querySelector("button")?.setAttribute("tabindex", "0");
+  const given = new Set(pairs.map(({ verdict }) => verdict));
+  $("verdict-key").replaceChildren(
+    ...Object.entries(WORDS)
+      .filter(([verdict]) => given.has(verdict))
+      .map(([, [style, sign, text, meaning]]) =>
+        element("div", {}, element("dt", { class: style }, `${sign} ${text}`), element("dd", {}, meaning)),
+      ),
+  );
+}
+
+function cellOf(pair, few) {
+  if (!pair) return element("td");
+  const [style, sign, text] = WORDS[pair.verdict];
+  const label = `${here.systems[pair.a].name} against ${here.systems[pair.b].name}: ${text}`;
+  const attributes = { class: style, tabindex: -1, "aria-label": label, title: few ? null : label };
+  return element(
+    "td",
+    {},
+    press(few ? `${sign} ${text}` : sign, () => showPair(pair), attributes),
+  );
+}
+
+/* One stop of the tab key; the arrows go from cell to cell. */
+function moveInMatrix(event) {
+  const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  if (!(event.key in steps)) return;
+  const [down, right] = steps[event.key];
+  const cell = event.target.closest("td");
+  const row = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + down];
+  const next = row?.cells[cell.cellIndex + right]?.querySelector("button");
+  event.preventDefault();
+  if (!next) return;
+  event.target.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+function showPair(pair) {
+  const [a, b] = [pair.a, pair.b].map((system) => here.systems[system].name);
+  const chance = (value) => (100 * value).toFixed(1) + "\u00a0%";
+  const known = { "A is better": `${a} is better`, "B is better": `${b} is better` }[pair.verdict];
+  const said = known ?? (pair.verdict === "decision error" ? "order flips" : pair.verdict);
+  const std = Number.isNaN(pair.std) ? "" : ` ± ${number(pair.std)} (tie std)`;
+  const p = pair.p_corrected < 0.0001 ? "< 0.0001" : "= " + pair.p_corrected.toFixed(4);
+  const [difference, oblivious, lowest, highest, low, high] = [
+    pair.difference,
+    pair.oblivious_difference,
+    pair.lowest,
+    pair.highest,
+    pair.interval_low,
+    pair.interval_high,
+  ].map((value) => number(value, true));
+  const facts = [
+    `Expected difference ${difference}${std}; as reported, oblivious, ${oblivious}.`,
+    `Ties can move the difference from ${lowest} to ${highest}; under random tie-breaking ${a} wins with ` +
+      `probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
+    Number.isNaN(pair.p_corrected)
+      ? "No test over queries."
+      : `Over queries: corrected p ${p}, bootstrap interval [${low}, ${high}].`,
+  ];
+  $("verdict").replaceChildren(
+    element(
+      "p",
+      {},
+      element("strong", {}, `${a} against ${b}, ${state.measure}: ${said}`),
+      known ? "" : ` (${DATA.verdicts[pair.verdict]})`,
+    ),
+    ...facts.map((fact) => element("p", {}, fact)),
+  );
+}

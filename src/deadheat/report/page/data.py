@@ -1,0 +1,202 @@
+"""What the script of a page shows, in few bytes: numbers are packed, ids are numbered."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from deadheat.comparison import VERDICTS
+from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.measures import Measure
+from deadheat.remarks import texts
+from deadheat.report.page.collection import Collection, System
+from deadheat.ties.ranked import RankedLists, ranked_lists
+from deadheat.ties.scores import as_seen_in, score_format
+
+VIEWS = ("expected", "worst", "best", "oblivious")
+QUERY_TEXT, DOCUMENT_TEXT = 600, 240
+"""Characters of a text that are shown."""
+PAIR = (
+    *("difference", "std", "lowest", "highest", "a_wins", "b_wins", "oblivious_difference"),
+    *("p_corrected", "interval_low", "interval_high"),
+)
+"""Numbers that the page tells of a pair."""
+
+
+def collection_data(
+    collection: Collection, top: int, shown: Sequence[Measure], progress: Progress | None = None
+) -> dict[str, Any]:
+    """Give what the script shows of a collection.
+
+    Parameters
+    ----------
+    top
+        Documents of each ranked list; 0 for none.
+    shown
+        Measures whose values are given query by query.
+    progress
+        Called after each system.
+    """
+    names, systems = collection.names, collection.systems
+    queries = list(dict.fromkeys(q for system in systems for q in system.result.query_names))
+    measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
+    place = {query: i for i, query in enumerate(queries)}
+    documents: dict[str, int] = {}
+    of_systems = []
+    for name, system in zip(names, systems, strict=True):
+        of_systems.append(
+            {
+                "name": name,
+                "labels": dict(system.labels),
+                "means": {
+                    s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
+                    for s in system.result.values()
+                },
+                "values": _values(system, shown, place),
+                "lists": _lists(system, collection, queries, top, documents),
+            }
+        )
+        if progress is not None:
+            progress("ranked lists", len(of_systems), len(systems))
+    return {
+        "name": collection.name,
+        "queries": queries,
+        "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),
+        "families": _families(measures),
+        "familyOf": {repr(m): repr(m(cutoff=None)) for m in shown},
+        "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
+        "shown": [repr(m) for m in shown],
+        "systems": of_systems,
+        "documents": list(documents),
+        "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
+        "comparison": _comparison(collection),
+    }
+
+
+def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """Measures that differ in the cutoff only, by cutoff; none where there is one cutoff."""
+    families: dict[Measure, list[Measure]] = {}
+    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
+        if measure.cutoff:
+            families.setdefault(measure(cutoff=None), []).append(measure)
+    return {
+        repr(family): [{"name": repr(m), "k": m.cutoff} for m in members]
+        for family, members in families.items()
+        if len(members) > 1
+    }
+
+
+def _texts(ids: Iterable[str], of: Any, limit: int) -> list[str] | None:
+    """Texts of these ids, cut; None where there are none."""
+    if not of:
+        return None
+    lines = (" ".join(of.get(id_, "").split()) for id_ in ids)
+    return [line if len(line) <= limit else line[:limit].rstrip() + " …" for line in lines]
+
+
+def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> dict[str, Any]:
+    """Every view of the shown measures, query by query; NaN where the system lacks the query."""
+    rows = np.array([place[query] for query in system.result.query_names])
+    values = {}
+    for measure, views in system.result.views.items():
+        if measure in shown:
+            columns = np.full((len(VIEWS), len(place)), np.nan, np.float32)
+            columns[:, rows] = [getattr(views, view) for view in VIEWS]
+            values[repr(measure)] = _packed(columns, "<f4")
+    return values
+
+
+def _lists(
+    system: System, collection: Collection, queries: list[str], top: int, documents: dict[str, int]
+) -> dict[str, Any] | None:
+    """The ranked lists in few bytes; `documents` numbers the ids."""
+    if system.run is None or collection.qrels is None or top < 1:
+        return None
+    origin = system.result.provenance
+    run, _ = as_seen_in(system.run, score_format(origin.score_dtype))
+    lists: RankedLists = ranked_lists(
+        run,
+        collection.qrels,
+        queries,
+        top,
+        rule=origin.tie_break,
+        tolerance=origin.tie_tolerance,
+        nan=origin.nan,
+    )
+    numbers = [documents.setdefault(doc, len(documents)) for doc in lists.doc_ids]
+    grades, grade = np.unique(lists.grades, return_inverse=True)  # NaN: not judged
+    counts = ("shown", "retrieved", "rest", "rest_relevant", "missing", "above", "size")
+    return {
+        **{name: _counts(getattr(lists, name)) for name in counts},
+        "documents": _counts(np.array(numbers, np.int64)),
+        "scores": _packed(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
+        "grades": _packed(grades, "<f4"),
+        "grade": _counts(grade),
+    }
+
+
+def _comparison(collection: Collection) -> dict[str, Any]:
+    """Per measure the systems by rank and every pair of them once, or why there are none."""
+    comparison = collection.comparison
+    if comparison is None:
+        said = f"Not compared: {collection.not_compared}."
+        return {"measures": {}, "notes": [], "warnings": [said]}
+    number = {name: i for i, name in enumerate(collection.names)}
+    pairs = comparison.pairs.partition_by("measure", as_dict=True, maintain_order=True)
+    rankings = comparison.ranking.partition_by("measure", as_dict=True, maintain_order=True)
+    verdicts = list(VERDICTS)
+    measures = {}
+    for (measure,), ranking in rankings.items():
+        place = {name: i for i, name in enumerate(ranking["system"])}
+        seen = [_from_above(pair, place) for pair in pairs[(measure,)].to_dicts()]
+        measures[str(measure)] = {
+            "order": [number[name] for name in place],
+            "ranks": ranking.select("best_rank", "worst_rank").rows(),
+            "a": _counts([number[pair["a"]] for pair in seen]),
+            "b": _counts([number[pair["b"]] for pair in seen]),
+            "verdict": _counts([verdicts.index(pair["verdict"]) for pair in seen]),
+            **{n: _packed(np.array([p[n] for p in seen], np.float64), "<f4") for n in PAIR},
+        }
+    return {
+        "measures": measures,
+        "warnings": texts(comparison.remarks, "warning"),
+        "notes": texts(comparison.remarks, "note"),
+    }
+
+
+def _from_above(pair: dict[str, Any], place: dict[str, int]) -> dict[str, Any]:
+    """See a pair from the system that stands higher in the ranking."""
+    if place[pair["a"]] < place[pair["b"]]:
+        return pair
+    swapped = {"A is better": "B is better", "B is better": "A is better"}
+
+    def minus(name: str) -> float | None:
+        return None if pair[name] is None else -pair[name]
+
+    return {
+        **pair,
+        **{"a": pair["b"], "b": pair["a"], "a_wins": pair["b_wins"], "b_wins": pair["a_wins"]},
+        **{name: minus(name) for name in ("difference", "oblivious_difference")},
+        **{"lowest": minus("highest"), "highest": minus("lowest")},
+        **{"interval_low": minus("interval_high"), "interval_high": minus("interval_low")},
+        "verdict": swapped.get(pair["verdict"], pair["verdict"]),
+    }
+
+
+def _fits_float32(values: Any) -> bool:
+    with np.errstate(over="ignore"):
+        return np.array_equal(values.astype(np.float32), values, equal_nan=True)
+
+
+def _counts(values: Any) -> list[str]:
+    """Whole numbers from 0 on, in the shortest type that holds them."""
+    most = np.max(values, initial=0)
+    return _packed(values, "<u1" if most < 1 << 8 else "<u2" if most < 1 << 16 else "<i4")
+
+
+def _packed(values: Any, dtype: str) -> list[str]:
+    """Numbers as [type, base64 of their bytes]."""
+    return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]

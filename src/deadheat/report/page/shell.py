@@ -1,0 +1,66 @@
+"""What every page has: one head, one style sheet, one script, and nothing from the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from deadheat.packages import own_version, require
+
+
+def written(
+    template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str], **content: Any
+) -> str:
+    """Write a page.
+
+    Parameters
+    ----------
+    template
+        The file beside this one that `shell.html` is filled in by.
+    styles, scripts
+        Files beside this one, which become one style sheet and one script inside the page.
+    content
+        What the template shows; texts are escaped.
+    """
+    jinja2 = require("jinja2", "a report page")
+    script = "\n".join(map(_file, scripts))
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_file),
+    )
+    page: str = environment.get_template(template).render(
+        title=title,
+        version=own_version(),
+        css="\n".join(map(_file, styles)),
+        script=script,
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **content,
+    )
+    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+
+
+def is_page(path: Path) -> bool:
+    """Tell whether a file is a page that deadheat wrote."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="deadheat' in file.read(1000)
+
+
+def as_json(data: Any) -> str:
+    """JSON that no content of it can end early when it stands in a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _file(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")

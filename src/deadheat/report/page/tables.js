@@ -1,0 +1,70 @@
+/* Tables that are in the page: their headings sort them, and they can be copied. */
+
+const RANKS = new Set(["board", "rank", "ranks"]); // 1 comes first
+
+/* Cells without a value come last whichever way; numbers begin with the highest, words do not. */
+function sortRows(head, body) {
+  const column = head.cellIndex;
+  const key = (row) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
+  const numeric = [...body.rows].some((row) => row.cells[column].dataset.sort !== undefined);
+  const first = numeric && !RANKS.has(head.textContent) ? "descending" : "ascending";
+  const other = first === "descending" ? "ascending" : "descending";
+  const direction = head.getAttribute("aria-sort") === first ? other : first;
+  const sign = direction === "ascending" ? 1 : -1;
+  const rows = [...body.rows].sort((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (x === "" || y === "") return (x === "") - (y === "");
+    return sign * (numeric ? Number(x) - Number(y) : x.localeCompare(y, "en", { numeric: true }));
+  });
+  for (const each of head.parentElement.cells) each.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", direction);
+  body.replaceChildren(...rows);
+}
+
+function makeSortable(table) {
+  for (const head of table.tHead.rows[0].cells) {
+    head.replaceChildren(
+      element(
+        "button",
+        { type: "button", onclick: () => sortRows(head, table.tBodies[0]) },
+        ...head.childNodes,
+      ),
+    );
+  }
+}
+
+/* The clipboard where the browser allows it; else the text is shown, selected, to be copied by hand. */
+async function copyText(text, status, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    status.replaceChildren(`Copied ${what}.`);
+  } catch {
+    const box = element("textarea", { readonly: true, rows: 4, "aria-label": `${what}, to be copied` });
+    box.value = text;
+    status.replaceChildren(box);
+    box.select();
+  }
+}
+
+/* The leading table as it stands now: its rows in their order, as a fraction or in percent. */
+function copyOf(table, [fraction, inPercent]) {
+  const { head, rows, foot } = percent ? inPercent : fraction;
+  const order = [...table.tBodies[0].rows].map((row) => rows[Number(row.dataset.row)]);
+  return [...head, ...order, ...foot].join("\n");
+}
+
+function makeCopied(area, copies) {
+  const table = area.querySelector(".leading"),
+    buttons = area.querySelector(".copies");
+  buttons.hidden = false;
+  for (const button of buttons.querySelectorAll("button")) {
+    button.onclick = () =>
+      copyText(
+        copyOf(table, copies[button.dataset.style]),
+        buttons.querySelector(".copied"),
+        button.textContent,
+      );
+  }
+}
+
+for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);

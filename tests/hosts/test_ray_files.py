@@ -1,0 +1,132 @@
+"""Run files and folders on a real Ray cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from click.testing import CliRunner  # noqa: E402
+from test_run_folders import MEASURES, judgements, rows, write  # noqa: E402
+
+import deadheat as dh  # noqa: E402
+from deadheat.cli import main  # noqa: E402
+from deadheat.engines.cluster import RayCluster  # noqa: E402
+from deadheat.evaluation import evaluated_runs  # noqa: E402
+from deadheat.evaluation.folders import evaluated_folder  # noqa: E402
+from deadheat.formats.folders import run_folder  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A cluster whose nodes have a processor each."""
+    from ray.cluster_utils import Cluster
+
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def engine(two_nodes):
+    ray.shutdown()
+    return RayCluster(two_nodes.address, workers=2)
+
+
+def test_a_folder_is_shared_by_all_workers(engine, tmp_path):
+    folder = write(tmp_path / "run", rows(1), 4)
+    for rule in ("input", "id_desc", "rank"):
+        parted = evaluated_folder(
+            dh.read_qrels(judgements(1)),
+            run_folder(folder),
+            MEASURES,
+            engine=engine,
+            part_rows=60,
+            tie_break=rule,
+        )
+        whole = dh.evaluate.quiet(judgements(1), rows(1), MEASURES, tie_break=rule)
+        assert parted.views == whole.views
+        assert parted.query_ids == whole.query_ids
+        assert parted.remarks == whole.remarks
+
+
+def test_a_document_in_two_files_is_refused_with_both(engine, tmp_path):
+    folder = write(tmp_path / "run", rows(1), 4)
+    pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
+    with pytest.raises(dh.InputError, match=r"part-00002\.parquet and .*z\.parquet: query 'q"):
+        evaluated_folder(
+            dh.read_qrels(judgements(1)), run_folder(folder), MEASURES, engine=engine, part_rows=60
+        )
+
+
+def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
+    qrels = dh.read_qrels(judgements(2))
+    paths = [tmp_path / f"{i}.parquet" for i in range(5)]
+    for i, path in enumerate(paths):
+        rows(i).write_parquet(path)
+    runs = [*paths[:2], write(tmp_path / "folder", rows(7), 3), *paths[2:]]
+    results = evaluated_runs(qrels, runs, MEASURES, engine=engine)
+    for result, there in zip(results, evaluated_runs(qrels, runs, MEASURES), strict=True):
+        assert result == there
+    with pytest.raises(dh.InputError, match=r"nowhere\.run: there is no such file"):
+        evaluated_runs(qrels, [paths[0], tmp_path / "nowhere.run"], MEASURES, engine=engine)
+    with pytest.raises(dh.InputError, match="standard input"):
+        evaluated_runs(qrels, ["-"], MEASURES, engine=engine)
+
+
+def test_a_leaderboard_is_the_same(engine, tmp_path):
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for i in range(4):
+        rows(i).write_parquet(runs / f"system-{i}.parquet")
+    (runs / "broken.run").write_text("q Q0 d 1 high tag\n")
+    published = {
+        f"system-{i}": {
+            "nDCG@5": round(dh.evaluate.quiet(judgements(3), rows(i))["nDCG@10"].oblivious, 4)
+        }
+        for i in range(4)
+    }
+    seen = []
+    for options in ({}, {"published": published}):
+        board = dh.leaderboard.quiet(
+            judgements(3),
+            runs,
+            "nDCG@5",
+            engine=engine,
+            progress=lambda *step: seen.append(step),
+            **options,
+        )
+        here = dh.leaderboard.quiet(judgements(3), runs, "nDCG@5", **options)
+        assert board.rows.equals(here.rows)
+        assert board.failures == here.failures
+        assert list(board.failures) == ["broken"]
+    assert seen[-1][1] == seen[-1][2]
+
+
+def test_the_command_line_takes_the_address(two_nodes, engine, tmp_path):
+    folder = write(tmp_path / "folder", rows(6), 3)
+    rows(7).write_parquet(tmp_path / "whole.parquet")
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
+    )
+    ray_words = ["--engine", "ray", "--ray-address", two_nodes.address, "--workers", "2"]
+    for words in (
+        ["eval", str(qrels), str(folder), str(tmp_path / "whole.parquet"), "-m", "nDCG@5"],
+        ["leaderboard", str(qrels), f"a={folder}", str(tmp_path / "whole.parquet"), "-m", "MRR"],
+    ):
+        there = CliRunner().invoke(main, [*words, "--format", "csv", *ray_words])
+        here = CliRunner().invoke(main, [*words, "--format", "csv"])
+        assert there.exit_code == 0, there.output
+        assert there.output == here.output
