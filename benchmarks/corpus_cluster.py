@@ -30,7 +30,7 @@ from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
 from deadheat.scoring import Products
 
-WIDTH, SHARD, SHARDS = 384, 20_000, 16
+WIDTH, SHARD, SHARDS = 384, 20_000, 8
 BILLION = 1_000_000_000
 
 
@@ -202,6 +202,8 @@ class _Worker:
     """Is told what it is with every piece, and of no piece gives its processor time."""
 
     def __init__(self) -> None:
+        import deadheat.evaluation.corpus  # noqa: F401  # a worker has it after its first piece
+
         self._work: Any = None
 
     def __call__(self, piece: Any, beside: Any = None) -> Any:
