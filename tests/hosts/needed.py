@@ -14,6 +14,7 @@ import pytest
 
 HOSTS = {
     "beir": ["beir", "pytrec_eval"],
+    "haystack": ["haystack"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "lightgbm": ["lightgbm", "sklearn"],
     "llama-index": ["llama_index.core"],
