@@ -17,7 +17,7 @@ HOSTS = {
     "haystack": ["haystack"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "lightgbm": ["lightgbm", "sklearn"],
-    "llama-index": ["llama_index.core"],
+    "llama-index": ["llama_index"],
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],

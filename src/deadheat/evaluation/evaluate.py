@@ -26,7 +26,14 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import Fit, JudgedLists, fitted_lists, labelled_lists, rankable, without_nan
+from deadheat.ties.lists import (
+    Fit,
+    JudgedLists,
+    fitted_lists,
+    labelled_lists,
+    rankable,
+    without_nan,
+)
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -67,10 +74,10 @@ def evaluate(
     ----------
     qrels, run
         Judgements and scored documents: a path, a dict of dicts, a table of polars, pandas
-        or pyarrow, or an iterable of tuples. Judgements may also be a dict of sets or lists of
-        relevant ids, and a run a dict of lists of (document, score) pairs, or what
-        `deadheat.search_results` and `deadheat.ranked_groups` give. The path of a folder of
-        Parquet files is a run that need not fit in memory.
+        or pyarrow, an iterable of tuples, `Qrels` and a `Run` of ranx. Judgements may also be a
+        dict of sets or lists of relevant ids, and a run a dict of lists of (document, score)
+        pairs, or what `deadheat.search_results` and `deadheat.ranked_groups` give. The path of a
+        folder of Parquet files is a run that need not fit in memory.
     measures
         Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
         understood) or measures such as ``dh.nDCG @ 10``.
@@ -420,7 +427,9 @@ def result_of(
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
     """Warn of measures to which no document is relevant because no grade is that high."""
-    named = [repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade]
+    named = [
+        repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
+    ]
     pattern = (
         "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
         "none reaches rel"
