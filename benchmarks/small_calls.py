@@ -87,4 +87,4 @@ def bench_small_calls(report: Any) -> None:
 
 if __name__ == "__main__":
     for what, took, bar in one_list() + new_lists():
-        print(f"{what:45} {took:6.0f} µs", "" if bar is None else f"(bar: {bar:g} µs)")
+        print(f"{what:45} {took:6.0f} µs", "" if bar is None else f"(bar: {bar:g} µs)")  # noqa: T201

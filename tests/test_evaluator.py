@@ -32,7 +32,9 @@ def test_one_query_is_what_evaluate_says_of_it(grades, scores, rule):
         found = dh.Evaluator(qrels, ALL, tie_break=rule).query("q", scores)
     with warnings.catch_warnings(record=True) as together:
         warnings.simplefilter("always")
-        whole = dh.evaluate(qrels, {"q": scores}, ALL, tie_break=rule, queries="intersection")
+        whole = dh.evaluate(
+            qrels, {"q": scores}, ALL, tie_break=rule, queries="intersection"
+        )
     assert found.query_ids == ["q"]
     assert found.views == whole.views
     assert found.notes == whole.notes
@@ -65,7 +67,9 @@ def test_an_evaluator_is_used_again_and_keeps_its_judgements():
     qrels = {"q": {"d1": 1}}
     evaluator = dh.Evaluator(qrels, "MRR")
     qrels["q"]["d2"] = 1
-    values = [evaluator.query("q", {"d1": 0.1, "d2": s})["MRR"].expected for s in (0.0, 0.1, 0.2)]
+    values = [
+        evaluator.query("q", {"d1": 0.1, "d2": s})["MRR"].expected for s in (0.0, 0.1, 0.2)
+    ]
     assert values == [1, 0.75, 0.5]
     assert repr(evaluator) == "<Evaluator qrels, 1 queries: MRR>"
 

@@ -26,14 +26,7 @@ from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups, tie_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import (
-    Fit,
-    JudgedLists,
-    fitted_lists,
-    labelled_lists,
-    rankable,
-    without_nan,
-)
+from deadheat.ties.lists import Fit, JudgedLists, fitted_lists, labelled_lists, rankable, without_nan
 from deadheat.ties.rules import TieRule, check_rule, rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -427,9 +420,7 @@ def result_of(
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
     """Warn of measures to which no document is relevant because no grade is that high."""
-    named = [
-        repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
-    ]
+    named = [repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade]
     pattern = (
         "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
         "none reaches rel"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from deadheat.measures.base import Example
 from deadheat.measures.dcg import DCGMeasure
 from deadheat.ties.groups import Floats, TieGroups
