@@ -1,12 +1,14 @@
 """Tiny checkpoints with random weights, made from the real configuration classes.
 
-Their tokenizers are trained here, on a few sentences, with the special tokens and the pair
+Their tokenizers know the words and letters of a few sentences, with the special tokens and the pair
 layout of the family they stand for.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import string
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ DOCUMENTS = [
     "No.",
 ]
 PAIRS = [(query, document) for query in QUERIES for document in DOCUMENTS]
-CORPUS = [*QUERIES, *DOCUMENTS, "yes no yes no yes no", "query: passage: Instruct: Query:"] * 5
+TEXT = " ".join([*QUERIES, *DOCUMENTS, "yes no query: passage: Instruct: Query:"])
 
 WIDTH = 32
 LAYERS = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -53,11 +55,13 @@ QWEN_SIZES = {**SIZES, "num_key_value_heads": 2, "head_dim": 8, "max_position_em
 
 
 def bert_tokenizer() -> PreTrainedTokenizerFast:
+    # A trainer would give another vocabulary in every process.
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words = sorted(set(re.findall(r"\w+|[^\w\s]", TEXT)) | set(string.ascii_letters))
+    pieces = [*special, *words, *(f"##{letter}" for letter in string.ascii_letters)]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=special)
-    tokenizer.train_from_iterator(CORPUS, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -75,10 +79,12 @@ def bert_tokenizer() -> PreTrainedTokenizerFast:
 
 def roberta_tokenizer(max_length: int = 8192) -> PreTrainedTokenizerFast:
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    tokenizer = Tokenizer(models.Unigram())
+    words = sorted({f"▁{word}" for word in TEXT.split()})
+    letters = sorted({*TEXT, *string.ascii_letters, "▁"} - {" "})
+    likelihoods = [*((piece, 0.0) for piece in special), *((word, -5.0) for word in words)]
+    likelihoods += [(letter, -10.0) for letter in letters]
+    tokenizer = Tokenizer(models.Unigram(likelihoods, unk_id=special.index("<unk>")))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=special, unk_token="<unk>")
-    tokenizer.train_from_iterator(CORPUS, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",
