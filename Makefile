@@ -17,7 +17,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
 TORCH := torch==2.13.0
 
 .PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs pages figures bench
-.PHONY: table audit which-tool fuzz sanitize pythons dist clean
+.PHONY: table audit which-tool notebook fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -132,6 +132,11 @@ which-tool: .venv-hosts/installed
 	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
 	mv docs/which-tool.new docs/which-tool.md
 	.venv-hosts/bin/python docs/themes.py docs/images/which-tool.svg
+
+# The notebook of the examples, its outputs anew.
+notebook: $(VENV)/dev
+	$(PIP) nbclient ipykernel
+	$(BIN)/python benchmarks/notebook.py examples/reranker_to_report.ipynb
 
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)

@@ -22,6 +22,9 @@ from deadheat.datasets import load_dataset
 from deadheat.evaluation import Result, evaluated, read_results
 from deadheat.experiment.folder import Manifest
 from deadheat.experiment.study import read_study
+from deadheat.formats import trec
+from deadheat.formats.frames import run_from_table
+from deadheat.formats.lines import run_from_lines
 from deadheat.measures.parse import parse_measures
 
 QRELS = {"q": {"d": 1, "e": 2}, "q1": {"d1": 1}}
@@ -82,6 +85,28 @@ def _runs_and_judgements(ending: str) -> Callable[[bytes], None]:
     return target
 
 
+def _lines(data: bytes) -> None:
+    """Read a run by the compiled reader; what it accepts, its twin reads alike."""
+    try:
+        run = run_from_lines("input", data, trec.RUN_FIELDS)
+    except dh.InputError as error:
+        if "more than once" not in str(error):
+            raise RuntimeError(f"the reader refuses alone: {error}") from error
+        return
+    if run is None:
+        return
+    keep = ("query_id", "doc_id", "score")
+    frame = trec.read_lines("input", data, trec.RUN_FIELDS, "score", keep)
+    twin = run_from_table("input", frame)
+    rows = np.arange(len(run.scores))
+    if (
+        run.query_ids != twin.query_ids
+        or run.scores.tobytes() != twin.scores.tobytes()
+        or run.documents.ids(rows).to_list() != twin.documents.ids(rows).to_list()
+    ):
+        raise RuntimeError(f"{run} is not {twin}")
+
+
 def _measures(data: bytes) -> None:
     text = data.decode(errors="replace")
     try:
@@ -139,6 +164,7 @@ def _dataset(data: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "trec": _runs_and_judgements("run"),
+    "lines": _lines,
     "csv": _runs_and_judgements("csv"),
     "tsv": _runs_and_judgements("tsv"),
     "json": _runs_and_judgements("json"),
@@ -178,6 +204,7 @@ def seeds(name: str) -> list[bytes]:
             b"# a\n" + run,
             b"\xef\xbb\xbf" + run,
         ],
+        "lines": lambda: [run, run.replace(b" ", b" \t"), b"#\n\n" + run.replace(b"\n", b"\r\n")],
         "csv": lambda: [_table(b",")],
         "tsv": lambda: [_table(b"\t"), b"query-id\tcorpus-id\tscore\nq\td\t1\n"],
         "json": lambda: [json.dumps(RUN).encode(), json.dumps(QRELS, indent=1).encode()],

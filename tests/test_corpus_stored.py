@@ -80,6 +80,15 @@ WRONG = {
     "cut": (cut, "part-1.safetensors cannot be read as safetensors"),
     "width": (another(np.ones((2, 15), "f4")), "part-1.* of the width 15, and .*part-0.* of 16"),
     "one dimension": (another(np.ones(7, "f4")), r"must hold one tensor .* holds embeddings \[7\]"),
+    "no header": (
+        lambda f: (f / "part-1.safetensors").write_bytes(b"x" * 99),
+        "header is too long",
+    ),
+    "no json": (
+        lambda f: (f / "part-1.safetensors").write_bytes(bytes(99)),
+        "cannot be read as safe",
+    ),
+    "type": (another(np.ones((2, 16))), "part-1.safetensors: embeddings is F64, and not F32, F16"),
     "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
     "few ids": (lines(3), "part-1.ids.txt names 3 documents, and part-1.safetensors has 100"),
     "no ids": (lines(0), "part-1.ids.txt names 0 documents, and part-1.safetensors has 100"),

@@ -45,6 +45,16 @@ def test_dict_with_ids_of_any_type():
     assert facts(dh.evaluate(qrels, run, MEASURES)) == truth
 
 
+@pytest.mark.parametrize("read", [dh.read_run, dh.read_qrels])
+def test_what_was_read_is_given_back_as_a_dict(read, tmp_path):
+    lists = {"q2": {"d1": 2.0, "d0": 1.0}, "q1": {"d9": 1.0}}
+    assert read(lists).to_dict() == lists
+    assert list(read(lists).to_dict()["q2"]) == ["d1", "d0"]
+    rows = [(q, d, number) for q, docs in lists.items() for d, number in docs.items()]
+    assert read(rows).to_dict() == lists
+    assert read({7: {8: 1}}).to_dict() == {"7": {"8": 1.0}}
+
+
 def test_empty_list_in_a_dict_is_a_missing_query():
     with_empty = dh.evaluate(QRELS, {**RUN, "q1": {}}, MEASURES)
     without = dh.evaluate(QRELS, {q: d for q, d in RUN.items() if q != "q1"}, MEASURES)

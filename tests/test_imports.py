@@ -18,7 +18,7 @@ import deadheat as dh
 from deadheat.cli import COMMANDS, main
 
 HEAVY = ("numpy", "polars", "rich", "torch", "transformers", "pandas", "pyarrow", "scipy")
-HEAVY += ("matplotlib", "plotly", "jinja2", "ray", "ml_dtypes", "asyncio", "email", "http")
+HEAVY += ("matplotlib", "jinja2", "ray", "ml_dtypes", "asyncio", "email", "http")
 
 
 def loaded_by(code: str, **environment: str) -> set[str]:

@@ -14,9 +14,10 @@ import pytest
 
 HOSTS = {
     "beir": ["beir", "pytrec_eval"],
+    "haystack": ["haystack"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "lightgbm": ["lightgbm", "sklearn"],
-    "llama-index": ["llama_index.core"],
+    "llama-index": ["llama_index"],
     "mteb": ["mteb"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],

@@ -49,3 +49,23 @@ def test_without_ties_beir_reports_the_same(monkeypatch):
     original = script(monkeypatch, APART, changed=False)
     assert script(monkeypatch, APART) == original
     assert original[0]["NDCG@3"] > 0
+
+
+def test_what_deadheat_reads_goes_into_beir_and_back(tmp_path):
+    from beir.datasets.data_loader import GenericDataLoader
+    from beir.retrieval.evaluation import EvaluateRetrieval
+
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(f'{{"_id": "d{i}", "text": "text", "title": ""}}\n' for i in range(4))
+    )
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "a"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\n")
+    _, _, qrels = GenericDataLoader(str(tmp_path)).load("test")
+    file = tmp_path / "made.run"
+    file.write_text("q1 Q0 d0 1 0.5 made\nq1 Q0 d1 2 0.25 made\n")
+    results = dh.read_run(file).to_dict()
+    ndcg, *_ = EvaluateRetrieval.evaluate(qrels, results, [2])
+    assert ndcg["NDCG@2"] == round(dh.evaluate(qrels, file, "nDCG@2")["nDCG@2"].expected, 5)
+    judged = dh.read_qrels(tmp_path / "qrels" / "test.tsv").to_dict()
+    assert judged == qrels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
 from deadheat.errors import InputError, one_line
 from deadheat.packages import require
 from deadheat.ties.checks import check_number
 
+TYPES: dict[str, Any] = {
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": ml_dtypes.bfloat16,
+    "I8": np.int8,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
+"""What embeddings are stored in, as safetensors names it."""
+LONGEST_HEADER = 100_000_000
+"""Bytes; safetensors itself refuses longer ones."""
 IDS = ".ids.txt"
 """How the file of the ids of ``part.safetensors`` is called: ``part.ids.txt``."""
 
@@ -28,8 +44,7 @@ class StoredShard:
     first: int
     """Documents in the files before it."""
     chunk: int
-    framework: str
-    """Of safetensors: ``np`` or ``pt``."""
+    torch: bool
 
     def __call__(self) -> Iterator[tuple[Sequence[Any], Any]]:
         """Give ids and embeddings; nothing but the present chunk is in memory."""
@@ -37,10 +52,12 @@ class StoredShard:
             (start, min(start + self.chunk, self.documents))
             for start in range(0, self.documents, self.chunk)
         ]
-        with _opened(self.path, self.framework) as file:
-            rows = file.get_slice(self.tensor)
-            for (start, stop), ids in zip(bounds, self._ids(bounds), strict=True):
-                yield ids, rows[start:stop]
+        stored = _tensor(self.path, self.tensor)
+        for (start, stop), ids in zip(bounds, self._ids(bounds), strict=True):
+            # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read
+            # before it is used.
+            rows = stored.rows(self.path, start, stop)
+            yield ids, _as_tensor(rows) if self.torch else rows
 
     def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
         """Give the ids of one chunk after the other."""
@@ -103,17 +120,18 @@ def stored_shards(
     ...     dh.evaluate_corpus((["q"], query), shards, {"q": {"3": 1}}, ["MRR"])["MRR"].expected
     1.0
     """
-    size, framework = check_number("chunk", chunk, least=1), "pt" if torch else "np"
+    size = check_number("chunk", chunk, least=1)
     shards: list[StoredShard] = []
     for file in _files(path):
-        name, (documents, width) = _table(file, tensor)
+        stored = _tensor(file, tensor)
+        documents, width = stored.shape
         if shards and width != shards[0].width:
             raise InputError(
                 f"{file} holds embeddings of the width {width}, and {shards[0].path} of "
                 f"{shards[0].width}: they are not of one corpus"
             )
         before = sum(shard.documents for shard in shards)
-        shards.append(StoredShard(file, name, documents, width, before, size, framework))
+        shards.append(StoredShard(file, stored.name, documents, width, before, size, torch))
     return shards
 
 
@@ -127,27 +145,74 @@ def _files(path: Any) -> list[Path]:
     return files
 
 
-def _opened(path: Path, framework: str) -> Any:
-    """Open a file of safetensors, or say why not."""
-    safetensors = require("safetensors", "Reading stored embeddings")
+@dataclass(frozen=True)
+class _Stored:
+    """A table of a safetensors file."""
+
+    name: str
+    type: np.dtype[Any]
+    shape: tuple[int, int]
+    start: int
+    """Byte of the file at which it begins."""
+
+    def rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
+        """Map some rows into memory."""
+        start = self.start + first * self.shape[1] * self.type.itemsize
+        try:
+            # Copied when written to, which nobody does; torch wants no array that cannot be.
+            return np.memmap(path, self.type, "c", start, (last - first, self.shape[1]))
+        except ValueError as error:
+            raise _unreadable(path, error) from None
+
+
+def safetensors_header(path: Path) -> tuple[dict[str, Any], int]:
+    """Read what a safetensors file says of its tensors, and where they begin."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > LONGEST_HEADER:
+            raise ValueError("its header is too long")
+        header: dict[str, Any] = json.loads(file.read(length))
+    return header, 8 + length
+
+
+def _tensor(path: Path, name: str | None) -> _Stored:
+    """Find the embeddings in a file."""
     try:
-        return safetensors.safe_open(path, framework)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise InputError(f"{path} cannot be read as safetensors ({one_line(error)})") from None
+        header, start = safetensors_header(path)
+        header.pop("__metadata__", None)
+        tables = [name for name, facts in header.items() if len(facts["shape"]) == 2]
+        if name is None and len(tables) != 1:
+            held = ", ".join(f"{name} {facts['shape']}" for name, facts in header.items())
+            raise InputError(
+                f"{path} must hold one tensor [documents, width], and holds {held or 'none'}: say "
+                "which with tensor="
+            )
+        if name is not None and name not in tables:
+            raise InputError(f"{path} holds no tensor {name!r} [documents, width]")
+        found = name or tables[0]
+        facts = header[found]
+        if facts["dtype"] not in TYPES:
+            raise InputError(f"{path}: {found} is {facts['dtype']}, and not {', '.join(TYPES)}")
+        (documents, width), (first, last) = facts["shape"], facts["data_offsets"]
+        stored = _Stored(found, np.dtype(TYPES[facts["dtype"]]), (documents, width), start + first)
+        if last - first != documents * width * stored.type.itemsize:
+            raise ValueError(f"{found} has another size than its shape")
+        if start + last > path.stat().st_size:
+            raise ValueError("it is cut")
+    except InputError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _unreadable(path, error) from None
+    return stored
 
 
-def _table(path: Path, tensor: str | None) -> tuple[str, tuple[int, int]]:
-    """Find the embeddings of a file: their name and shape."""
-    with _opened(path, "np") as file:
-        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    tables = [name for name, shape in shapes.items() if len(shape) == 2]
-    if tensor is None and len(tables) != 1:
-        held = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items()) or "nothing"
-        raise InputError(
-            f"{path} must hold one tensor [documents, width], and holds {held}: say which with "
-            "tensor="
-        )
-    name = tables[0] if tensor is None else tensor
-    if name not in tables:
-        raise InputError(f"{path} holds no tensor {name!r} [documents, width]")
-    return name, shapes[name]
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} cannot be read as safetensors ({one_line(error)})")
+
+
+def _as_tensor(rows: NDArray[Any]) -> Any:
+    """Give mapped rows as a torch tensor that shares their memory."""
+    torch = require("torch", "Embeddings as tensors")
+    if rows.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(rows.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(rows)

@@ -74,10 +74,10 @@ def evaluate(
     ----------
     qrels, run
         Judgements and scored documents: a path, a dict of dicts, a table of polars, pandas
-        or pyarrow, or an iterable of tuples. Judgements may also be a dict of sets or lists of
-        relevant ids, and a run a dict of lists of (document, score) pairs, or what
-        `deadheat.search_results` and `deadheat.ranked_groups` give. The path of a folder of
-        Parquet files is a run that need not fit in memory.
+        or pyarrow, an iterable of tuples, `Qrels` and a `Run` of ranx. Judgements may also be a
+        dict of sets or lists of relevant ids, and a run a dict of lists of (document, score)
+        pairs, or what `deadheat.search_results` and `deadheat.ranked_groups` give. The path of a
+        folder of Parquet files is a run that need not fit in memory.
     measures
         Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
         understood) or measures such as ``dh.nDCG @ 10``.

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
+from deadheat.evaluation.corpus_stored import safetensors_header
 from deadheat.experiment.files import (
     SUMS,
     Fault,
@@ -384,19 +385,16 @@ class Parts:
         _refuse(self.faults())
         stored = self._paths()
         for number in range(self.count):
-            with stored[number].open("rb") as file:
-                header = _header(file)
-                start = file.tell()
-                first, last = header["index"]["data_offsets"]
-                file.seek(start + first)
-                yield stored[number], np.frombuffer(file.read(last - first), "<i8").tolist()
+            header, start = safetensors_header(stored[number])
+            first, last = header["index"]["data_offsets"]
+            index = np.fromfile(stored[number], "<i8", (last - first) // 8, offset=start + first)
+            yield stored[number], index.tolist()
 
     def halved(self) -> dict[str, int]:
         """Return the batches that did not fit into memory, and the size they were run at."""
         halved: dict[str, int] = {}
         for path in self._paths().values():
-            with path.open("rb") as file:
-                header = _header(file)
+            header, _ = safetensors_header(path)  # safetensors itself takes no path but UTF-8
             halved.update(json.loads(header.get("__metadata__", {}).get("halved", "{}")))
         return halved
 
@@ -452,12 +450,6 @@ def _checked(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | N
 def _refuse(faults: Iterable[Fault]) -> None:
     for fault in faults:
         raise fault.error
-
-
-def _header(file: BinaryIO) -> dict[str, Any]:
-    """Read the header of a part; not by safetensors, which takes no path but UTF-8."""
-    header: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return header
 
 
 def _scores(regime: str) -> str:

@@ -50,7 +50,7 @@ function interval(index, [expected, worst, best, oblivious], axis, ticks) {
   const at = (value) => percentOf(value, axis);
   const line = (style, from, to, places) =>
     shape("line", { class: style, x1: at(from), x2: at(to), ...places });
-  const apart = Math.abs(oblivious - expected) >= 0.01 * (axis[1] - axis[0]); // the eye can tell them
+  const apart = Math.abs(oblivious - expected) >= 0.02 * (axis[1] - axis[0]); // the eye can tell them
   const label = `${number(worst)} to ${number(best)}` + (apart ? `, oblivious ${number(oblivious)}` : "");
   const cross = shape("path", { class: "cross", d: "M-4.5-4.5 4.5 4.5M-4.5 4.5 4.5-4.5" });
   return shape(
