@@ -160,6 +160,7 @@ LABELS = np.array([1, 0])
         (lambda: eval_metric("MRR")(LABELS, np.ones((2, 2)), None, [2]), "one score for each"),
         (lambda: eval_metric("ERR", ["std"])(LABELS, LABELS, None, [2]), "std of this measure"),
         (lambda: eval_metric("MRR")(LABELS, [np.nan, 1], None, [2]), "the score is NaN"),
+        (lambda: eval_metric("MRR", empty=None)([0, 0], LABELS, None, [2]), "nothing to evaluate"),
     ],
 )
 def test_bad_input_is_refused(call, says):

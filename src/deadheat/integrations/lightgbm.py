@@ -135,9 +135,11 @@ def _evaluated(
     weight = np.ones(len(sizes))
     if weights is not None:  # of a query the mean of its documents', as LightGBM has it
         weight = np.bincount(query, weights, len(sizes)) / np.asarray(sizes)
-    weight = weight / weight[relevant | (empty is not None)].sum()
     if empty is None:
         weight[~relevant] = 0
+    if not weight.sum() > 0:
+        raise InputError("no query with a relevant document has a weight: nothing to evaluate")
+    weight = weight / weight.sum()
     return [
         (
             f"{name}_{view}",
