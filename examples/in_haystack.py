@@ -1,6 +1,6 @@
 """A BM25 pipeline of Haystack over short texts, many of which score alike.
 
-Needs `pip install 'deadheat[haystack]'`; downloads nothing. Texts are made here.
+Needs `pip install '.[haystack]'`; downloads nothing. Texts are made here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A ranker of few trees on data that comes sorted by label: what LightGBM says, and what is true.
 
-Needs `pip install 'deadheat[lightgbm]'`. The data are made here; keep the feval.
+Needs `pip install '.[lightgbm]'`. The data are made here; keep the feval.
 """
 
 from __future__ import annotations

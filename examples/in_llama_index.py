@@ -1,6 +1,6 @@
 """A retriever of LlamaIndex with binary embeddings: many passages are equally near.
 
-Needs `pip install 'deadheat[llama-index]'`; downloads nothing. Embeddings are made here.
+Needs `pip install '.[llama-index]'`; downloads nothing. Embeddings are made here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A script for ranx with one changed import: the same systems, and what ties leave open.
 
-Needs `pip install 'deadheat[ranx]'`. The runs are made here; keep the last part.
+Needs `pip install '.[ranx]'`. The runs are made here; keep the last part.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from deadheat.provenance import Provenance
 from deadheat.remarks import note, warning
 from deadheat.report.page import Collection, System, render_page, with_comparison
 
-pytest.importorskip("jinja2", reason="the page needs jinja2: pip install 'deadheat[report]'")
+pytest.importorskip("jinja2", reason="the page needs jinja2: pip install '.[report]'")
 
 # What the page holds.
 

@@ -20,7 +20,7 @@ import deadheat as dh
 from deadheat.report.page import Collection, System, render_page, with_comparison
 from deadheat.report.page.leaderboard import render_leaderboards
 
-pytest.importorskip("jinja2", reason="the page needs jinja2: pip install 'deadheat[report]'")
+pytest.importorskip("jinja2", reason="the page needs jinja2: pip install '.[report]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = Path(os.environ.get("DEADHEAT_SCREENSHOTS", ROOT / "build" / "screenshots"))
