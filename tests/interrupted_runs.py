@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import polars  # noqa: F401  (so that no child imports it anew)
 import torch
 
 import deadheat.models
