@@ -117,9 +117,11 @@ class MRRMeasure(BinaryMeasure):
                     relevant[rows, None] / np.maximum(size[rows, None] - t, 1)
                 )
                 stopping[t >= length[:, None]] = 0
-                reciprocal = 1 / (above[rows, None] + t + 1.0)
-                moments[0][rows] = (stopping * reciprocal).sum(axis=1)
-                moments[1][rows] = (stopping * reciprocal * reciprocal).sum(axis=1)
+                reciprocal = 1 / (above[rows, None] + 1.0 + t)
+                stopping *= reciprocal
+                moments[0][rows] = stopping.sum(axis=1)
+                stopping *= reciprocal
+                moments[1][rows] = stopping.sum(axis=1)
             query = groups.query[first]
             return spread(groups, moments[0], query), spread(groups, moments[1], query)
 
