@@ -77,7 +77,8 @@ class LinearMeasure(Measure):
         def compute() -> Floats:
             reached = self.reached(groups, rank, groups.document_query)
             near = some_row(reached)
-            gains = self.gains(groups)[near] * reached[..., near] * self.weight(rank[..., near])
+            weights = reached.take(near, axis=-1) * self.weight(rank.take(near, axis=-1))
+            gains = self.gains(groups)[near] * weights
             return groups.sum_queries(gains, groups.document_query[near])
 
         return ratio(groups.memo_at(("at", self.numerator), rank, compute), self.divisor(groups))

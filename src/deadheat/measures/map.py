@@ -44,9 +44,13 @@ class PlaceSums:
 
 def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
     """Add up place by place; no term is negative, so that no digit is lost."""
-    b, b2, s1, s2, s3, h, u, w = np.zeros((8, len(c)))
+    order = np.argsort(-t.astype(np.int8), kind="stable")  # fewer and fewer go on to the next place
+    c, t = c[order], t[order]
+    sums = np.zeros((8, len(c)))
     for j in range(int(t.max(initial=0))):
-        x = np.where(j < t, 1 / (c + (j + 1.0)), 0.0)
+        n = np.count_nonzero(j < t)
+        b, b2, s1, s2, s3, h, u, w = sums[:, :n]
+        x = 1 / (c[:n] + (j + 1.0))
         h += b * x
         u += s1 * x
         w += (j - 2) * s1 * x  # s1 is 0 where j − 2 is negative
@@ -56,7 +60,9 @@ def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
         b2 += x
         s2 += j * x
         s3 += j * (j - 1) * x
-    return PlaceSums(b, b2, s1, s2, s3, h, u, w)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return PlaceSums(*sums.take(place, axis=1))
 
 
 def many_place_sums(c: Ints, t: Ints) -> PlaceSums:
@@ -187,9 +193,9 @@ class MAPMeasure(BinaryMeasure):
 
         def compute() -> Floats:
             index, query = groups.relevant_documents(self.rel)
-            near = index[some_row(self.reached(groups, rank[..., index], query))]
+            near = index[some_row(self.reached(groups, rank.take(index, axis=-1), query))]
             owner = groups.document_query[near]
-            ordered = ranks_in_order(groups, owner, rank[..., near])
+            ordered = ranks_in_order(groups, owner, rank.take(near, axis=-1))
             nth = np.arange(1, len(owner) + 1) - firsts(owner, groups.n_queries)[owner]
             precision = self.reached(groups, ordered, owner) * nth / ordered
             return groups.sum_queries(precision, owner)
