@@ -115,7 +115,10 @@ class LinearMeasure(Measure):
 
 @dataclass(frozen=True, repr=False)
 class CountingMeasure(BinaryMeasure, LinearMeasure):
-    """Base of the linear measures that count relevant documents."""
+    """Base of the linear measures that count relevant documents.
+
+    One that weighs them, or whose last rank is not its cutoff, names a `numerator` of its own.
+    """
 
     @property
     def numerator(self) -> Any:
