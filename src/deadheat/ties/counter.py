@@ -385,7 +385,7 @@ class TieCounter:
             if not self.has_positions:
                 before = np.arange(len(group)) - np.flatnonzero(new)[group]
             rank = self.above + 1 + before
-        if not _all_equal(grade):
+        if np.count_nonzero(new) < len(new) and not _all_equal(grade):  # a group of several
             order = np.lexsort((-grade, group))
             group, grade, rank = group[order], grade[order], rank[order]
         ideal_query, ideal_grade = self._ideal()
