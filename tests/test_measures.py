@@ -137,6 +137,26 @@ def test_no_uncertainty_without_ties(measure, score):
         assert views.variance[0] == pytest.approx(0, abs=1e-30)
 
 
+def test_measures_that_share_sums_say_the_same_together_and_alone():
+    rng = np.random.default_rng(6)
+    scores, labels = rng.integers(0, 5, (8, 12)) / 4, rng.integers(0, 4, (8, 12))
+    measures = [
+        measure(**parameters, **({} if cutoff is None else {"cutoff": cutoff}))
+        for measure, parameters in CASES
+        for cutoff in (None, 1, 4, 12, 50)
+        if cutoff is None or not measure.whole_list
+    ]
+    together = dh.evaluate_arrays(scores, labels, measures)
+    for measure in measures:
+        alone = dh.evaluate_arrays(scores, labels, [measure, dh.bpref])  # the judged are known
+        for view in ("expected", "best", "worst", "oblivious", "variance"):
+            np.testing.assert_array_equal(
+                getattr(together.views[measure], view),
+                getattr(alone.views[measure], view),
+                repr(measure),
+            )
+
+
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 @pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-9, 1e90])
 @pytest.mark.parametrize("cutoff", [2, None])

@@ -379,7 +379,7 @@ class _Pattern:
         per_group = g.above.tobytes(), g.size.tobytes(), g.retrieved.tobytes()
         per_document = g.group.tobytes(), g.grade.tobytes(), g.rank.tobytes()
         zeros = None if g.zeros is None else g.zeros.tobytes()
-        self._facts = per_group, per_document, g.ideal_grade.tobytes(), zeros, g.max_grade
+        self._facts = per_group, per_document, g.ideal_grade.tobytes(), zeros, g.top_grade
 
     def __hash__(self) -> int:
         return hash(self._facts)

@@ -159,7 +159,7 @@ class BinaryMeasure(Measure):
         query = query[start]
         if not len(query):
             return query, rank[..., :0]
-        first = np.minimum.reduceat(rank[..., index], start, axis=-1)
+        first = np.minimum.reduceat(rank.take(index, axis=-1), start, axis=-1)
         return query, first * self.reached(groups, first, query)
 
 
@@ -234,6 +234,8 @@ def rank_order(query: Ints, rank: Ints) -> Ints:
 
 def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
     """Values of some queries as an array over all queries, 0 elsewhere; or such rows of values."""
+    if len(query) == groups.n_queries:
+        return values.astype(np.float64, copy=False)
     out = np.zeros((*values.shape[:-1], groups.n_queries))
     out[..., query] = values
     return out

@@ -103,6 +103,11 @@ class DCGMeasure(LinearMeasure):
         about="what a grade gains",
     )
 
+    @property
+    def numerator(self) -> Any:
+        """DCG, up to the same cutoff."""
+        return "DCG", self.gain, self.cutoff
+
     def gain_of(self, grade: Floats) -> Floats:
         """Gain of a grade."""
         positive = np.maximum(grade, 0)

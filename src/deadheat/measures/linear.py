@@ -32,6 +32,11 @@ class LinearMeasure(Measure):
     def divisor(self, groups: TieGroups) -> NDArray[Any]:
         """Per query: ``Z``."""
 
+    @property
+    def numerator(self) -> Any:
+        """What names all but the divisor: measures that give the same differ in that alone."""
+        return self
+
     def weight(self, rank: Ints) -> NDArray[Any]:
         """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
         return np.ones(1)
@@ -42,28 +47,41 @@ class LinearMeasure(Measure):
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
-        index, s1, _ = self._weights(groups)
-        scale, total, _ = self.gain_sums(groups)
-        mean = (scale * total)[index] / groups.size[index]
-        return ratio(groups.sum_queries(mean * s1, groups.query[index]), self.divisor(groups))
+
+        def compute() -> Floats:
+            index, s1, _ = self._weights(groups)
+            scale, total, _ = self.gain_sums(groups)
+            mean = (scale * total)[index] / groups.size[index]
+            return groups.sum_queries(mean * s1, groups.query[index])
+
+        return ratio(groups.memo(("expected", self.numerator), compute), self.divisor(groups))
 
     def variance(self, groups: TieGroups) -> Floats:
         """Per query: the variance over all orders of tied documents."""
-        index, s1, s2 = self._weights(groups)
-        scale, total, squares = (sums[index] for sums in self.gain_sums(groups))
-        query, g = groups.query[index], groups.size[index]
-        population = (squares - total * total / g) / g
-        spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
+
+        def compute() -> tuple[Ints, Floats, Floats]:
+            index, s1, s2 = self._weights(groups)
+            scale, total, squares = (sums[index] for sums in self.gain_sums(groups))
+            g = groups.size[index]
+            population = (squares - total * total / g) / g
+            spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
+            return groups.query[index], scale, np.maximum(population * spread, 0)
+
+        query, scale, parts = groups.memo(("variance", self.numerator), compute)
         relative = ratio(scale, self.divisor(groups)[query])
-        return groups.sum_queries(np.maximum(population * spread, 0) * relative * relative, query)
+        return groups.sum_queries(parts * relative * relative, query)
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        reached = self.reached(groups, rank, groups.document_query)
-        near = some_row(reached)
-        gains = self.gains(groups)[near] * reached[..., near] * self.weight(rank[..., near])
-        query = groups.document_query[near]
-        return ratio(groups.sum_queries(gains, query), self.divisor(groups))
+
+        def compute() -> Floats:
+            reached = self.reached(groups, rank, groups.document_query)
+            near = some_row(reached)
+            weights = reached.take(near, axis=-1) * self.weight(rank.take(near, axis=-1))
+            gains = self.gains(groups)[near] * weights
+            return groups.sum_queries(gains, groups.document_query[near])
+
+        return ratio(groups.memo_at(("at", self.numerator), rank, compute), self.divisor(groups))
 
     def _weights(self, groups: TieGroups) -> tuple[Ints, NDArray[Any], NDArray[Any]]:
         """Groups of which a place counts, and the sums ``S1`` and ``S2`` of their weights."""
@@ -75,7 +93,7 @@ class LinearMeasure(Measure):
             upper, lower = self.weight_sums(above + within[index]), self.weight_sums(above)
             return index, upper[0] - lower[0], upper[1] - lower[1]
 
-        return groups.memo(("weights", self), compute)
+        return groups.memo(("weights", self.numerator), compute)
 
     def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
         """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
@@ -97,7 +115,15 @@ class LinearMeasure(Measure):
 
 @dataclass(frozen=True, repr=False)
 class CountingMeasure(BinaryMeasure, LinearMeasure):
-    """Base of the linear measures that count relevant documents."""
+    """Base of the linear measures that count relevant documents.
+
+    One that weighs them, or whose last rank is not its cutoff, names a `numerator` of its own.
+    """
+
+    @property
+    def numerator(self) -> Any:
+        """Hits, up to the same cutoff."""
+        return "Hits", self.rel, self.cutoff
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: 1 if it is relevant."""

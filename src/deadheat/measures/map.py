@@ -44,9 +44,13 @@ class PlaceSums:
 
 def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
     """Add up place by place; no term is negative, so that no digit is lost."""
-    b, b2, s1, s2, s3, h, u, w = np.zeros((8, len(c)))
+    order = np.argsort(-t.astype(np.int8), kind="stable")  # fewer and fewer go on to the next place
+    c, t = c[order], t[order]
+    sums = np.zeros((8, len(c)))
     for j in range(int(t.max(initial=0))):
-        x = np.where(j < t, 1 / (c + (j + 1.0)), 0.0)
+        n = np.count_nonzero(j < t)
+        b, b2, s1, s2, s3, h, u, w = sums[:, :n]
+        x = 1 / (c[:n] + (j + 1.0))
         h += b * x
         u += s1 * x
         w += (j - 2) * s1 * x  # s1 is 0 where j − 2 is negative
@@ -56,7 +60,9 @@ def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
         b2 += x
         s2 += j * x
         s3 += j * (j - 1) * x
-    return PlaceSums(b, b2, s1, s2, s3, h, u, w)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return PlaceSums(*sums.take(place, axis=1))
 
 
 def many_place_sums(c: Ints, t: Ints) -> PlaceSums:
@@ -184,21 +190,18 @@ class MAPMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-        index, query = groups.relevant_documents(self.rel)
-        rank = rank[..., index]
-        reached = self.reached(groups, rank, query)
 
         def compute() -> Floats:
-            near = some_row(reached)
-            owner = query[near]
-            ordered = ranks_in_order(groups, owner, rank[..., near])
+            index, query = groups.relevant_documents(self.rel)
+            near = index[some_row(self.reached(groups, rank.take(index, axis=-1), query))]
+            owner = groups.document_query[near]
+            ordered = ranks_in_order(groups, owner, rank.take(near, axis=-1))
             nth = np.arange(1, len(owner) + 1) - firsts(owner, groups.n_queries)[owner]
             precision = self.reached(groups, ordered, owner) * nth / ordered
             return groups.sum_queries(precision, owner)
 
-        # As below: MAP and MAP@1000 of lists of 1,000 documents are one.
-        key = "MAP sums", self.rel, reached.tobytes(), rank.tobytes()
-        return ratio(groups.memo(key, compute), self._divisor(groups))
+        sums = groups.memo_at(("MAP sums", *self._looks_at(groups)), rank, compute)
+        return ratio(sums, self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)
@@ -206,10 +209,9 @@ class MAPMeasure(BinaryMeasure):
 
     def _moments(self, groups: TieGroups) -> tuple[Ints, Floats, Floats]:
         """Groups that count, and the first two moments of what each adds to N·AP."""
-        within = self.within(groups)
 
         def compute() -> tuple[Ints, Floats, Floats]:
-            r = groups.relevant(self.rel)
+            within, r = self.within(groups), groups.relevant(self.rel)
             index = (within * r).nonzero()[0]
             ahead = groups.relevant_above(self.rel)[index] + 1
             first, second = group_moments(
@@ -217,8 +219,15 @@ class MAPMeasure(BinaryMeasure):
             )
             return index, first, second
 
-        # MAP and MAP@1000 of lists of 1,000 documents are one.
-        return groups.memo(("MAP moments", self.rel, within.tobytes()), compute)
+        return groups.memo(("MAP moments", *self._looks_at(groups)), compute)
+
+    def _looks_at(self, groups: TieGroups) -> tuple[float | None, int]:
+        """Give what decides the value but for its divisor: ``rel``, and the last rank that counts.
+
+        MAP and MAP@1000 of lists of 1,000 documents are one.
+        """
+        longest = int(groups.retrieved.max(initial=0))
+        return self.rel, longest if self.cutoff is None else min(self.cutoff, longest)
 
 
 MAP = MAPMeasure()

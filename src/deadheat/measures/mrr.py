@@ -41,16 +41,17 @@ def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
 
 def passing_chances(
     size: Ints, relevant: Floats, within: Ints
-) -> Iterator[tuple[NDArray[Any], Floats, Ints]]:
+) -> Iterator[tuple[NDArray[Any], Floats, Floats, Ints]]:
     """Chances to pass the first documents of shuffled groups without meeting a relevant one.
 
     The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``.
 
     Yields
     ------
-    rows, chances, length
-        Groups taken together in one block; their chances ``π_0, π_1, …`` in a row each; and
-        how many places of each count. Entries past ``length`` mean nothing.
+    rows, chances, left, length
+        Groups taken together in one block; in a row each their chances ``π_0, π_1, …``, and how
+        many documents are left then, ``g − t``; and how many places of each count. Entries past
+        ``length`` mean nothing.
     """
     g = size.astype(np.float64)
     length = places_that_count(size, relevant, within)
@@ -62,10 +63,15 @@ def passing_chances(
         width = int(length[order[stop - 1]])
         start = max(0, stop - max(1, _BLOCK // width))
         rows = order[start:stop]
-        left = np.maximum(g[rows, None] - np.arange(width), 1)
+        # In place: to find room for an array takes longer than to fill it.
+        left = g[rows, None] - np.arange(width)
+        np.maximum(left, 1, out=left)
         chances = np.ones((len(rows), width + 1))
-        np.cumprod(np.maximum(left - relevant[rows, None], 0) / left, axis=1, out=chances[:, 1:])
-        yield rows, chances, length[rows]
+        passed = chances[:, 1:]
+        np.maximum(np.subtract(left, relevant[rows, None], out=passed), 0, out=passed)
+        passed /= left
+        np.cumprod(passed, axis=1, out=passed)
+        yield rows, chances, left, length[rows]
         stop = start
 
 
@@ -111,15 +117,15 @@ class MRRMeasure(BinaryMeasure):
             for i in np.flatnonzero(length > _LONG):
                 moments[:, i] = _long_moments(above[i], size[i], int(relevant[i]), int(length[i]))
             within = np.where(length > _LONG, 0, within)
-            for rows, passing, length in passing_chances(size, relevant, within):
-                t = np.arange(passing.shape[1] - 1)
-                stopping = passing[:, :-1] * (
-                    relevant[rows, None] / np.maximum(size[rows, None] - t, 1)
-                )
-                stopping[t >= length[:, None]] = 0
-                reciprocal = 1 / (above[rows, None] + t + 1.0)
-                moments[0][rows] = (stopping * reciprocal).sum(axis=1)
-                moments[1][rows] = (stopping * reciprocal * reciprocal).sum(axis=1)
+            for rows, passing, left, length in passing_chances(size, relevant, within):
+                t = np.arange(left.shape[1])
+                part = relevant[rows, None] / left
+                part *= passing[:, :-1]  # the chance that the first relevant document is there
+                part *= t < length[:, None]
+                rank = above[rows, None] + 1.0 + t
+                for moment in moments:
+                    part /= rank
+                    moment[rows] = part.sum(axis=1)
             query = groups.query[first]
             return spread(groups, moments[0], query), spread(groups, moments[1], query)
 

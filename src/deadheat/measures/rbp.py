@@ -13,6 +13,9 @@ from deadheat.measures.linear import CountingMeasure, LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
+_NOTHING = -700
+"""The logarithm of a power too small to count, and near the smallest that float64 holds."""
+
 
 @dataclass(frozen=True, repr=False)
 class RankBiased(LinearMeasure):
@@ -24,7 +27,10 @@ class RankBiased(LinearMeasure):
 
     def weight(self, rank: Ints) -> Floats:
         """Weight of a rank."""
-        weight: Floats = (1 - self.p) * np.power(self.p, rank - 1.0)
+        weight = np.zeros(rank.shape)
+        # A power that is nothing beside the others is left 0: it takes far longer than they do.
+        np.power(self.p, rank - 1.0, out=weight, where=rank * np.log(self.p) > _NOTHING)
+        weight *= 1 - self.p
         return weight
 
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -70,6 +76,11 @@ class RBPMeasure(CountingMeasure, RankBiased):
         },
         about="what a relevant document gains",
     )
+
+    @property
+    def numerator(self) -> RBPMeasure:
+        """Of its own: hits with other weights and gains."""
+        return self
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: its gain."""

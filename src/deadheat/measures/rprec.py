@@ -26,6 +26,11 @@ class RPrecisionMeasure(CountingMeasure):
     )
     aliases = ("rprec", "r_precision", "rprecision")
 
+    @property
+    def numerator(self) -> RPrecisionMeasure:
+        """Of its own: hits up to a cutoff that is N."""
+        return self
+
     def depth(self, groups: TieGroups) -> Ints:
         """Per query: N, or the cutoff if that is smaller."""
         n = groups.n_relevant(self.rel).astype(np.int64)

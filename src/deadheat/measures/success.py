@@ -39,7 +39,7 @@ class SuccessMeasure(BinaryMeasure):
         miss = np.ones(len(first))
         # T places without any of r documents, or r places without any of T: the same chance.
         many, few = np.maximum(within, relevant), np.minimum(within, relevant).astype(np.int64)
-        for rows, passing, length in passing_chances(groups.size[first], many, few):
+        for rows, passing, _, length in passing_chances(groups.size[first], many, few):
             miss[rows] = passing[np.arange(len(rows)), length]
         return spread(groups, 1 - miss, groups.query[first])
 

@@ -29,6 +29,8 @@ from deadheat.ties.torch_counting import tensor_counts
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
+_MANY = 256
+"""Of so many documents it pays to look whether they are in order."""
 
 
 class TieCounter:
@@ -135,9 +137,7 @@ class TieCounter:
         unretrieved: tuple[Ints, Floats],
     ) -> None:
         place = np.zeros(len(query), np.int64) if position is None else position
-        step = query[1:] - query[:-1]
-        in_order = np.count_nonzero((step < 0) | ((step == 0) & (place[1:] <= place[:-1]))) == 0
-        order = _falling(query, score) if in_order else np.lexsort((place, -score, query))
+        order = _falling(query, score, place)
         self.n_queries = n_queries
         self.query: Ints = query[order]
         self.score = score[order]
@@ -385,7 +385,7 @@ class TieCounter:
             if not self.has_positions:
                 before = np.arange(len(group)) - np.flatnonzero(new)[group]
             rank = self.above + 1 + before
-        if not _all_equal(grade):
+        if np.count_nonzero(new) < len(new) and not _all_equal(grade):  # a group of several
             order = np.lexsort((-grade, group))
             group, grade, rank = group[order], grade[order], rank[order]
         ideal_query, ideal_grade = self._ideal()
@@ -454,13 +454,19 @@ def _all_equal(values: NDArray[Any]) -> bool:
     return not len(values) or np.count_nonzero(values != values[0]) == 0
 
 
-def _falling(query: Ints, score: NDArray[Any]) -> Ints:
-    """Order documents by query and, inside it, by score, high to low; equal ones stay in order.
+def _falling(query: Ints, score: NDArray[Any], place: Ints) -> Ints:
+    """Order documents by query and, inside it, by score, high to low; equal ones by their place.
 
-    The bits of a float32 are a whole number that rises with it, but for those of negative numbers,
-    which fall: query and score fit into one key, which is nearly in order already.
+    Many that stand in the order of their places already are sorted faster: equal ones stay as they
+    are. The bits of a float32 are a whole number that rises with it, but for those of negative
+    numbers, which fall: query and score fit into one key, which is nearly in order already.
     """
-    if score.dtype != np.float32 or len(score) < 256:
+    if len(score) < _MANY:
+        return np.lexsort((place, -score, query))
+    step = query[1:] - query[:-1]
+    if np.count_nonzero((step < 0) | ((step == 0) & (place[1:] <= place[:-1]))):
+        return np.lexsort((place, -score, query))
+    if score.dtype != np.float32:
         return np.lexsort((-score, query))
     bits = (score + 0).view(np.int32).astype(np.int64)  # 0 is added so that −0.0 becomes 0.0
     rising = np.where(bits < 0, -(2**31) - bits, bits)

@@ -102,6 +102,10 @@ class TieGroups:
         value: T = self._memo[key]
         return value
 
+    def memo_at(self, key: Any, rank: Ints, compute: Callable[[], T]) -> T:
+        """Compute what measures share at given ranks; it is kept for `ranks`, which all look at."""
+        return self.memo(key, compute) if rank is self.ranks else compute()
+
     @cached_property
     def document_query(self) -> Ints:
         """Per document: index of its query."""

@@ -18,9 +18,9 @@ def nonzero_rows(labels: NDArray[Any]) -> Ints:
     """
     if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
         # Labels of one byte are looked at eight at a time.
-        eight = labels.reshape(-1, 8)
-        some = (eight.view(np.uint64)[:, 0] != 0).nonzero()[0]
-        if len(some) < len(eight) // 8:
-            found = (eight[some].reshape(-1) != 0).nonzero()[0]
+        eights = labels.view(np.uint64)
+        some = (eights != 0).nonzero()[0]
+        if len(some) < len(eights) // 8:
+            found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
             return np.asarray(some[found >> 3] * 8 + (found & 7))
     return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
