@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deadheat as dh
+from deadheat.errors import InputError
 from deadheat.formats import keys
 from deadheat.measures import MEASURES
 from deadheat.ties import BACKEND, TieCounter, counting, numpy_counting
@@ -178,6 +179,33 @@ def test_sixteen_bits_are_not_widened_at_once():
     tracemalloc.stop()
     assert peak < scores.nbytes / 2  # all in float32 would be twice its size
     assert counter.groups().size.tolist() == [20_000]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BFLOAT16])
+def test_the_bits_of_every_sixteen_bit_float_are_counted_as_its_value(backend, dtype):
+    """All of them, infinities and both zeros among them, beside their values in FP32."""
+    every = np.arange(1 << 16).astype(np.uint16).view(dtype)
+    scores = np.random.default_rng(0).permutation(every[~np.isnan(every.astype(np.float32))])
+    for n_documents in (5, 400):  # a pass for each value, and one with a binary search
+        values = np.array([*scores[:n_documents], -np.inf, np.inf, 0.0, -0.0], dtype)
+        rows = np.arange(len(values)) * 150
+        order = np.lexsort((rows, -values.astype(np.float32)))
+        places = (np.array([0]), np.array([len(scores)]), np.array([0, len(values)]))
+        found, expected = (
+            counting.count_candidates(form(scores), *places, form(values[order]), rows[order])
+            for form in (lambda x: x.view(np.int16), lambda x: x.astype(np.float32))
+        )
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BFLOAT16])
+@pytest.mark.parametrize("bits", [0x7FFF, 0xFFFF])
+def test_a_nan_of_sixteen_bits_is_refused_whatever_its_sign(dtype, bits):
+    scores = np.array([[1, -np.inf, np.inf, -1]], dtype)
+    TieCounter(1, [0], [1.0], [1]).update(scores)
+    scores.view(np.uint16)[0, 3] = bits
+    with pytest.raises(InputError, match="NaN"):
+        TieCounter(1, [0], [1.0], [1]).update(scores)
 
 
 def test_an_announced_score_that_the_type_cannot_hold_ties_with_nobody():

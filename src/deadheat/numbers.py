@@ -173,6 +173,21 @@ def tensor_values(name: str, tensor: Any) -> NDArray[Any]:
     return array
 
 
+def half_floats(values: Any) -> NDArray[Any] | None:
+    """Give float16 or bfloat16 values, of an array or a tensor, as they are; None for others."""
+    dtype = str(values.dtype).removeprefix("torch.")
+    if dtype not in ("float16", "bfloat16"):
+        return None
+    if not is_tensor(values):
+        return np.asarray(values)
+    import ml_dtypes
+    import torch
+
+    check_tensors(values=values)
+    bits: NDArray[Any] = values.detach().view(torch.int16).numpy(force=True)
+    return bits.view(np.float16 if dtype == "float16" else ml_dtypes.bfloat16)
+
+
 def check_tensors(**tensors: Any) -> None:
     """Refuse torch tensors whose values cannot be read as they are, by the names they are given."""
     for name, tensor in tensors.items():

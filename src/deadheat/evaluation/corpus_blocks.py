@@ -17,7 +17,7 @@ from deadheat.scoring import Products
 from deadheat.ties.checks import places, whole_numbers
 from deadheat.ties.groups import Ints
 
-SCORES = 1 << 21
+SCORES = 1 << 22
 """Scores of a block: as many documents are multiplied at once as give so many."""
 FEWEST, MOST = 1 << 10, 1 << 13
 """Documents of a block, whatever the number of queries."""
@@ -35,7 +35,7 @@ def block_length(n_queries: int) -> int:
     wherever the document stands and whoever multiplies it.
 
     >>> block_length(1), block_length(512), block_length(100_000)
-    (8192, 4096, 1024)
+    (8192, 8192, 1024)
     """
     room = SCORES // max(1, n_queries)
     return min(MOST, max(FEWEST, 1 << max(0, room.bit_length() - 1)))

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int16_t, int64_t
 
 cdef extern from *:
     """
@@ -13,26 +13,39 @@ cdef extern from *:
     #else
     #define DEADHEAT_WIDE
     #endif
-    #define DEADHEAT_TALLY(real, narrow)                                                    \
+    /* What is compared: a float itself, or the whole number that the bits of 16 stand for. */
+    #define DEADHEAT_SAME(score) (score)
+    static inline int16_t DEADHEAT_SIGNED(int16_t bits) {
+        int16_t sign = (int16_t)(bits >> 15);
+        return (int16_t)(((bits & 0x7fff) ^ sign) - sign);
+    }
+    #define DEADHEAT_TALLY(real, narrow, most, key)                                         \
     DEADHEAT_WIDE static void tally_##real(const real *s, int64_t n, real value,            \
                                            int64_t *above, int64_t *equal) {                \
         while (n > 0) {                                                                     \
-            int64_t block = n < (1 << 20) ? n : (1 << 20);                                  \
+            int64_t block = n < (most) ? n : (most);                                        \
             narrow a = 0, e = 0;                                                            \
-            for (int64_t i = 0; i < block; i++) { a += s[i] > value; e += s[i] == value; }  \
+            for (int64_t i = 0; i < block; i++) {                                           \
+                const real one = key(s[i]);                                                 \
+                a += one > value; e += one == value;                                        \
+            }                                                                               \
             *above += a; *equal += e;                                                       \
             s += block; n -= block;                                                         \
         }                                                                                   \
     }
-    DEADHEAT_TALLY(float, int32_t)
-    DEADHEAT_TALLY(double, int64_t)
+    DEADHEAT_TALLY(float, int32_t, 1 << 20, DEADHEAT_SAME)
+    DEADHEAT_TALLY(double, int64_t, 1 << 20, DEADHEAT_SAME)
+    DEADHEAT_TALLY(int16_t, int16_t, 1 << 14, DEADHEAT_SIGNED)
     """
     void tally_float(const float *, int64_t, float, int64_t *, int64_t *) noexcept nogil
     void tally_double(const double *, int64_t, double, int64_t *, int64_t *) noexcept nogil
+    void tally_int16_t(const int16_t *, int64_t, int16_t, int64_t *, int64_t *) noexcept nogil
+    int16_t DEADHEAT_SIGNED(int16_t) noexcept nogil
 
 ctypedef fused real:
     float
     double
+    int16_t
 
 # Up to so many distinct values a vectorised pass for each beats one pass with a binary search.
 cdef enum:
@@ -43,8 +56,17 @@ cdef inline void tally(const real *s, int64_t n, real value,
                        int64_t *above, int64_t *equal) noexcept nogil:
     if real is float:
         tally_float(s, n, value, above, equal)
-    else:
+    elif real is double:
         tally_double(s, n, value, above, equal)
+    else:
+        tally_int16_t(s, n, value, above, equal)
+
+
+cdef inline real key(real score) noexcept nogil:
+    if real is int16_t:
+        return DEADHEAT_SIGNED(score)
+    else:
+        return score
 
 
 cdef inline int64_t clip(int64_t x, int64_t low, int64_t high) noexcept nogil:
@@ -82,7 +104,7 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
     cdef int64_t *equal = &counts[1, 0]
     cdef int64_t *before = &counts[2, 0]
     # Scratch of the binary search: the distinct values of a query and its documents at each.
-    cdef real[::1] distinct = np.empty(n_documents, np.float32 if real is float else np.float64)
+    cdef real[::1] distinct = np.empty_like(values)
     cdef int64_t[:, ::1] scratch = np.empty((3, n_documents), np.int64)
     cdef int64_t *waiting = &scratch[0, 0]
     cdef int64_t *end = &scratch[1, 0]
@@ -100,8 +122,8 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
             stop = stops[q]
             n_distinct = 0
             for i in range(first, last):
-                if i == first or values[i] != values[i - 1]:
-                    distinct[n_distinct] = values[i]
+                if i == first or key(values[i]) != key(values[i - 1]):
+                    distinct[n_distinct] = key(values[i])
                     waiting[n_distinct] = i
                     n_distinct += 1
                 end[n_distinct - 1] = i + 1
@@ -127,7 +149,7 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
             # `low` becomes the first distinct value that the score is not below; such a score
             # stands above every value after it (and above that one, unless equal to it).
             for position in range(start, stop):
-                score = scores[position]
+                score = key(scores[position])
                 low = 0
                 high = n_distinct
                 while low < high:

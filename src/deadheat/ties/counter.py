@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import exact_floats, is_tensor
+from deadheat.numbers import exact_floats, half_floats, is_tensor
 from deadheat.ties.checks import (
     check_distinct,
     check_number,
@@ -168,8 +168,8 @@ class TieCounter:
         ----------
         scores
             ``[n_queries, n]``: the same `n` places of every list. Or, with `bounds`, one
-            row of scores for all queries. Arrays and tensors of 16 bits are widened some
-            queries at a time, and a tensor on another device than the CPU is counted there.
+            row of scores for all queries. float16 and bfloat16, in arrays and tensors, are
+            compared as they are, and a tensor on another device than the CPU is counted there.
         start
             The place in its list of the first score of each query, one for all or one each.
         positions
@@ -278,7 +278,9 @@ class TieCounter:
 
         def count(first: int) -> Counts:
             last = min(first + step, self.n_queries)
-            block = exact_floats(scores[first:last], by_place=False)
+            block = half_floats(scores[first:last])
+            if block is None:
+                block = exact_floats(scores[first:last], by_place=False)
             flat = np.ascontiguousarray(block).reshape(-1)
             starts = np.arange(last - first, dtype=np.int64) * n
             own = slice(int(self.offsets[first]), int(self.offsets[last]))
@@ -483,10 +485,20 @@ def _counts(
             values = narrow  # as they are, and nothing is widened
         else:
             scores, values = scores.astype(np.float64), values.astype(np.float64)
-    flat = np.ascontiguousarray(scores)
-    return count_candidates(flat, *bounds, offsets, np.ascontiguousarray(values), rows)
+    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
+    if flat.dtype.itemsize == 2:
+        flat, values = flat.view(np.int16), values.view(np.int16)
+    return count_candidates(flat, *bounds, offsets, values, rows)
 
 
 def _check_nan(scores: NDArray[Any]) -> None:
-    if scores.size and np.isnan(np.min(scores)):
+    if not scores.size:
+        return
+    if scores.dtype.itemsize == 2:  # its bits are beyond those of an infinity
+        ends = np.array([np.inf, -np.inf], scores.dtype)
+        positive = scores.view(np.int16).max() > ends.view(np.int16)[0]
+        found = positive or scores.view(np.uint16).max() > ends.view(np.uint16)[1]
+    else:
+        found = np.isnan(np.min(scores))
+    if found:
         raise nan_score()

@@ -23,7 +23,8 @@ def count_candidates(
     Parameters
     ----------
     scores
-        Scores of the candidates of all queries, float32 or float64, no NaN.
+        Scores of the candidates of all queries, no NaN: float32, float64, or int16, which stands
+        for the bits of float16 or bfloat16 (`scores` and `values` alike).
     starts, stops
         The candidates of query ``q`` are ``scores[starts[q]:stops[q]]``.
     offsets
@@ -39,6 +40,8 @@ def count_candidates(
         Candidates with a greater score, with an equal score (the document itself
         included), and with an equal score at an index smaller than ``rows``.
     """
+    if scores.dtype == np.int16:
+        scores, values = _whole_numbers(scores), _whole_numbers(values)
     above = np.zeros(len(values), np.int64)
     equal = np.zeros(len(values), np.int64)
     before = np.zeros(len(values), np.int64)
@@ -56,3 +59,12 @@ def count_candidates(
         for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
             before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
     return above, equal, before
+
+
+def _whole_numbers(bits: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Give whole numbers in the order of the floats whose bits are given: a sign and a magnitude.
+
+    >>> _whole_numbers(np.array([-np.inf, -1, -0.0, 0, 1], np.float16).view(np.int16))
+    array([-31744, -15360,      0,      0,  15360], dtype=int16)
+    """
+    return np.where(bits < 0, -(bits & 0x7FFF), bits)
