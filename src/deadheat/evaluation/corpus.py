@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from deadheat.measures.parse import parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.remarks import announcing, note
 from deadheat.scoring import Products
+from deadheat.scoring.functions import Product
 from deadheat.ties import TieCounter, TieGroups
 from deadheat.ties.groups import Ints
 from deadheat.ties.lists import JudgedLists, judged_lists
@@ -35,8 +36,8 @@ def evaluate_corpus(
     qrels: QrelsLike,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
-    similarity: str = "dot",
-    regime: str = "native",
+    similarity: Product = "dot",
+    regime: Literal["native", "hps"] = "native",
     exact_ties: bool = False,
     engine: Engine | None = None,
 ) -> Result:

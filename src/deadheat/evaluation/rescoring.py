@@ -24,6 +24,7 @@ from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats
 from deadheat.remarks import Remark, announcing, warning
 from deadheat.scoring import Products
+from deadheat.scoring.functions import Product
 from deadheat.ties import TopCounter
 from deadheat.ties.checks import check_number
 
@@ -51,7 +52,7 @@ def evaluate_rescoring(
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
     candidates: int = 100,
-    similarity: tuple[str, str] = ("hamming", "dot"),
+    similarity: tuple[Product, Product] = ("hamming", "dot"),
 ) -> Rescoring:
     """Evaluate a search in two stages: binary or int8 embeddings choose, finer ones rank.
 

@@ -8,9 +8,10 @@ from deadheat.integrations.mteb.cache import tie_aware_cache
 from deadheat.integrations.mteb.models import wrap
 from deadheat.integrations.mteb.tasks import aggregates, tie_aware
 from deadheat.packages import require_host
+from deadheat.scoring import Regime
 
 
-def evaluate(model: Any, tasks: Any, *, regime: str | None = None, **options: Any) -> Any:
+def evaluate(model: Any, tasks: Any, *, regime: Regime | None = None, **options: Any) -> Any:
     """Evaluate as ``mteb.evaluate`` does, with every view of the ties in the results.
 
     Parameters

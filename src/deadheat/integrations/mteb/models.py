@@ -10,13 +10,13 @@ from typing import Any
 from deadheat.errors import InputError
 from deadheat.integrations.sentence_transformers import high_precision, low_precision
 from deadheat.packages import require_host
-from deadheat.scoring.regimes import parse_regime
+from deadheat.scoring.regimes import Regime, parse_regime
 
 SETTING = "deadheat_regime"
 """Under this name a result's metadata and its place in MTEB's cache tell the regime."""
 
 
-def wrap(model: Any, regime: str = "hps") -> Any:
+def wrap(model: Any, regime: Regime = "hps") -> Any:
     """Give MTEB a model that scores in the regime asked for.
 
     MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
@@ -67,7 +67,7 @@ def wrap(model: Any, regime: str = "hps") -> Any:
     return wrapped
 
 
-def _view(model: Any, regime: str) -> Any:
+def _view(model: Any, regime: Regime) -> Any:
     return low_precision(model) if regime == "native" else high_precision(model, regime)
 
 

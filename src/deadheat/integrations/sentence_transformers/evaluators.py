@@ -22,7 +22,7 @@ from deadheat.integrations.sentence_transformers.views import high_precision, lo
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.numbers import exact_floats
 from deadheat.packages import require_host
-from deadheat.scoring.regimes import parse_regime
+from deadheat.scoring.regimes import Regime, parse_regime
 
 _HOST = "sentence_transformers"
 _PURPOSE = "an evaluator for sentence-transformers"
@@ -40,7 +40,7 @@ VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "
 class _TieAware:
     """What every tie-aware evaluator adds to its sibling."""
 
-    regime: str | None = None
+    regime: Regime | None = None
     results: Mapping[str, Result]
     """Of the last call: every view of every measure and query, by the name of the score function
     ("" where there is but one)."""
@@ -112,7 +112,7 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
         the model as it is given.
     """
 
-    def __init__(self, *args: Any, regime: str | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.regime = None if regime is None else parse_regime(regime)
 
@@ -155,7 +155,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
 
     similarity_fct: Any
 
-    def __init__(self, *args: Any, regime: str | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.regime = None if regime is None else parse_regime(regime)
         self._own_similarity = "similarity_fct" not in options and len(args) < 5
@@ -205,7 +205,7 @@ class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalE
 
     score_functions: Any
 
-    def __init__(self, *args: Any, regime: str | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.regime = None if regime is None else parse_regime(regime)
 
@@ -312,7 +312,7 @@ class NanoBEIREvaluator(_TieAware, _bi_encoder.NanoBEIREvaluator):  # type: igno
 
     information_retrieval_class = InformationRetrievalEvaluator
 
-    def __init__(self, *args: Any, regime: str | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.regime = None if regime is None else parse_regime(regime)
 

@@ -19,14 +19,14 @@ from deadheat.integrations.sentence_transformers.surgery import (
 )
 from deadheat.packages import require
 from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
-from deadheat.scoring.regimes import SCORED, describe_regime, parse_regime
+from deadheat.scoring.regimes import SCORED, Regime, describe_regime, parse_regime
 from deadheat.scoring.torch_functions import cast, operands, product, widened
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def high_precision(model: Any, regime: str = "hps") -> Any:
+def high_precision(model: Any, regime: Regime = "hps") -> Any:
     """Give a view of a model that scores in FP32.
 
     Parameters
