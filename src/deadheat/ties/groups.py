@@ -104,7 +104,8 @@ class TieGroups:
 
     def memo_at(self, key: Any, rank: Ints, compute: Callable[[], T]) -> T:
         """Compute what measures share at given ranks; it is kept for `ranks`, which all look at."""
-        return self.memo(key, compute) if rank is self.ranks else compute()
+        kept = vars(self).get("ranks")  # not made for this question: ranks may be out of place here
+        return self.memo(key, compute) if rank is kept else compute()
 
     @cached_property
     def document_query(self) -> Ints:
