@@ -11,8 +11,6 @@ from deadheat.evaluation.evaluate import (
     evaluate_groups,
     evaluated,
     evaluated_source,
-    out_of_reach,
-    views_of,
 )
 from deadheat.evaluation.evaluator import Evaluator
 from deadheat.evaluation.names import short_labels, short_names
@@ -33,6 +31,7 @@ from deadheat.evaluation.result import (
 from deadheat.evaluation.runs import evaluated_runs
 from deadheat.evaluation.stored import read_results, same_judgements
 from deadheat.evaluation.top import evaluate_top
+from deadheat.evaluation.views import out_of_reach, views_of
 
 __all__ = [
     "DEFAULT_MEASURES",

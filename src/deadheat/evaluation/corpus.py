@@ -12,8 +12,9 @@ from deadheat.engines import Engine, Here
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import Chunks, are_shards, opened
 from deadheat.evaluation.corpus_shards import Corpus, Interest, See, ShardWork
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES, need_judged, result_of, versions
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES
 from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged, result_of, versions
 from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column

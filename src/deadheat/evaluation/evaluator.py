@@ -13,10 +13,10 @@ from deadheat.evaluation.evaluate import (
     QueryPolicy,
     counted_groups,
     evaluated_source,
-    need_judged,
     result_of_counted,
 )
 from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import versions, views_of
 from deadheat.evaluation.result import Result, Views
+from deadheat.evaluation.views import versions, views_of
 from deadheat.formats import Run, RunLike, read_run
 from deadheat.measures import Measure, Precision, Recall
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, announcing, note, warning
 from deadheat.ties import tie_groups
-from deadheat.ties.checks import check_number
+from deadheat.ties.checks import check_number, check_tolerance
 from deadheat.ties.groups import Ints
 from deadheat.ties.lists import JudgedLists, without_nan
 
@@ -67,8 +67,7 @@ def neighbour_recall(
     >>> recall.oblivious, recall.best, recall.worst, round(recall.expected, 4)
     (0.5, 1.0, 0.5, 0.6667)
     """
-    if not isinstance(tie_tolerance, (int, float, np.number)) or not tie_tolerance >= 0:
-        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")
+    check_tolerance(tie_tolerance)
     answers, truth = (without_nan(_held(read_run(run)), "refuse") for run in (found, exact))
     place = _same_queries(answers, truth)
     lengths = np.diff(answers.offsets)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import need_judged, result_of, versions
 from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged, result_of, versions
 from deadheat.formats import QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column, text_id

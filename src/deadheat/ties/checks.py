@@ -152,3 +152,9 @@ def list_bounds(bounds: Any, scores: NDArray[Any], n_queries: int) -> Bounds:
             f"stops, inside the {len(scores)} scores"
         )
     return starts, stops
+
+
+def check_tolerance(tie_tolerance: object) -> None:
+    """Refuse what is not a distance of scores."""
+    if not isinstance(tie_tolerance, (int, float, np.number)) or not tie_tolerance >= 0:
+        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")

@@ -14,7 +14,7 @@ from deadheat.diagnosis.number_grid import find_grid
 from deadheat.engines import Engine
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated
-from deadheat.evaluation.evaluate import SHOWN, need_judged
+from deadheat.evaluation.views import SHOWN, need_judged
 from deadheat.formats import Judgements, Run, read_run
 from deadheat.measures import Measure
 from deadheat.packages import available_cores

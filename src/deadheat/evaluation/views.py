@@ -1,0 +1,192 @@
+"""From tie groups to a result: every view of every measure, and what to know of them."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from importlib.metadata import version
+
+import numpy as np
+
+from deadheat.errors import InputError
+from deadheat.evaluation.result import Result, Views
+from deadheat.measures import Measure
+from deadheat.packages import own_version
+from deadheat.provenance import Provenance
+from deadheat.remarks import Remark, note, warning
+from deadheat.tables import DIGITS
+from deadheat.ties import BACKEND, TieGroups
+
+SHOWN = 0.5 * 10**-DIGITS
+"""What is below this cannot be seen in a table."""
+_SHORT = 32
+"""Of lists with up to so many documents of interest, views are kept."""
+_NOISE = 1e-9
+"""Values as close as this, or by this share, may be the same, added up in another order."""
+
+
+def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
+    """Every view of every measure.
+
+    One short list after another, as in a training loop, shows the same ties again and again: what
+    measures make of them is kept.
+    """
+    if groups.n_queries == 1 and len(groups.grade) <= _SHORT:
+        kept = _views_of_one(_Pattern(groups), tuple(measures))
+        return {measure: views.copy() for measure, views in kept.items()}
+    return {measure: _views(groups, measure) for measure in measures}
+
+
+class _Pattern:
+    """The tie groups of one query, equal to any others of which measures say the same."""
+
+    __slots__ = ("_facts", "groups")
+
+    def __init__(self, groups: TieGroups) -> None:
+        g = self.groups = groups
+        per_group = g.above.tobytes(), g.size.tobytes(), g.retrieved.tobytes()
+        per_document = g.group.tobytes(), g.grade.tobytes(), g.rank.tobytes()
+        zeros = None if g.zeros is None else g.zeros.tobytes()
+        self._facts = per_group, per_document, g.ideal_grade.tobytes(), zeros, g.top_grade
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pattern) and self._facts == other._facts
+
+
+@lru_cache(maxsize=4096)
+def _views_of_one(pattern: _Pattern, measures: tuple[Measure, ...]) -> dict[Measure, Views]:
+    return {measure: _views(pattern.groups, measure) for measure in measures}
+
+
+def _views(groups: TieGroups, measure: Measure) -> Views:
+    first, last, oblivious = measure.at(groups, groups.ranks)
+    tied = groups.tied
+    if tied is None:
+        variance = np.zeros(groups.n_queries) if measure.has_variance else None
+        return Views(first.copy(), first, last, oblivious, variance)
+    # A measure of what is not known falls where others rise: best is the largest value of each.
+    return Views(
+        expected=np.where(tied, measure.expected(groups), first),
+        best=np.maximum(first, last),
+        worst=np.minimum(first, last),
+        oblivious=oblivious,
+        variance=measure.variance(groups),
+    )
+
+
+def result_of(
+    query_ids: Sequence[str | int],
+    groups: TieGroups,
+    measures: Sequence[Measure],
+    provenance: Provenance,
+    remarks: list[Remark],
+) -> Result:
+    """Evaluate tie groups, and say what to know of them."""
+    _check_depth(groups, measures)
+    views = views_of(groups, measures)
+    # Only this rule sees coarser scores than were given.
+    outside = _outside(views) if provenance.tie_break == "pytrec_eval" else ()
+    found = (*remarks, *out_of_reach(groups, measures), *outside, *_cuts(groups, measures))
+    return Result(query_ids, views, provenance, found)
+
+
+def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
+    """Warn of measures to which no document is relevant because no grade is that high."""
+    named = [
+        repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
+    ]
+    pattern = (
+        "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
+        "none reaches rel"
+    )
+    if not named or not groups.max_grade:  # no grade at all is said elsewhere
+        return []
+    return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
+
+
+def _outside(views: dict[Measure, Views]) -> list[Remark]:
+    """Warn of oblivious values that no order of the tied documents gives."""
+    outside = [
+        np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
+        for v in views.values()
+    ]
+    queries = int(np.any(outside, axis=0).sum())
+    pattern = (
+        "{queries:query} with an oblivious value outside [worst, best]: the rule sees scores cast "
+        "to float32, and ties that the scores as given do not have; with score_dtype='float32' "
+        "(--score-precision float32) all views speak of the ties that it sees"
+    )
+    return [warning(pattern, queries=queries)] if queries else []
+
+
+def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
+    """Refuse a measure that looks further than the lists are known."""
+    if groups.known is None:
+        return
+    for measure in measures:
+        depth = np.minimum(measure.depth(groups), groups.retrieved)
+        deepest = int(depth.max(initial=0))
+        if deepest > groups.known:
+            raise InputError(
+                f"{measure} looks at {deepest:,} places of a list, and only the first "
+                f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+            )
+
+
+def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
+    """Tell of lists that end inside a tie group which can move the digits shown of a measure.
+
+    That is a warning where relevant documents are missing from the list: it is not the whole
+    collection, so documents tied with its last ones may be missing, too. Otherwise the list
+    may be all there is.
+    """
+    if groups.end_above is None or groups.end_size is None:
+        return []
+    inside = groups.end_size > 1
+    if not inside.any():
+        return []
+    partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
+    reached = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
+    remarks = []
+    for lists, remark, text in (
+        (
+            partial,
+            warning,
+            "{lists:list} cut inside a tie group within reach of {measures:each}: documents with "
+            "the same score may be missing, and no evaluator can know them; retrieve more "
+            "documents, or cut at a score",
+        ),
+        (
+            ~partial,
+            note,
+            "{lists:list} with an end inside a tie group within reach of {measures:each}: taken "
+            "to be complete",
+        ),
+    ):
+        felt = {measure: queries & lists for measure, queries in reached.items()}
+        names = [repr(measure) for measure, queries in felt.items() if queries.any()]
+        if names:
+            queries = int(np.any(list(felt.values()), axis=0).sum())
+            remarks.append(remark(text, lists=queries, measures="; ".join(names)))
+    return remarks
+
+
+def need_judged(measures: Iterable[Measure]) -> bool:
+    """Whether a measure asks for judged documents that are not relevant."""
+    return any(measure.needs_judged for measure in measures)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of deadheat and of what it computes with."""
+    return {
+        "deadheat": own_version(),
+        "counting": BACKEND,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "polars": version("polars"),
+    }

@@ -1,0 +1,48 @@
+"""What an index is asked, whatever library it is of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.formats.search import PADDING
+
+Array: TypeAlias = NDArray[Any]
+Lists: TypeAlias = list[tuple[Array, Array]]
+"""Per query: ids of documents, and their scores or distances, best first."""
+
+
+class Index(ABC):
+    """An index that can be searched, and perhaps asked for all documents down to a score."""
+
+    larger_is_better: bool = False
+    """Whether its scores are similarities; False where they are distances."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many documents it holds."""
+
+    @abstractmethod
+    def nearest(self, queries: Array, k: int) -> Lists:
+        """The k nearest documents of each query, fewer where there are fewer."""
+
+    def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
+        """All documents of each query that are as near as a score; None where nobody can ask."""
+        return None
+
+    def beyond(self, score: float) -> Any:
+        """The next float32 that is worse than a score: a limit that leaves the score inside."""
+        worse = -np.inf if self.larger_is_better else np.inf
+        return np.nextafter(np.float32(score), np.float32(worse))
+
+
+def without_padding(ids: Any, scores: Any) -> tuple[Array, Array]:
+    """Leave out what stands where fewer documents were found."""
+    row = np.asarray(ids)
+    listed = row != PADDING if row.dtype.kind == "i" else np.ones(len(row), bool)
+    return row[listed], np.asarray(scores)[listed]
