@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.engines.threads import shared
 from deadheat.errors import InputError, one_line
 from deadheat.formats.ids import id_column, text_id
 from deadheat.late import pl
 from deadheat.numbers import is_tensor
 from deadheat.scoring import Products
+from deadheat.scoring.threads import one_thread_each
 from deadheat.ties.checks import places, whole_numbers
 from deadheat.ties.groups import Ints
 
-SCORES = 1 << 22
+T = TypeVar("T")
+SCORES = 1 << 21
 """Scores of a block: as many documents are multiplied at once as give so many."""
 FEWEST, MOST = 1 << 10, 1 << 13
 """Documents of a block, whatever the number of queries."""
@@ -25,6 +28,8 @@ FEWEST, MOST = 1 << 10, 1 << 13
 Open = Callable[[], Iterable[Any]]
 """Makes an iterator of chunks, once for each time that they are passed."""
 Chunks = Iterable[Any] | Open | Sequence[Open]
+Work = Callable[[Iterator[tuple[Ints, Any]]], T]
+"""Makes something of positions and scores, block by block."""
 
 
 def block_length(n_queries: int) -> int:
@@ -35,7 +40,7 @@ def block_length(n_queries: int) -> int:
     wherever the document stands and whoever multiplies it.
 
     >>> block_length(1), block_length(512), block_length(100_000)
-    (8192, 8192, 1024)
+    (8192, 4096, 1024)
     """
     room = SCORES // max(1, n_queries)
     return min(MOST, max(FEWEST, 1 << max(0, room.bit_length() - 1)))
@@ -154,7 +159,35 @@ class Block:
             first += len(part.embeddings)
 
 
-def score_block(products: Products, block: Block, out: Any = None) -> Any:
+def shared_scores(
+    products: Products, blocks: Iterable[Block], documents: int, work: Work[T]
+) -> list[T]:
+    """Let threads share the blocks of so many documents, each product in one thread.
+
+    `work` is called in every thread with positions and scores of the blocks that fall to it, block
+    by block; the scores of a block are overwritten by those of the next. What each thread makes of
+    its blocks is given back.
+    """
+    length = block_length(len(products))
+
+    def scored(own: Iterator[Block]) -> Iterator[tuple[Ints, Any]]:
+        scores = None
+        for block in own:
+            scores = _score_block(products, block, scores)
+            yield from block.spread(scores, length)
+
+    with one_thread_each(products.queries) as side_by_side:
+        threads = max(1, min(side_by_side.threads, -(-documents // length)))
+        return shared(lambda own: work(scored(own)), blocks, threads, side_by_side.begin)
+
+
+def score_chunk(products: Products, chunk: Chunk) -> Any:
+    """Score every query with the documents of a chunk, not more than a block holds."""
+    with one_thread_each(products.queries):
+        return _score_block(products, Block([chunk]))[:, : len(chunk)]
+
+
+def _score_block(products: Products, block: Block, out: Any = None) -> Any:
     """Score every query with the rows of a block, always in a product of the same shape.
 
     The scores of the rows that the block lacks mean nothing. `out` is an earlier answer that is
@@ -274,12 +307,8 @@ class Shard:
             found += ids.filter(ids.hash().is_in(hashes.implode())).to_list()
         return found
 
-    def blocks(
-        self, start: int, documents: int, judged: Sequence[Judged]
-    ) -> Iterator[tuple[Ints, Any]]:
-        """Pass the chunks again: give positions and scores of the documents, block by block.
-
-        The scores of a block are overwritten by those of the next.
+    def blocks(self, start: int, documents: int, judged: Sequence[Judged]) -> Iterator[Block]:
+        """Pass the chunks again: cut their rows into blocks of one length; the last may be shorter.
 
         Parameters
         ----------
@@ -288,13 +317,6 @@ class Shard:
         documents, judged
             What the first pass found: it must be there again.
         """
-        length, scores = block_length(len(self.products)), None
-        for block in self._blocks(start, documents, judged):
-            scores = score_block(self.products, block, scores)
-            yield from block.spread(scores, length)
-
-    def _blocks(self, start: int, documents: int, judged: Sequence[Judged]) -> Iterator[Block]:
-        """Cut the rows of all chunks into blocks of one length; the last one may be shorter."""
         length = block_length(len(self.products))
         parts: list[Chunk] = []
         room, passed, seen = length, 0, 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import operator
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import reduce
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ from deadheat.evaluation.corpus_blocks import (
     Open,
     Shard,
     Surveyed,
+    Work,
     block_length,
     hashed,
-    score_block,
+    score_chunk,
+    shared_scores,
 )
 from deadheat.formats import Judgements
 from deadheat.formats.ids import id_column
@@ -42,8 +44,9 @@ from deadheat.ties.sizes import SizeCounter
 PROBES = 64
 """Documents whose products tell whether two machines multiply alike."""
 
+T = TypeVar("T")
 See = Callable[[Ints, Any], None]
-"""Is shown the positions and the scores of every block."""
+"""Is shown the positions and the scores of every block, one block at a time, in any order."""
 
 
 @dataclass
@@ -104,14 +107,9 @@ class Corpus:
                 start += len(chunk)
                 yield chunk
 
-    def blocks(self) -> Iterator[tuple[Ints, Any]]:
-        """Give positions and scores of all documents, a block at a time."""
-        for count in self._counts():
-            yield from count.blocks(self.products)
-
-    def score(self, chunk: Chunk) -> Any:
-        """Score every query with the documents of a chunk, not more than a block holds."""
-        return score_block(self.products, Block([chunk]))[:, : len(chunk)]
+    def shares(self, work: Work[T]) -> list[T]:
+        """Let threads share the scores of all documents; give what each makes of its share."""
+        return [made for count in self._counts() for made in count.shares(self.products, work)]
 
     def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
         """Score the documents of interest before the others.
@@ -123,16 +121,28 @@ class Corpus:
         """
         judged = self._judged_chunk()
         distinct, document = np.unique(lists.position, return_inverse=True)
-        place = np.searchsorted(judged.positions, distinct)
-        scores: NDArray[Any] = np.empty(len(document), np.float32)
+        wanted = judged.take(np.searchsorted(judged.positions, distinct))
         length = block_length(len(self.products))
-        for first in range(0, len(place), length):
-            products = self.score(judged.take(place[first : first + length]))
-            entries = np.flatnonzero((document >= first) & (document < first + length))
-            query = rows[lists.query[entries]]
-            values = exact_floats(products[query, document[entries] - first])
-            scores = scores.astype(values.dtype, copy=False)
-            scores[entries] = values
+        blocks = [
+            Block([wanted.part(first, min(first + length, len(wanted)))])
+            for first in range(0, len(wanted), length)
+        ]
+
+        def look_up(blocks: Iterator[tuple[Ints, Any]]) -> list[tuple[Ints, NDArray[Any]]]:
+            found = []
+            for positions, products in blocks:
+                first = int(np.searchsorted(distinct, positions[0]))
+                entries = np.flatnonzero((document >= first) & (document < first + len(positions)))
+                query = rows[lists.query[entries]]
+                own = exact_floats(products[query, document[entries] - first])
+                found.append((entries, own))
+            return found
+
+        shares = shared_scores(self.products, blocks, len(wanted), look_up) if blocks else []
+        found = [one for share in shares for one in share]
+        scores = np.empty(len(document), found[0][1].dtype if found else np.float32)
+        for entries, own in found:
+            scores[entries] = own
         return scores
 
     def counted(self, interest: Interest, pool: Pool, see: See | None = None) -> Counted:
@@ -146,8 +156,7 @@ class Corpus:
             return None
         judged = self._judged_chunk()
         some = judged.part(0, min(PROBES, len(judged)))
-        threads = require("torch", "tensors").get_num_threads() if is_tensor(some.embeddings) else 0
-        return Probe(some, threads, _digest(self.score(some)))
+        return Probe(some, _digest(score_chunk(self.products, some)))
 
     def missing(self, judgements: Judgements) -> list[Remark]:
         """Warn of relevant documents that are not in the corpus."""
@@ -293,25 +302,31 @@ class Count(Piece):
     judged: tuple[Judged, ...]
     see: See | None
 
-    def blocks(self, products: Products) -> Iterator[tuple[Ints, Any]]:
-        """Give positions and scores, a block at a time."""
-        return self.shard(products).blocks(self.start, self.documents, self.judged)
+    def shares(self, products: Products, work: Work[T]) -> list[T]:
+        """Let threads share the blocks; give what each makes of its share."""
+        blocks = self.shard(products).blocks(self.start, self.documents, self.judged)
+        return shared_scores(products, blocks, self.documents, work)
 
     def do(self, products: Products, interest: Interest) -> Counted:
         """Give the counts."""
-        counter = interest.counter()
-        sizes = SizeCounter(len(products)) if interest.sizes else None
-        changed = 0
-        with _counting_threads() as pool:
-            for positions, scores in self.blocks(products):
+        one_at_a_time = Lock()
+
+        def count(blocks: Iterator[tuple[Ints, Any]]) -> Counted:
+            counter = interest.counter()
+            sizes = SizeCounter(len(products)) if interest.sizes else None
+            changed = 0
+            for positions, scores in blocks:
                 column, inside = counter.columns(positions)
                 changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-                counter.add_piece(scores, column, inside, pool, sound=True)
+                counter.add_piece(scores, column, inside, sound=True)
                 if sizes is not None:
                     sizes.update(scores)
                 if self.see is not None:
-                    self.see(positions, scores)
-        return Counted(counter, changed, sizes)
+                    with one_at_a_time:
+                        self.see(positions, scores)
+            return Counted(counter, changed, sizes)
+
+        return reduce(operator.add, self.shares(products, count))
 
 
 @dataclass(frozen=True)
@@ -356,21 +371,15 @@ class Probe:
     """Documents, and what the machine that began the work gets for them."""
 
     documents: Chunk
-    threads: int
-    """Threads of torch; products may depend on them. 0 where torch does not multiply."""
     digest: str
 
     def check(self, products: Products) -> None:
         """Refuse to work on a machine that multiplies otherwise."""
-        if self.threads:
-            require("torch", "tensors").set_num_threads(self.threads)
-        scores = score_block(products, Block([self.documents]))[:, : len(self.documents)]
-        if _digest(scores) != self.digest:
+        if _digest(score_chunk(products, self.documents)) != self.digest:
             raise InputError(
                 f"products on {platform.node()} differ in their last bits from those of the "
-                "machine that began the work (another kind of processor, or another number of "
-                "threads): the result would depend on who counted what; use machines of one kind, "
-                "with the same OMP_NUM_THREADS"
+                "machine that began the work, as those of another kind of processor do: the result "
+                "would depend on who counted what; use machines of one kind"
             )
 
 
@@ -399,13 +408,6 @@ class ShardWorker:
             probe.check(self.products)
             self._alike = True
         return piece.do(self.products, beside)
-
-
-def _counting_threads() -> AbstractContextManager[ThreadPoolExecutor | None]:
-    """Threads to count in: as many as the libraries that multiply have; None for this one."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(told) if told.isdigit() and int(told) else os.cpu_count() or 1
-    return ThreadPoolExecutor(threads) if threads > 1 else nullcontext()
 
 
 def _together(embeddings: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus import corpus_result, similarity_named
-from deadheat.evaluation.corpus_blocks import Chunks, Open, block_length, opened
+from deadheat.evaluation.corpus_blocks import Chunks, Open, block_length, opened, score_chunk
 from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
@@ -148,7 +148,7 @@ def _rescored(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
         for start in range(first, last, step):
             own = order[start : min(start + step, last)]
             rows, place = np.unique(kept.position[own] - chunk.positions[0], return_inverse=True)
-            products = corpus.score(chunk.take(rows))
+            products = score_chunk(corpus.products, chunk.take(rows))
             scores[own] = exact_floats(products[kept.query[own], place])
             for i, row in zip(own.tolist(), rows[place].tolist(), strict=True):
                 names[i] = chunk.id(row)

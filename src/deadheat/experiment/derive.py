@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,9 @@ def evaluate_cell(
             qrels=None,
             dataset=replace(manifest.dataset, candidates=rule),
             model=model,
-            scoring=scoring_provenance(regime, model.model_dtype, function),
+            scoring=scoring_provenance(
+                regime, model.model_dtype, function, threads=1 if full else None
+            ),
             inputs=inputs,
             scores=scored.facts,
         )
@@ -246,11 +249,15 @@ def _exists(path: Path) -> bool:
 
 def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:
     """Keep the first documents of every query; at the cut ties keep the corpus' order."""
+
+    def best_of(blocks: Iterator[tuple[NDArray[np.int64], Any]]) -> TopCounter:
+        counter = TopCounter(len(dataset.queries), depth, judged=((), ()))
+        for positions, scores in blocks:
+            counter.update(scores, positions=positions)
+        return counter
+
     corpus.survey(set())
-    counter = TopCounter(len(dataset.queries), depth, judged=((), ()))
-    for positions, scores in corpus.blocks():
-        counter.update(scores, positions=positions)
-    rows, best = counter.top()
+    rows, best = reduce(operator.add, corpus.shares(best_of)).top()
     documents = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
     return _frame(id_column(list(dataset.queries)), rows.shape[1], documents, best.reshape(-1))
 

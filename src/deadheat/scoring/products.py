@@ -139,9 +139,9 @@ class Products:
             )
 
     def provenance(self) -> ScoringProvenance:
-        """Say how the scores are made."""
+        """Say how the scores are made: each product in one thread."""
         backend: Any = "torch" if is_tensor(self.queries) else "numpy"
-        return scoring_provenance(self.regime, self.given, self.kind, backend)
+        return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
 
 
 def embedding_format(name: str, values: Any, kind: Product) -> Format:

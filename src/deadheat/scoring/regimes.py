@@ -79,20 +79,27 @@ def scoring_provenance(
     model_dtype: object,
     function: Scoring | None = None,
     backend: Backend = "auto",
+    threads: int | None = None,
 ) -> ScoringProvenance:
     """Say how `score` makes scores under these settings, here and now.
+
+    `threads` are those of torch that share a product; all that it has unless given.
 
     >>> str(scoring_provenance("hps", "bf16", "sigmoid", "numpy"))
     'model dtype bf16, scoring dtype fp32, regime hps'
     """
     chosen = resolve_backend(backend)
+    if chosen == "numpy":
+        threads = None
+    elif threads is None:
+        threads = require("torch", "scoring").get_num_threads()
     return ScoringProvenance(
         regime=regime,
         model_dtype=parse_format(model_dtype).name,
         scoring_dtype=scoring_format(regime, model_dtype, function).name,
         function=function,
         backend=chosen,
-        threads=require("torch", "scoring").get_num_threads() if chosen == "torch" else None,
+        threads=threads,
     )
 
 

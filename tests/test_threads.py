@@ -1,0 +1,179 @@
+"""Threads that share work, and products that take one thread each."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from itertools import chain
+
+import numpy as np
+import pytest
+import threadpoolctl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deadheat as dh
+from deadheat.engines.threads import shared
+from deadheat.evaluation import corpus_blocks
+from deadheat.scoring.threads import one_thread_each
+
+
+@settings(max_examples=50)
+@given(items=st.lists(st.integers(), max_size=30), threads=st.integers(1, 5))
+def test_every_item_is_taken_once(items, threads):
+    shares = shared(list, iter(items), threads)
+    assert len(shares) == threads
+    assert sorted(chain.from_iterable(shares)) == sorted(items)
+    for share in shares:  # in the order of the items
+        places = iter(items)
+        assert all(item in places for item in share)
+
+
+def test_threads_work_at_the_same_time():
+    meeting = threading.Barrier(3, timeout=20)
+
+    def work(own):
+        return [meeting.wait() for _ in own]
+
+    met = list(chain.from_iterable(shared(work, range(3), 3)))
+    assert sorted(met) == [0, 1, 2]
+
+
+def test_each_thread_begins_once():
+    begun = []
+    shared(sum, range(9), 3, begin=lambda: begun.append(threading.get_ident()))
+    assert len(begun) == len(set(begun)) <= 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("slow", [5, 6, 7])
+def test_the_first_failure_is_raised(threads, slow):
+    """Items 5 and up fail; whichever thread is slow, 5 is told, and no more are taken."""
+    taken = []
+
+    def work(own):
+        for item in own:
+            taken.append(item)
+            if item == slow:
+                time.sleep(0.05)
+            if item >= 5:
+                raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item 5"):
+        shared(work, range(1_000), threads)
+    assert len(taken) <= 5 + threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_items_that_cannot_be_read(threads):
+    def items():
+        yield from range(4)
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        shared(list, items(), threads)
+
+
+def test_an_interrupt_ends_all_threads():
+    """Ctrl-C comes to the thread that waits; the others take no further item."""
+    taken = []
+
+    def work(own):
+        for item in own:
+            taken.append(item)
+            if item == 3:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        shared(work, range(10_000), 2)
+    assert len(taken) < 100
+
+
+def blas_threads():
+    pools = threadpoolctl.threadpool_info()
+    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
+
+
+def test_products_of_arrays_take_one_thread():
+    array = np.ones((2, 2), np.float32)
+    with threadpoolctl.threadpool_limits(3, "blas"):
+        before = blas_threads()
+        with one_thread_each(array) as side_by_side:
+            assert side_by_side.threads == 3
+            assert set(blas_threads()) == {1}
+            with one_thread_each(array) as inner:
+                assert inner.threads == 1
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_products_of_tensors_take_one_thread_in_every_thread():
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with one_thread_each(torch.ones(2, 2)) as side_by_side:
+            assert side_by_side.threads == 3
+            assert torch.get_num_threads() == 1
+            assert shared(_own_threads, range(2), 2, side_by_side.begin) == [1, 1]
+        assert torch.get_num_threads() == 3
+        with one_thread_each(torch.ones(2, 2, device="meta")) as elsewhere:
+            assert elsewhere.threads == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def _own_threads(own):
+    import torch
+
+    list(own)
+    return torch.get_num_threads()
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
+    """Random embeddings of many documents each, in many blocks: ties hang on the last bit."""
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(97, 40)).astype(np.float32)[rng.integers(0, 97, 5_003)]
+    asked = rng.normal(size=(6, 40)).astype(np.float32)
+    qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(5_003, 5)} for q in range(6)}
+    ids = [f"d{d}" for d in range(5_003)]
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 64)
+    if as_tensor:
+        torch = pytest.importorskip("torch")
+        asked, vectors = torch.from_numpy(asked), torch.from_numpy(vectors)
+        before = torch.get_num_threads()
+    found = set()
+    for threads in (1, 2, 5):
+        if as_tensor:
+            torch.set_num_threads(threads)
+        with threadpoolctl.threadpool_limits(threads, "blas"):
+            result = dh.evaluate_corpus(
+                (list(qrels), asked),
+                [(ids[a : a + 700], vectors[a : a + 700]) for a in range(0, 5_003, 700)],
+                qrels,
+                ["MRR", "MAP", "nDCG@10"],
+                exact_ties=True,
+            )
+        assert result["MAP"].range > 0 and result.remarks == ()
+        found.add(result.to_json())
+    if as_tensor:
+        torch.set_num_threads(before)
+    assert len(found) == 1
+
+
+def test_of_several_broken_documents_the_first_is_named(monkeypatch):
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(4_000, 8)).astype(np.float32)
+    vectors[1_000:, 3] = np.nan
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 32)
+    chunks = [([f"d{d}" for d in range(4_000)], vectors)]
+    with (
+        threadpoolctl.threadpool_limits(4, "blas"),
+        pytest.raises(dh.InputError, match="document 'd1000'"),
+    ):
+        dh.evaluate_corpus((["q"], vectors[:1]), chunks, {"q": {"d7": 1}}, ["MRR"])
