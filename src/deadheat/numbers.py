@@ -95,7 +95,7 @@ def exact_scores(scores: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         scores = tensor_values("scores", scores)
     try:
         array = real_numbers(scores)
-        if array.dtype in (np.float32, np.float64):
+        if array.dtype.char in "fd":  # float32 and float64
             return array, None
         if array.dtype.kind in "OUS":
             return _exact_objects(array)

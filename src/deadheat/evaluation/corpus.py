@@ -204,8 +204,8 @@ def _in_order(counter: TieCounter, row_of: Ints, lists: JudgedLists) -> TieCount
         n, query, counter.score, counter.grade, counter.position, lists.unretrieved
     )
     order = np.lexsort((counter.position, -counter.score, query))
-    for counts in ("above", "equal", "before", "passed"):
-        setattr(ordered, counts, getattr(counter, counts)[order])
+    ordered.counts[:] = counter.counts[:, order]
+    ordered.passed[:] = counter.passed[order]
     ordered.retrieved[:] = np.where(row_of >= 0, counter.retrieved[row_of], 0)
     return ordered
 

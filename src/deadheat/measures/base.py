@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.measures.parameters import Parameter, parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups, begins
 
 Self = TypeVar("Self", bound="Measure")
 
@@ -195,9 +195,7 @@ def some_row(true: NDArray[np.bool_]) -> Ints:
 
 def starts(query: Ints) -> Ints:
     """Index of the first entry of each query, in entries that stand in the order of queries."""
-    first = np.ones(len(query), bool)
-    np.not_equal(query[1:], query[:-1], out=first[1:])
-    return first.nonzero()[0]
+    return begins(query).nonzero()[0]
 
 
 def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np.bool_]:

@@ -64,7 +64,7 @@ def _add_beyond(
     last = np.full(counter.n_queries, -np.inf)
     last[longer] = _lowest(scores, lists.bounds, longer)
     tied = counter.score == last[counter.query]
-    counter.equal += np.where(tied, beyond[counter.query], 0)
+    counter.equal[tied] += beyond[counter.query[tied]]
     counter.retrieved += beyond
 
 

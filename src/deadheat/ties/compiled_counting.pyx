@@ -96,19 +96,19 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
     cdef Py_ssize_t n_queries = offsets.shape[0] - 1
     cdef Py_ssize_t n_documents = values.shape[0]
     _check_inside(scores.shape[0], starts, stops, offsets, n_documents, rows.shape[0])
-    out = np.zeros((3, n_documents), np.int64)
+    # Three rows of counts, and four of scratch.
+    out = np.zeros((7, n_documents), np.int64)
     cdef int64_t[:, ::1] counts = out
     if n_documents == 0 or scores.shape[0] == 0:
-        return out[0], out[1], out[2]
+        return out[:3]
     cdef int64_t *above = &counts[0, 0]
     cdef int64_t *equal = &counts[1, 0]
     cdef int64_t *before = &counts[2, 0]
-    # Scratch of the binary search: the distinct values of a query and its documents at each.
-    cdef real[::1] distinct = np.empty_like(values)
-    cdef int64_t[:, ::1] scratch = np.empty((3, n_documents), np.int64)
-    cdef int64_t *waiting = &scratch[0, 0]
-    cdef int64_t *end = &scratch[1, 0]
-    cdef int64_t *passed = &scratch[2, 0]
+    # Scratch: the distinct values of a query, which are of 64 bits at most, and its documents at each.
+    cdef real *distinct = <real *> &counts[3, 0]
+    cdef int64_t *waiting = &counts[4, 0]
+    cdef int64_t *end = &counts[5, 0]
+    cdef int64_t *passed = &counts[6, 0]
     cdef Py_ssize_t q, first, last, i, j, d, n_distinct
     cdef int64_t start, stop, position, row, low, high, middle, greater, ties
     cdef real score
@@ -179,4 +179,4 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
                     equal[i] = ties
                     i += 1
                 greater += ties
-    return out[0], out[1], out[2]
+    return out[:3]

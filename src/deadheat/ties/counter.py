@@ -23,14 +23,14 @@ from deadheat.ties.checks import (
     whole_numbers,
 )
 from deadheat.ties.counting import Counts, count_candidates
-from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
+from deadheat.ties.groups import Floats, Ints, TieGroups, begins, firsts
 from deadheat.ties.scores import Bounds
 from deadheat.ties.torch_counting import tensor_counts
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
 _MANY = 256
-"""Of so many documents it pays to look whether they are in order."""
+"""Of so many documents it pays to look whether they need be sorted."""
 
 
 class TieCounter:
@@ -145,13 +145,26 @@ class TieCounter:
         self.position: Ints = place[order]
         self.has_positions = position is not None
         self.offsets: Ints = firsts(self.query, n_queries + 1)
-        self.above: Ints = np.zeros(len(query), np.int64)
-        self.equal: Ints = np.zeros(len(query), np.int64)
-        self.before: Ints = np.zeros(len(query), np.int64)
+        self.counts: Counts = np.zeros((3, len(query)), np.int64)
         self.passed: Ints = np.zeros(len(query), np.int64)
         """Per document: how often its place in the list went by."""
         self.retrieved: Ints = np.zeros(n_queries, np.int64)
         self.unretrieved = unretrieved
+
+    @property
+    def above(self) -> Ints:
+        """Per document: candidates of a greater score."""
+        return self.counts[0]
+
+    @property
+    def equal(self) -> Ints:
+        """Per document: candidates of the same score, itself included."""
+        return self.counts[1]
+
+    @property
+    def before(self) -> Ints:
+        """Per document: candidates of the same score at earlier places."""
+        return self.counts[2]
 
     def update(
         self,
@@ -260,9 +273,7 @@ class TieCounter:
         self._add(counts, passed, scores.shape[1])
 
     def _add(self, counts: Counts, passed: Ints | int, retrieved: Ints | int) -> None:
-        self.above += counts[0]
-        self.equal += counts[1]
-        self.before += counts[2]
+        self.counts += counts
         self.passed += passed
         self.retrieved += retrieved
 
@@ -295,11 +306,7 @@ class TieCounter:
         step = max(1, BLOCK // max(1, n))
         firsts = range(0, self.n_queries, step)
         blocks = list(map(count, firsts) if pool is None else pool.map(count, firsts))
-        nothing = np.empty(0, np.int64)
-        above, equal, before = (
-            np.concatenate([nothing, *(block[i] for block in blocks)]) for i in range(3)
-        )
-        return above, equal, before
+        return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
 
     def _counts_on_device(
         self, scores: Any, column: Ints, inside: NDArray[np.bool_], sound: bool
@@ -349,8 +356,9 @@ class TieCounter:
         total = TieCounter.of(
             self.n_queries, self.query, self.score, self.grade, position, self.unretrieved
         )
-        for counts in ("above", "equal", "before", "passed", "retrieved"):
-            setattr(total, counts, getattr(self, counts) + getattr(other, counts))
+        total.counts += self.counts + other.counts
+        total.passed += self.passed + other.passed
+        total.retrieved += self.retrieved + other.retrieved
         return total
 
     def _documents(self) -> list[NDArray[Any]]:
@@ -376,8 +384,7 @@ class TieCounter:
         top_grade
             The highest grade of the judgements, where other queries may hold it.
         """
-        new = np.ones(len(self.query), bool)
-        new[1:] = (self.query[1:] != self.query[:-1]) | (self.score[1:] != self.score[:-1])
+        new = begins(self.query, self.score)
         group = new.cumsum() - 1
         self._check_complete(group)
         grade = self.grade
@@ -439,7 +446,7 @@ class TieCounter:
         positive = grade > 0
         if np.count_nonzero(positive) < len(grade):
             query, grade = query[positive], grade[positive]
-        if len(self.unretrieved[0]) or not _all_equal(grade):
+        if len(self.unretrieved[0]) or len(grade) < _MANY or not _all_equal(grade):
             order = np.lexsort((-grade, query))
             query, grade = query[order], grade[order]
         return query, grade

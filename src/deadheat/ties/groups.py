@@ -261,5 +261,20 @@ def firsts(index: Ints, length: int) -> Ints:
     return number.cumsum() - number
 
 
+def begins(*keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Per entry: is it the first of those that stand together and have the same keys.
+
+    >>> begins(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.25, 0.25]))
+    array([ True, False,  True,  True])
+    """
+    first = np.empty(len(keys[0]), bool)
+    first[:1], later = True, first[1:]
+    np.not_equal(keys[0][1:], keys[0][:-1], out=later)
+    for key in keys[1:]:
+        later |= key[1:] != key[:-1]
+    return first
+
+
 def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:
-    return np.bincount(index, values.astype(np.float64), length).astype(np.float64, copy=False)
+    weights = values.astype(np.float64, copy=False)
+    return np.bincount(index, weights, length).astype(np.float64, copy=False)

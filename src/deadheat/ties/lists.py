@@ -292,11 +292,12 @@ def labelled_lists(
         if not with_judged:
             rows, query, grade = rows[relevant], query[relevant], grade[relevant]
     known = np.bincount(query[relevant] if with_judged else query, minlength=n_queries)
-    absent = query[:0]
+    absent, absent_grade = query[:0], grade[:0]
     if n_relevant is not None:
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
-    counted = (known > 0) | (queries == "all")
+        absent_grade = np.ones(len(absent))
+    counted = known > 0 if queries == "judged" else np.ones(n_queries, bool)
     starts, stops = offsets[:-1], offsets[1:]
     position = rows - starts[query]
     if left_out := n_queries - int(np.count_nonzero(counted)):
@@ -315,7 +316,7 @@ def labelled_lists(
         query,
         position,
         grade,
-        (absent, np.ones(len(absent))),
+        (absent, absent_grade),
         complete=not len(absent),
         exact=exact,
         numbered=numbered,

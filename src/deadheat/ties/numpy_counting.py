@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Counts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+Counts = NDArray[np.int64]
+"""Per document of interest, in three rows: candidates above, equal, and tied before it."""
 
 
 def count_candidates(
@@ -36,15 +37,14 @@ def count_candidates(
 
     Returns
     -------
-    above, equal, before
+    Counts
         Candidates with a greater score, with an equal score (the document itself
         included), and with an equal score at an index smaller than ``rows``.
     """
     if scores.dtype == np.int16:
         scores, values = _whole_numbers(scores), _whole_numbers(values)
-    above = np.zeros(len(values), np.int64)
-    equal = np.zeros(len(values), np.int64)
-    before = np.zeros(len(values), np.int64)
+    counts = np.zeros((3, len(values)), np.int64)
+    above, equal, before = counts
     for q in np.flatnonzero(np.diff(offsets)):
         own = slice(offsets[q], offsets[q + 1])
         list_ = scores[starts[q] : stops[q]]
@@ -58,7 +58,7 @@ def count_candidates(
         row = rows[own] - starts[q]
         for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
             before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
-    return above, equal, before
+    return counts
 
 
 def _whole_numbers(bits: NDArray[np.int16]) -> NDArray[np.int16]:

@@ -14,7 +14,7 @@ from deadheat.forks import check_fork
 from deadheat.late import pl
 from deadheat.numbers import rounded
 from deadheat.ties.counter import TieCounter
-from deadheat.ties.groups import Ints
+from deadheat.ties.groups import Ints, begins
 from deadheat.ties.scores import Bounds
 
 TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
@@ -172,9 +172,7 @@ def _before(counter: TieCounter, order: RuleOrder, key: Keys, bounds: Bounds) ->
     tied = np.flatnonzero(counter.equal > 1)
     if not len(tied):
         return before
-    query, score = counter.query[tied], counter.score[tied]
-    new = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
-    leaders = tied[np.concatenate(([True], new))]
+    leaders = tied[begins(counter.query[tied], counter.score[tied])]
     members = [
         bounds[0][q] + np.flatnonzero(order.scores[bounds[0][q] : bounds[1][q]] == score)
         for q, score in zip(counter.query[leaders], counter.score[leaders], strict=True)

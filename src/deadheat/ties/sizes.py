@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deadheat.formats import Run
 from deadheat.numbers import exact_floats
 from deadheat.provenance import ScoreFacts
-from deadheat.ties.groups import Ints
+from deadheat.ties.groups import Ints, begins
 from deadheat.ties.lists import without_nan
 from deadheat.ties.scores import Bounds
 
@@ -89,7 +89,5 @@ def group_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
         [scores[:0], *(np.sort(scores[start:stop]) for start, stop in slices)]
     )
     query = np.repeat(np.arange(len(starts)), stops - starts)
-    new = np.ones(len(ascending), bool)
-    new[1:] = (ascending[1:] != ascending[:-1]) | (query[1:] != query[:-1])
-    first = np.flatnonzero(new)
+    first = np.flatnonzero(begins(query, ascending))
     return GroupSizes(query[first], ascending[first], np.diff(first, append=len(ascending)))

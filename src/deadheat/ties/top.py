@@ -252,7 +252,7 @@ class TopCounter:
         rows = find_documents((kept.query, kept.position), (counter.query, counter.position))
         counter.add(kept.score, bounds, rows)
         at_cut = counter.score == kept.threshold[counter.query]
-        counter.equal += np.where(at_cut, kept.forgotten[counter.query], 0)
+        counter.equal[at_cut] += kept.forgotten[counter.query[at_cut]]
         counter.retrieved[:] = kept.retrieved
         return replace(counter.groups(), known=self.k)
 

@@ -46,5 +46,5 @@ def tensor_counts(scores: Any, offsets: Ints, values: NDArray[Any], column: Ints
         counts[0, document] = (rows > value).sum(1)
         counts[1, document] = equal.sum(1)
         counts[2, document] = (equal & (columns < last[document][:, None])).sum(1)
-    above, equal, before = counts.cpu().numpy()
-    return above, equal, before
+    summed: Counts = counts.cpu().numpy()
+    return summed
