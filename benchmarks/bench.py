@@ -249,7 +249,8 @@ def bench_one_tie(report: Report) -> None:
     scores = np.full((1, 1_000_000), 0.25)
     relevance = np.zeros(scores.shape, np.int8)
     relevance[0, rng.choice(scores.shape[1], 1_000, replace=False)] = 1
-    measures = [m for m in dh.measures.MEASURES if m.name != "ERR" and not m.needs_judged]
+    measures = ["nDCG", "DCG", "MRR", "MAP", "Recall", "Precision", "F1", "Hits", "Success"]
+    measures += ["R-Precision", "RBP"]
     times = together(
         {
             "deadheat": lambda: dh.evaluate_arrays(scores, relevance, measures),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -106,7 +108,8 @@ def test_large_groups_are_treated_as_small_ones_are(monkeypatch, above, sizes, c
 
 
 @pytest.mark.parametrize(
-    ("above", "size", "relevant"), [(0, 300_000, 1), (7, 400_000, 2), (1000, 500_000, 30)]
+    ("above", "size", "relevant"),
+    [(0, 300_000, 1), (7, 400_000, 2), (1000, 500_000, 30), (3, 900_000, 800)],
 )
 def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, relevant):
     t = np.arange(size - relevant + 1)
@@ -118,6 +121,29 @@ def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, releva
     assert views.expected == pytest.approx(stopping.sum(), rel=1e-12)
     second = (stopping / (above + t + 1)).sum()
     assert views.std == pytest.approx(np.sqrt(second - stopping.sum() ** 2), rel=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    size=st.one_of(st.integers(200, 3_000), st.just(10**6), st.just(10**9)),
+    share=st.floats(0, 1),
+    data=st.data(),
+)
+def test_the_chance_to_pass_against_whole_numbers(size, share, data):
+    """Σ log (g − t − j)/(g − j) over j < r, each term as exact as a fraction is."""
+    relevant = max(1, min(int(share * size), size - 1, 1_500))
+    most = size - relevant
+    t = data.draw(st.lists(st.integers(0, min(most, 60 * size // relevant)), min_size=1))
+    truth = [
+        sum(
+            math.log1p(-Fraction(place, size - j)) if place else 0.0
+            for j in range(relevant)
+        )
+        for place in t
+    ]  # fmt: skip
+    found = log_passing(np.array(t), size, relevant)
+    np.testing.assert_allclose(found, truth, rtol=1e-12, atol=1e-13)
+    assert log_passing(np.array([most + 1]), size, relevant)[0] == -np.inf
 
 
 def test_err_of_a_long_group_against_its_definition(monkeypatch):

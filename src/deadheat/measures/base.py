@@ -102,19 +102,28 @@ class Measure(ABC):
             return groups.retrieved
         return np.full(groups.n_queries, self.cutoff, np.int64)
 
-    def limit(self, groups: TieGroups, query: Ints) -> Ints | int:
-        """Per entry, of these queries: the last rank that counts; one number if it is the same."""
-        return groups.retrieved[query] if self.cutoff is None else self.cutoff
+    def limit(self, groups: TieGroups, query: Ints) -> Ints | int | None:
+        """Per entry, of these queries: the last rank that counts.
+
+        One number if it is the same for all, None if every rank counts.
+        """
+        return self.cutoff
 
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""
-        room = self.limit(groups, groups.query) - groups.above
-        within: Ints = np.maximum(np.minimum(room, groups.size), 0)
+        limit = self.limit(groups, groups.query)
+        if limit is None:
+            return groups.size
+        within: Ints = np.maximum(np.minimum(limit - groups.above, groups.size), 0)
         return within
 
-    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
-        """Per document, of these queries: does it stand above the cutoff at these ranks."""
-        return np.asarray(rank <= self.limit(groups, query))
+    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_] | None:
+        """Per document, of these queries: does it stand above the cutoff at these ranks.
+
+        None if every rank counts.
+        """
+        limit = self.limit(groups, query)
+        return None if limit is None else np.asarray(rank <= limit)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
@@ -159,8 +168,9 @@ class BinaryMeasure(Measure):
         query = query[start]
         if not len(query):
             return query, rank[..., :0]
-        first = np.minimum.reduceat(rank.take(index, axis=-1), start, axis=-1)
-        return query, first * self.reached(groups, first, query)
+        first = np.minimum.reduceat(at_columns(rank, index), start, axis=-1)
+        reached = self.reached(groups, first, query)
+        return query, first if reached is None else first * reached
 
 
 @lru_cache
@@ -182,8 +192,12 @@ def exp_gain(measure: Measure, grade: Floats) -> Floats:
 
 def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     """Index of the first group with a relevant document, for each query that has one."""
-    relevant = groups.relevant(rel).nonzero()[0]
-    return relevant[starts(groups.query[relevant])]
+
+    def compute() -> Ints:
+        relevant = groups.relevant(rel).nonzero()[0]
+        return relevant[starts(groups.query[relevant])]
+
+    return groups.memo(("first_groups", rel), compute)
 
 
 def some_row(true: NDArray[np.bool_]) -> Ints:
@@ -191,6 +205,11 @@ def some_row(true: NDArray[np.bool_]) -> Ints:
     if true.size < 256:
         return np.arange(true.shape[-1])
     return (true if true.ndim == 1 else true.any(axis=0)).nonzero()[0]
+
+
+def at_columns(rows: NDArray[Any], columns: Ints) -> NDArray[Any]:
+    """Take some columns, in ascending order, of one row or of several; all are not copied."""
+    return rows if len(columns) == rows.shape[-1] else rows.take(columns, axis=-1)
 
 
 def starts(query: Ints) -> Ints:
@@ -241,6 +260,9 @@ def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     """Divide, with 0 where the denominator is 0 (a query without relevant documents)."""
+    positive = denominator > 0
+    if np.count_nonzero(positive) == positive.size:
+        return np.asarray(numerator / denominator, np.float64)
     out = np.zeros(numerator.shape)
-    np.divide(numerator, denominator, out=out, where=denominator > 0, casting="unsafe")
+    np.divide(numerator, denominator, out=out, where=positive, casting="unsafe")
     return out

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Measure, family, ratio, some_row
+from deadheat.measures.base import BinaryMeasure, Measure, at_columns, family, ratio, some_row
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -39,7 +39,7 @@ class LinearMeasure(Measure):
 
     def weight(self, rank: Ints) -> NDArray[Any]:
         """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
-        return np.ones(1)
+        return np.ones(rank.shape)
 
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
@@ -75,11 +75,13 @@ class LinearMeasure(Measure):
         """Per query: the value when the documents of interest stand at these ranks."""
 
         def compute() -> Floats:
-            reached = self.reached(groups, rank, groups.document_query)
+            gains, query = self.gains(groups), groups.document_query
+            reached = self.reached(groups, rank, query)
+            if reached is None:
+                return groups.sum_queries(gains * self.weight(rank), query)
             near = some_row(reached)
-            weights = reached.take(near, axis=-1) * self.weight(rank.take(near, axis=-1))
-            gains = self.gains(groups)[near] * weights
-            return groups.sum_queries(gains, groups.document_query[near])
+            weights = at_columns(reached, near) * self.weight(at_columns(rank, near))
+            return groups.sum_queries(at_columns(gains, near) * weights, at_columns(query, near))
 
         return ratio(groups.memo_at(("at", self.numerator), rank, compute), self.divisor(groups))
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, ranks_in_order, ratio, some_row
+from deadheat.measures.base import (
+    BinaryMeasure,
+    Example,
+    at_columns,
+    ranks_in_order,
+    ratio,
+    some_row,
+)
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 
@@ -16,6 +23,7 @@ from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 _SMALL = np.arange(1, 65, dtype=np.longdouble)
 _H = np.concatenate(([0], np.cumsum(1 / _SMALL)))
 _H2 = np.concatenate(([0], np.cumsum(1 / _SMALL**2)))
+_LESS = np.arange(4)[:, None]
 _FEW = 8
 """Up to so many places of a group are summed one by one."""
 
@@ -112,10 +120,8 @@ def _tied_moments(
     s: PlaceSums, g: Ints, r: Floats, ahead: Floats
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     # p_m: the chance that m given places of the group all hold relevant documents.
-    p = [np.ones(len(g), s.b.dtype)]
-    for m in range(4):
-        p.append(p[-1] * np.maximum(r - m, 0) / np.maximum(g - m, 1))
-    _, p1, p2, p3, p4 = p
+    chances = np.maximum(r - _LESS, 0).astype(s.b.dtype) / np.maximum(g - _LESS, 1)
+    p1, p2, p3, p4 = chances.cumprod(axis=0)
     first = ahead * p1 * s.b + p2 * s.s1
     second = (
         ahead**2 * (p1 * s.b2 + 2 * p2 * s.h)
@@ -133,19 +139,13 @@ def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     top = c + n
     low, high = np.minimum(c, 64), np.minimum(top, 64)
-    a, b = np.maximum(c, 64).astype(np.longdouble), np.maximum(top, 64).astype(np.longdouble)
-    x, y = 1 / a, 1 / b
-
-    def rest(v: NDArray[Any]) -> Any:
-        v2 = v * v
-        return v / 2 - v2 * (1 / 12 - v2 * (1 / 120 - v2 / 252))
-
-    def rest2(v: NDArray[Any]) -> Any:
-        v2 = v * v
-        return -v2 / 2 + v * v2 * (1 / 6 - v2 * (1 / 30 - v2 / 42))
-
-    sums = _H[high] - _H[low] + np.log1p((b - a) * x) + rest(y) - rest(x)
-    squares = _H2[high] - _H2[low] + (b - a) * x * y + rest2(x) - rest2(y)
+    a, b = ends = np.maximum((c, top), 64).astype(np.longdouble)
+    x, y = v = 1 / ends
+    v2 = v * v
+    rest_a, rest_b = v / 2 - v2 * (1 / 12 - v2 * (1 / 120 - v2 / 252))
+    rest2_a, rest2_b = -v2 / 2 + v * v2 * (1 / 6 - v2 * (1 / 30 - v2 / 42))
+    sums = _H[high] - _H[low] + np.log1p((b - a) * x) + rest_b - rest_a
+    squares = _H2[high] - _H2[low] + (b - a) * x * y + rest2_a - rest2_b
     return sums, squares
 
 
@@ -193,12 +193,16 @@ class MAPMeasure(BinaryMeasure):
 
         def compute() -> Floats:
             index, query = groups.relevant_documents(self.rel)
-            near = index[some_row(self.reached(groups, rank.take(index, axis=-1), query))]
-            owner = groups.document_query[near]
-            ordered = ranks_in_order(groups, owner, rank.take(near, axis=-1))
-            nth = np.arange(1, len(owner) + 1) - firsts(owner, groups.n_queries)[owner]
-            precision = self.reached(groups, ordered, owner) * nth / ordered
-            return groups.sum_queries(precision, owner)
+            ranks = at_columns(rank, index)
+            if (reached := self.reached(groups, ranks, query)) is not None:
+                near = some_row(reached)
+                ranks, query = at_columns(ranks, near), at_columns(query, near)
+            ordered = ranks_in_order(groups, query, ranks)
+            nth = np.arange(1, len(query) + 1) - firsts(query, groups.n_queries)[query]
+            precision = nth / ordered
+            if (reached := self.reached(groups, ordered, query)) is not None:
+                precision *= reached
+            return groups.sum_queries(precision, query)
 
         sums = groups.memo_at(("MAP sums", *self._looks_at(groups)), rank, compute)
         return ratio(sums, self._divisor(groups))

@@ -21,7 +21,7 @@ from deadheat.measures.places import log_passing, sampled_places
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _BLOCK = 1 << 20
-_LONG = 1 << 17
+_LONG = 1 << 13
 
 
 def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
@@ -40,11 +40,12 @@ def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
 
 
 def passing_chances(
-    size: Ints, relevant: Floats, within: Ints
+    size: Ints, relevant: Floats, length: Ints
 ) -> Iterator[tuple[NDArray[Any], Floats, Floats, Ints]]:
     """Chances to pass the first documents of shuffled groups without meeting a relevant one.
 
-    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``.
+    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``. Of each group the first
+    `length` places count, as `places_that_count` gives them.
 
     Yields
     ------
@@ -53,10 +54,9 @@ def passing_chances(
         many documents are left then, ``g − t``; and how many places of each count. Entries past
         ``length`` mean nothing.
     """
+    some = length.nonzero()[0]
+    order = some[np.argsort(length[some], kind="stable")]
     g = size.astype(np.float64)
-    length = places_that_count(size, relevant, within)
-    order = np.argsort(length, kind="stable")
-    order = order[length[order] > 0]
     stop = len(order)
     while stop:
         # The longest first: a block is as wide as its longest group.
@@ -114,14 +114,14 @@ class MRRMeasure(BinaryMeasure):
             relevant, within = groups.relevant(self.rel)[first], self.within(groups)[first]
             moments = np.zeros((2, len(first)))
             length = places_that_count(size, relevant, within)
-            for i in np.flatnonzero(length > _LONG):
+            for i in (length > _LONG).nonzero()[0].tolist():
                 moments[:, i] = _long_moments(above[i], size[i], int(relevant[i]), int(length[i]))
-            within = np.where(length > _LONG, 0, within)
-            for rows, passing, left, length in passing_chances(size, relevant, within):
+                length[i] = 0
+            for rows, passing, left, places in passing_chances(size, relevant, length):
                 t = np.arange(left.shape[1])
                 part = relevant[rows, None] / left
                 part *= passing[:, :-1]  # the chance that the first relevant document is there
-                part *= t < length[:, None]
+                part *= t < places[:, None]
                 rank = above[rows, None] + 1.0 + t
                 for moment in moments:
                     part /= rank

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
-from deadheat.measures.mrr import passing_chances
+from deadheat.measures.mrr import passing_chances, places_that_count
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -39,8 +39,10 @@ class SuccessMeasure(BinaryMeasure):
         miss = np.ones(len(first))
         # T places without any of r documents, or r places without any of T: the same chance.
         many, few = np.maximum(within, relevant), np.minimum(within, relevant).astype(np.int64)
-        for rows, passing, _, length in passing_chances(groups.size[first], many, few):
-            miss[rows] = passing[np.arange(len(rows)), length]
+        size = groups.size[first]
+        length = places_that_count(size, many, few)
+        for rows, passing, _, places in passing_chances(size, many, length):
+            miss[rows] = passing[np.arange(len(rows)), places]
         return spread(groups, 1 - miss, groups.query[first])
 
     def variance(self, groups: TieGroups) -> Floats:

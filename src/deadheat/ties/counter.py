@@ -154,17 +154,20 @@ class TieCounter:
     @property
     def above(self) -> Ints:
         """Per document: candidates of a greater score."""
-        return self.counts[0]
+        above: Ints = self.counts[0]
+        return above
 
     @property
     def equal(self) -> Ints:
         """Per document: candidates of the same score, itself included."""
-        return self.counts[1]
+        equal: Ints = self.counts[1]
+        return equal
 
     @property
     def before(self) -> Ints:
         """Per document: candidates of the same score at earlier places."""
-        return self.counts[2]
+        before: Ints = self.counts[2]
+        return before
 
     def update(
         self,
