@@ -26,6 +26,7 @@ import comparing
 import ml_dtypes
 import numpy as np
 import polars as pl
+from corpus_cluster import bench_workers
 from corpus_speed import bench_corpus, bench_threads
 from rich.console import Console
 from rich.table import Table
@@ -325,6 +326,7 @@ def main() -> None:
     bench_one_tie(report)
     bench_comparison(report, console)
     bench_corpus(report, together)
+    bench_workers(report)
     bench_starting(report)
     bench_threads(report, together)
     console.print(report.table)

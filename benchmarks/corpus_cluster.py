@@ -11,6 +11,8 @@ machine that is busy with other work the second one has no processor of its own.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import multiprocessing
 import os
 import pickle
 import tempfile
@@ -122,8 +124,14 @@ def show_traffic() -> None:
     print(f"  the embeddings, which stay           {BILLION * WIDTH * 4 / 1e9:8,.0f} GB")
 
 
-def show_workers(documents: int, address: str | None) -> None:
-    """Compare one worker with two on the same shards in files."""
+def timed_workers(
+    documents: int, address: str | None = None
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Compare one worker with two on the same shards in files.
+
+    Gives the seconds of each by the clock, and those of processor time of the driver and its
+    busiest worker.
+    """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     from safetensors.numpy import save_file
@@ -152,13 +160,31 @@ def show_workers(documents: int, address: str | None) -> None:
                 clock[workers] = min(clock.get(workers, np.inf), took)
                 busy[workers] = min(busy.get(workers, np.inf), longest)
                 results.add(result.to_json())
+    if len(results) > 1:
+        raise AssertionError("the results of one worker and of two differ")
+    return clock, busy
+
+
+def bench_workers(report: Any, documents: int = 400_000) -> None:
+    """Add rows to the report of `bench.py`; in a process of its own, where there is Ray."""
+    if importlib.util.find_spec("ray") is None:
+        return
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        clock, _ = pool.apply(timed_workers, (documents,))
+    report.own(f"corpus {documents:,} × {WIDTH} on Ray, a thread each", clock[2], "two workers")
+    report.faster("one worker", clock[2], clock[1], 1.7)
+
+
+def show_workers(documents: int, address: str | None) -> None:
+    """Say how much faster two workers are than one."""
+    clock, busy = timed_workers(documents, address)
     print(f"{documents:,} × {WIDTH}, 512 queries, {SHARDS} shards, a thread each: two workers are")
     print(f"  {clock[1] / clock[2]:.2f} × as fast as one by the clock (bar: 1.7 ×)")
     print(f"  {busy[1] / busy[2]:.2f} × by processor time of the driver and its busiest worker")
     rate = documents / busy[1]
     print(f"one worker: {rate:,.0f} documents in a second of processor time, so a billion on 100")
-    print(f"  such workers take {BILLION / rate / 100 / 60:,.0f} minutes")
-    print("all results are the same" if len(results) == 1 else "RESULTS DIFFER")
+    print(f"  such workers take {BILLION / rate / 100:,.0f} seconds")
+    print("all results are the same")
 
 
 class Started:

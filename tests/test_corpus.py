@@ -577,6 +577,23 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
         probe.check(Products.of(np.nextafter(asked, 9), "dot", "native"))
 
 
+def test_progress_is_told_block_by_block(monkeypatch):
+    asked, vectors, qrels = example()
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 64)
+    told = []
+    shards = [lambda: in_chunks(vectors)[:2], lambda: in_chunks(vectors)[2:]]
+    found = dh.evaluate_corpus(
+        named(asked), shards, qrels, ["MRR"], progress=lambda *step: told.append(step)
+    )
+    assert told[:2] == [("reading ids", 1, 2), ("reading ids", 2, 2)]
+    assert {step[::2] for step in told[2:]} == {("counting", 300)}
+    counted = [done for _, done, _ in told[2:]]
+    assert counted == sorted(counted) and counted[-1] == 300
+    assert len(counted) == 5  # three blocks of 180 documents, and two of 120
+    assert found.to_json() == dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"]).to_json()
+
+
 def test_ids_are_hashed_alike_in_every_process():
     program = (
         "import polars as pl; from deadheat.evaluation.corpus_blocks import hashed; "

@@ -139,6 +139,17 @@ def test_the_product_follows_from_whether_the_model_normalises(made, tmp_path, n
     assert provenance.model.normalised is normalize
 
 
+@pytest.mark.parametrize("depth", [None, 3])
+def test_progress_is_told_while_a_full_corpus_is_counted(made, tmp_path, depth):
+    told = []
+    wanted = study(made, "product", candidates="full", depth=depth)
+    assert run_study(wanted, tmp_path, progress=lambda *step: told.append(step)) == []
+    documents = len(TEXTS) - 1
+    for regime in ("native", "hps"):
+        steps = [step for step in told if step[0].endswith(f": {regime}, counting")]
+        assert steps[-1][1:] == (documents, documents)
+
+
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (5, 8), (1, 1)])
 def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
     for limit in ("FEWEST", "MOST"):

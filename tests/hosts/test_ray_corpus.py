@@ -81,6 +81,21 @@ def test_every_bit_is_that_of_one_machine(corpus, two_nodes, shards, workers):
     assert found.to_json() == whole.to_json()
 
 
+def test_progress_is_told_shard_by_shard(corpus, engine):
+    queries, path, qrels = corpus
+    told = []
+    dh.evaluate_corpus(
+        queries,
+        in_parts(path, 3),
+        qrels,
+        MEASURES,
+        engine=engine,
+        progress=lambda *step: told.append(step),
+    )
+    assert told[:3] == [("reading ids", n, 3) for n in (1, 2, 3)]
+    assert told[3:] == [("counting", n, DOCUMENTS) for n in (2_000, 4_000, 6_000)]
+
+
 def test_tensors_and_tie_statistics(corpus, engine):
     torch = pytest.importorskip("torch")
     (names, asked), path, qrels = corpus

@@ -12,7 +12,7 @@ import numpy as np
 
 from deadheat.cli.common import labels_of
 from deadheat.cli.names import labelled_runs
-from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated, same_judgements, short_labels
 from deadheat.formats import Judgements, Run, read_qrels, read_run

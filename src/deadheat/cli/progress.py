@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.engines import Progress
 
 
 @contextmanager

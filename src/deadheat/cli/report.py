@@ -28,7 +28,7 @@ from deadheat.cli.pages import (
     result_collections,
 )
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure

@@ -15,6 +15,7 @@ from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, engine_of
 from deadheat.cli.findings import of_experiment
 from deadheat.cli.help import Command, complete_measures
 from deadheat.cli.names import labelled
+from deadheat.engines import Progress
 from deadheat.errors import DeadheatError, InputError, printable
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.experiment import (
@@ -30,7 +31,6 @@ from deadheat.experiment import (
     table1,
     ties_table,
 )
-from deadheat.experiment.forward import Progress
 from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
 from deadheat.scoring.regimes import REGIMES
 from deadheat.tables.terminal import shortened
@@ -253,11 +253,16 @@ def _progress() -> Iterator[Progress | None]:
                 shown = shortened(printable(what), _NAME_LENGTH)
                 tasks[what] = bars.add_task(shown, total=total, completed=done, rate="")
             speed = bars.tasks[tasks[what]].speed
-            inputs = "pairs" if what.endswith(": logits") else "texts"
-            rate = f"{speed:,.0f} {inputs}/s" if speed else ""
+            rate = f"{speed:,.0f} {_inputs(what)}/s" if speed else ""
             bars.update(tasks[what], completed=done, rate=rate, visible=done < total)
 
         yield advance
+
+
+def _inputs(what: str) -> str:
+    """Name what passes by."""
+    of_ending = {": logits": "pairs", ", counting": "documents", ", reading ids": "shards"}
+    return next((name for end, name in of_ending.items() if what.endswith(end)), "texts")
 
 
 def _hide_other_bars() -> None:

@@ -204,12 +204,16 @@ class _RayPool:
                 continue
             yield task.pieces[0], result
 
-    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
+    def total(
+        self, pieces: Iterable[Any], beside: Any = None, done: Callable[[Any], None] | None = None
+    ) -> Any:
         shared = self._ray.put(beside)
         waiting = deque(_Task("do", (piece, shared), (piece,)) for piece in pieces)
         sums: list[tuple[_Task, Any]] = []
         while True:
             for task, reference in self._done(waiting, shared):
+                if done is not None and task.call == "do":
+                    done(task.pieces[0])
                 sums.append((replace(task, added=()), reference))
                 if len(sums) == TOGETHER:
                     waiting.append(_addition(sums))

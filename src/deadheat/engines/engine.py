@@ -17,6 +17,9 @@ Where something is given beside the pieces, it is the function's second argument
 travel to other machines, so they must pickle.
 """
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
 
 class Pool(Protocol):
     """Workers that are ready."""
@@ -28,10 +31,13 @@ class Pool(Protocol):
         what is given `beside` all of them, never on who did it or when.
         """
 
-    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
+    def total(
+        self, pieces: Iterable[Any], beside: Any = None, done: Callable[[Any], None] | None = None
+    ) -> Any:
         """Give the sum of the results of one or more pieces, added up where the work is done.
 
-        Results are added in any order; only the sum comes back.
+        Results are added in any order; only the sum comes back. `done` is told each piece when it
+        is done; twice where its result was lost, and it was done again.
         """
 
 
@@ -74,8 +80,16 @@ class _OneWorker:
         for piece in pieces:
             yield piece, self._work(piece, *given(beside))
 
-    def total(self, pieces: Iterable[Any], beside: Any = None) -> Any:
-        return reduce(operator.add, (result for _, result in self.results(pieces, beside)))
+    def total(
+        self, pieces: Iterable[Any], beside: Any = None, done: Callable[[Any], None] | None = None
+    ) -> Any:
+        def results() -> Iterator[Any]:
+            for piece, result in self.results(pieces, beside):
+                if done is not None:
+                    done(piece)
+                yield result
+
+        return reduce(operator.add, results())
 
 
 def given(beside: Any) -> tuple[Any, ...]:

@@ -54,8 +54,8 @@ def shared(
             raise
 
     with ThreadPoolExecutor(threads, initializer=begin) as pool:
-        made = [pool.submit(make, share) for share in shares]
         try:
+            made = [pool.submit(make, share) for share in shares]
             wait(made)
         finally:
             queue.ended = True

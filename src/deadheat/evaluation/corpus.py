@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deadheat.engines import Engine, Here
+from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import Chunks, are_shards, opened
 from deadheat.evaluation.corpus_shards import Corpus, Interest, See, ShardWork
@@ -41,12 +41,13 @@ def evaluate_corpus(
     regime: Literal["native", "hps"] = "native",
     exact_ties: bool = False,
     engine: Engine | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
 
     Every document counts, nothing is cut to a top-k, and all views are exact. A chunk is
-    multiplied and counted before the next one is read, so that one chunk of embeddings and one
-    block of scores are in memory, however large the corpus is.
+    multiplied and counted before the next one is read, so that one chunk of embeddings and, in
+    every thread, one block of scores are in memory, however large the corpus is.
 
     Parameters
     ----------
@@ -76,6 +77,9 @@ def evaluate_corpus(
         Where shards are counted: this process unless given, or a
         `deadheat.engines.cluster.RayCluster`, whose workers open a shard each. The result is the
         same to the last bit, however many workers there are and however the corpus is sharded.
+    progress
+        Called with what is being done, how much is done, and of how much: shards whose ids were
+        read, then documents that were counted.
 
     Returns
     -------
@@ -84,9 +88,12 @@ def evaluate_corpus(
 
     Notes
     -----
-    Documents are multiplied in blocks of one shape, which depends on the number of queries alone:
-    the last bits of a product depend on the shape. So a score depends on its query and its
-    document, and not on where the document stands or how the corpus is cut into chunks and shards.
+    Documents are multiplied in blocks of one shape, which depends on the number of queries alone,
+    and each product takes one thread: the last bits of a product depend on both. So a score
+    depends on its query and its document, and not on where the document stands, how the corpus is
+    cut into chunks and shards, or how many threads there are. As many blocks are multiplied and
+    counted at a time as NumPy's or torch's own settings have threads for a product; these
+    settings are as they were afterwards.
     The judged documents are scored first, and their scores are checked as they pass by. Where a
     backend gives another score at another place, the first one stands in for the document itself,
     and the result says for how many. Workers of an engine show that their products are those of
@@ -121,7 +128,7 @@ def evaluate_corpus(
             "iterator of them, or as a list of such functions, one for each shard"
         )
     corpus = Corpus(ready, query_names(ids, len(ready)), shards, workplace)
-    result = corpus_result(corpus, judgements, parsed, exact_ties=exact_ties)
+    result = corpus_result(corpus, judgements, parsed, exact_ties=exact_ties, progress=progress)
     return replace(result, remarks=(*result.remarks, *corpus.missing(judgements)))
 
 
@@ -149,6 +156,7 @@ def corpus_result(
     *,
     exact_ties: bool = False,
     see: See | None = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Evaluate a corpus as `evaluate_corpus` does, without a word.
 
@@ -156,7 +164,7 @@ def corpus_result(
     the corpus is this process.
     """
     with corpus.engine.pool(ShardWork(corpus.products)) as pool:
-        corpus.survey(set(judgements.doc_ids.to_list()), pool)
+        corpus.survey(set(judgements.doc_ids.to_list()), pool, progress)
         n = len(corpus.query_ids)
         offsets = np.arange(n + 1, dtype=np.int64) * corpus.documents
         documents = _CorpusDocuments(corpus)
@@ -175,7 +183,7 @@ def corpus_result(
             sizes=exact_ties,
             probe=corpus.probe(),
         )
-        counted = corpus.counted(interest, pool, see)
+        counted = corpus.counted(interest, pool, see, progress)
     if counted.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits when the corpus was "

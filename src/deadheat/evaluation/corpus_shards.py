@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.engines import Engine, Here, Pool
+from deadheat.engines import Engine, Here, Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
@@ -70,7 +70,9 @@ class Corpus:
     """Per shard: the documents before it."""
     surveys: list[Surveyed] = field(default_factory=list)
 
-    def survey(self, wanted: set[str], pool: Pool | None = None) -> None:
+    def survey(
+        self, wanted: set[str], pool: Pool | None = None, progress: Progress | None = None
+    ) -> None:
         """Pass all chunks once: count the documents, and find the wanted ones.
 
         `pool` has workers of `ShardWork`; without it this process does the work.
@@ -80,7 +82,11 @@ class Corpus:
                 self.survey(wanted, here)
             return
         looks = [Look(number, open, self._name(number)) for number, open in enumerate(self.shards)]
-        found = {look.number: has for look, has in pool.results(looks, id_column(sorted(wanted)))}
+        found: dict[int, Surveyed] = {}
+        for look, has in pool.results(looks, id_column(sorted(wanted))):
+            found[look.number] = has
+            if progress is not None:
+                progress("reading ids", len(found), len(looks))
         self.surveys = [found[number] for number in range(len(looks))]
         counts = [survey.documents for survey in self.surveys]
         self.documents = sum(counts)
@@ -107,9 +113,11 @@ class Corpus:
                 start += len(chunk)
                 yield chunk
 
-    def shares(self, work: Work[T]) -> list[T]:
+    def shares(self, work: Work[T], progress: Progress | None = None) -> list[T]:
         """Let threads share the scores of all documents; give what each makes of its share."""
-        return [made for count in self._counts() for made in count.shares(self.products, work)]
+        tell = None if progress is None else _Telling(progress, self.documents).some
+        counts = self._counts(tell=tell)
+        return [made for count in counts for made in count.shares(self.products, work)]
 
     def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
         """Score the documents of interest before the others.
@@ -145,9 +153,25 @@ class Corpus:
             scores[entries] = own
         return scores
 
-    def counted(self, interest: Interest, pool: Pool, see: See | None = None) -> Counted:
-        """Count every document; `see` is for an engine in this process alone."""
-        total: Counted = pool.total(self._counts(see), interest)
+    def counted(
+        self,
+        interest: Interest,
+        pool: Pool,
+        see: See | None = None,
+        progress: Progress | None = None,
+    ) -> Counted:
+        """Count every document; `see` is for an engine in this process alone.
+
+        Progress is told block by block in this process, shard by shard from elsewhere.
+        """
+        if progress is None:
+            total: Counted = pool.total(self._counts(see), interest)
+            return total
+        tell = _Telling(progress, self.documents)
+        if isinstance(self.engine, Here):
+            total = pool.total(self._counts(see, tell.some), interest)
+        else:
+            total = pool.total(self._counts(), interest, done=tell.shard)
         return total
 
     def probe(self) -> Probe | None:
@@ -177,7 +201,9 @@ class Corpus:
         rows = self.judged_embeddings[order] if len(order) else np.empty((0, 0))
         return Chunk(list(self.judged), rows, positions[order], order)
 
-    def _counts(self, see: See | None = None) -> list[Count]:
+    def _counts(
+        self, see: See | None = None, tell: Callable[[int], None] | None = None
+    ) -> list[Count]:
         """Pieces of work that pass the corpus a second time."""
         return [
             Count(
@@ -188,6 +214,7 @@ class Corpus:
                 survey.documents,
                 tuple(replace(judged, embeddings=None) for judged in survey.judged),
                 see,
+                tell,
             )
             for number, (open, start, survey) in enumerate(
                 zip(self.shards, self.starts, self.surveys, strict=True)
@@ -301,11 +328,20 @@ class Count(Piece):
     documents: int
     judged: tuple[Judged, ...]
     see: See | None
+    tell: Callable[[int], None] | None
+    """Told how many further documents were counted."""
 
     def shares(self, products: Products, work: Work[T]) -> list[T]:
         """Let threads share the blocks; give what each makes of its share."""
         blocks = self.shard(products).blocks(self.start, self.documents, self.judged)
-        return shared_scores(products, blocks, self.documents, work)
+
+        def watched(own: Iterator[tuple[Ints, Any]]) -> Iterator[tuple[Ints, Any]]:
+            for positions, scores in own:
+                yield positions, scores
+                if self.tell is not None:
+                    self.tell(len(positions))
+
+        return shared_scores(products, blocks, self.documents, lambda own: work(watched(own)))
 
     def do(self, products: Products, interest: Interest) -> Counted:
         """Give the counts."""
@@ -327,6 +363,30 @@ class Count(Piece):
             return Counted(counter, changed, sizes)
 
         return reduce(operator.add, self.shares(products, count))
+
+
+@dataclass
+class _Telling:
+    """Tells how many documents were counted."""
+
+    progress: Progress
+    documents: int
+    counted: int = 0
+    shards: set[int] = field(default_factory=set)
+    """Numbers of the shards that are done."""
+    lock: Lock = field(default_factory=Lock)
+
+    def some(self, documents: int) -> None:
+        """Count so many further documents; threads may call it."""
+        with self.lock:
+            self.counted += documents
+            self.progress("counting", self.counted, self.documents)
+
+    def shard(self, count: Count) -> None:
+        """Count a whole shard, once."""
+        if count.number not in self.shards:
+            self.shards.add(count.number)
+            self.some(count.documents)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.datasets import RetrievalDataset
-from deadheat.engines import Engine
+from deadheat.engines import Engine, Progress
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.corpus import corpus_result
 from deadheat.evaluation.corpus_shards import Corpus
@@ -83,11 +83,12 @@ def evaluate_cell(
     measures: Sequence[Measure],
     depth: int | None,
     engine: Engine | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results.
 
     `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it, which an
-    engine counts where it is too long to be stored.
+    engine counts where it is too long to be stored. `progress` is told how far that is.
     """
     model = manifest.model
     full = dataset.candidates is None
@@ -103,16 +104,17 @@ def evaluate_cell(
         rule = f"{rule}, first {depth}"
     function: Any = manifest.function
     for regime in regimes:
+        told = _told(progress, regime)
         if not full:
             scorer = Scorer(function, regime, model.model_dtype, outputs)
             scored = _score_lists(scorer, dataset, measures)
         elif depth is None:
             workplace = engine if dataset.pairs > LONGEST_RUN else None
             corpus = _corpus(cell, manifest, regime, dataset, workplace)
-            scored = _score_corpus(corpus, dataset, measures)
+            scored = _score_corpus(corpus, dataset, measures, told)
         else:
             corpus = _corpus(cell, manifest, regime, dataset)
-            scored = _evaluated(_best_of_corpus(corpus, dataset, depth), dataset, measures)
+            scored = _evaluated(_best_of_corpus(corpus, dataset, depth, told), dataset, measures)
         provenance = replace(
             scored.result.provenance,
             run=f"{model.model} {model.model_dtype} {regime}",
@@ -247,7 +249,9 @@ def _exists(path: Path) -> bool:
     return path.is_file()
 
 
-def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl.DataFrame:
+def _best_of_corpus(
+    corpus: Corpus, dataset: RetrievalDataset, depth: int, progress: Progress | None
+) -> pl.DataFrame:
     """Keep the first documents of every query; at the cut ties keep the corpus' order."""
 
     def best_of(blocks: Iterator[tuple[NDArray[np.int64], Any]]) -> TopCounter:
@@ -257,17 +261,29 @@ def _best_of_corpus(corpus: Corpus, dataset: RetrievalDataset, depth: int) -> pl
         return counter
 
     corpus.survey(set())
-    rows, best = reduce(operator.add, corpus.shares(best_of)).top()
+    rows, best = reduce(operator.add, corpus.shares(best_of, progress)).top()
     documents = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
     return _frame(id_column(list(dataset.queries)), rows.shape[1], documents, best.reshape(-1))
 
 
-def _score_corpus(corpus: Corpus, dataset: RetrievalDataset, measures: Sequence[Measure]) -> Scored:
+def _told(progress: Progress | None, regime: str) -> Progress | None:
+    """Tell progress of one regime."""
+    if progress is None:
+        return None
+    return lambda what, done, total: progress(f"{regime}, {what}", done, total)
+
+
+def _score_corpus(
+    corpus: Corpus,
+    dataset: RetrievalDataset,
+    measures: Sequence[Measure],
+    progress: Progress | None,
+) -> Scored:
     """Score and evaluate every document of the corpus; keep the scores of a small one."""
     queries, documents = list(dataset.queries), list(dataset.corpus)
     judgements = read_qrels({query: dataset.judgements[query] for query in queries})
     if dataset.pairs > LONGEST_RUN:
-        result = corpus_result(corpus, judgements, measures)
+        result = corpus_result(corpus, judgements, measures, progress=progress)
         facts = result.provenance.scores
         return Scored(result, facts or ScoreFacts(0, 0, 0, judged_only=True), None)
     scores = np.empty((len(queries), len(documents)), np.float32)
@@ -275,7 +291,7 @@ def _score_corpus(corpus: Corpus, dataset: RetrievalDataset, measures: Sequence[
     def keep(positions: NDArray[np.int64], block: Any) -> None:
         scores[:, positions] = exact_floats(block)
 
-    result = corpus_result(corpus, judgements, measures, see=keep)
+    result = corpus_result(corpus, judgements, measures, see=keep, progress=progress)
     rows = np.tile(np.arange(len(documents)), len(queries))
     listed = id_column(documents).gather(rows)
     frame = _frame(id_column(queries), len(documents), listed, scores.reshape(-1))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.datasets import RetrievalDataset
-from deadheat.engines import Engine, Here, Pool
+from deadheat.engines import Engine, Here, Pool, Progress
 from deadheat.errors import InputError
 from deadheat.experiment.derive import distinct_texts, evaluate_cell
 from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest, Parts
@@ -22,9 +22,6 @@ from deadheat.scoring.regimes import SCORED
 
 if TYPE_CHECKING:
     from deadheat.models import BiEncoder, Reranker
-
-Progress = Callable[[str, int, int], None]
-"""Told what is running, how many of its inputs are done, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,16 @@ class CellRun:
         depth = self.study.depth if self.dataset.candidates is None else None
         engine = None if isinstance(self.engine, Here) else self.engine
         measures = self.study.all_measures
-        evaluate_cell(self.stored, manifest, self.dataset, list(regimes), measures, depth, engine)
+        evaluate_cell(
+            self.stored,
+            manifest,
+            self.dataset,
+            list(regimes),
+            measures,
+            depth,
+            engine,
+            None if self.progress is None else self._tell,
+        )
 
     @cached_property
     def settings(self) -> dict[str, str]:

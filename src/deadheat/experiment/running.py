@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deadheat.datasets import RetrievalDataset, load_dataset
-from deadheat.engines import Engine, Here
+from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import DeadheatError
 from deadheat.experiment.files import FolderError
 from deadheat.experiment.folder import ExperimentFolder
-from deadheat.experiment.forward import CellRun, Progress
+from deadheat.experiment.forward import CellRun
 from deadheat.experiment.study import Cell, Compute, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.worker import find_environment
 
@@ -50,7 +50,7 @@ def run_study(
         continued by the same call, and ends with the same bytes. Other settings make other
         cells; those that are stored stay as they are.
     progress
-        Called after every stored part of a forward pass.
+        Called after every stored part of a forward pass, and while a full corpus is counted.
     engine
         Where models are run; this process unless given. The scores are the same anywhere.
 

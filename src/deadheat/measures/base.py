@@ -107,6 +107,8 @@ class Measure(ABC):
 
         One number if it is the same for all, None if every rank counts.
         """
+        if self.cutoff is None and not groups.inside_lists:
+            return groups.retrieved[query]
         return self.cutoff
 
     def within(self, groups: TieGroups) -> Ints:

@@ -62,8 +62,10 @@ class BprefMeasure(BinaryMeasure):
         above = seen[:-1] - seen[first[query]]
         most = self.most(groups)[query]
         parts = 1 - ratio(np.minimum(above, most), most)
-        relevant = groups.is_relevant(self.rel)[order]
-        return ratio(groups.sum_queries(parts * relevant, query), groups.n_relevant(self.rel))
+        counted = groups.is_relevant(self.rel)
+        if (reached := self.reached(groups, rank, groups.document_query)) is not None:
+            counted = counted & reached
+        return ratio(groups.sum_queries(parts * counted[order], query), groups.n_relevant(self.rel))
 
     def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
         """Per group: mean and variance of what its relevant documents add.

@@ -149,6 +149,13 @@ class TieGroups:
         return np.bincount(query, minlength=self.n_queries) > 0 if len(query) else None
 
     @cached_property
+    def inside_lists(self) -> bool:
+        """Whether all ranks are inside the lists, as they are unless groups were made to grow."""
+        documents = np.bincount(self.group, minlength=len(self.size))
+        below = self.retrieved[self.query] - self.above - self.size
+        return bool((documents <= self.size).all() and (below >= 0).all())
+
+    @cached_property
     def max_grade(self) -> float:
         """The highest grade of the judgements, 0 if no grade is positive."""
         own = float(self.ideal_grade.max(initial=0.0))

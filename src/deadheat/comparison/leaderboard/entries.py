@@ -11,7 +11,7 @@ from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis.cuts import cut_lists
 from deadheat.diagnosis.number_grid import find_grid
-from deadheat.engines import Engine
+from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.views import SHOWN, need_judged
@@ -27,8 +27,6 @@ Outcome = tuple[dict[str, T], dict[str, str]]
 """What a function gave of each run, by its name; and what was wrong with the runs it failed on."""
 Work = Callable[[Callable[[Source], T], Sequence[Source], str], Outcome[T]]
 """Applies a function to every run; the words say what that is doing."""
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many runs are done, and of how many."""
 
 
 @dataclass(frozen=True)

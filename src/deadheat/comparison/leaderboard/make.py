@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.entries import Progress, evaluate_entry, one_by_one
+from deadheat.comparison.leaderboard.entries import evaluate_entry, one_by_one
 from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
 from deadheat.comparison.leaderboard.published import (
     PublishedBoard,
@@ -22,7 +22,7 @@ from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
 from deadheat.comparison.leaderboard.summary import summarised
 from deadheat.comparison.leaderboard.tables import some
-from deadheat.engines import Engine
+from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy
 from deadheat.formats import read_qrels

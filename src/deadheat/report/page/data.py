@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.comparison import VERDICTS
-from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.engines import Progress
 from deadheat.measures import Measure
 from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System

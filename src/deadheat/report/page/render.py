@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deadheat.comparison import VERDICTS
-from deadheat.comparison.leaderboard.entries import Progress
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
 from deadheat.late import pl
