@@ -18,6 +18,7 @@ import pickle
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -169,8 +170,9 @@ def bench_workers(report: Any, documents: int = 400_000) -> None:
     """Add rows to the report of `bench.py`; in a process of its own, where there is Ray."""
     if importlib.util.find_spec("ray") is None:
         return
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        clock, _ = pool.apply(timed_workers, (documents,))
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:  # ended in peace, and Ray with it
+        clock, _ = pool.submit(timed_workers, documents).result()
     report.own(f"corpus {documents:,} × {WIDTH} on Ray, a thread each", clock[2], "two workers")
     report.faster("one worker", clock[2], clock[1], 1.7)
 

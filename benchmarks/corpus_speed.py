@@ -108,9 +108,9 @@ def bench_corpus(
 
 
 def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> None:
-    """Count scores in one thread and in two, for so many documents that it is not memory that counts.
+    """Count scores in one thread and in two, for many documents.
 
-    With few, two threads wait for memory as one does.
+    For few, two threads wait for memory as one does.
     """
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((512, 1 << 16), dtype=np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -69,10 +70,7 @@ class Chunk:
         if isinstance(given, range):
             column = pl.Series(np.arange(given.start, given.stop, given.step)).cast(pl.String)
         else:
-            ids = given.tolist() if isinstance(given, np.ndarray) else list(given)
-            if not set(map(type, ids)) <= {str}:
-                ids = list(map(text_id, ids))
-            column = id_column(ids)
+            column = _text_column(given.tolist() if isinstance(given, np.ndarray) else given)
         if (column == "").any():
             raise InputError("the id of a document is empty; give every document an id")
         ids_in_order: pl.Series = column if self.order is None else column.gather(self.order)
@@ -359,6 +357,15 @@ class Shard:
             yield from self.open()
         except OSError as error:
             raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
+
+
+def _text_column(ids: Sequence[Any]) -> pl.Series:
+    """Give ids as a column of text; they are text already, as a rule."""
+    with suppress(TypeError):  # polars refuses all but text, and None, which is no id
+        column = id_column(ids if isinstance(ids, list) else list(ids))
+        if not column.null_count():
+            return column
+    return id_column(list(map(text_id, ids)))
 
 
 def hashed(ids: pl.Series) -> NDArray[np.uint64]:

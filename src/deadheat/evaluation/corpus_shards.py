@@ -234,8 +234,7 @@ class Corpus:
                 raise self._twice(twice, str(number), holders)
             return
         hashes += [_hashed_numbers(pair) for pairs in numbers for pair in pairs.tolist()]
-        every = np.concatenate(hashes)
-        every.sort()
+        every = pl.Series(np.concatenate(hashes)).sort().to_numpy()  # in several threads
         suspects = np.unique(every[1:][every[1:] == every[:-1]])
         if not len(suspects):
             return
