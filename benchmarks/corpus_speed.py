@@ -97,7 +97,7 @@ def bench_corpus(
     with contextlib.suppress(ImportError):
         backends["torch"] = torch_calls(example)
     for backend, calls in backends.items():
-        times = together(calls, 3)
+        times = together(calls, 7)
         ours = times.pop("deadheat")
         report.own(f"corpus {documents:,} × 384, {backend}", ours)
         for what, other in times.items():

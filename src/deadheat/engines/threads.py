@@ -56,7 +56,8 @@ def shared(
     with ThreadPoolExecutor(threads, initializer=begin) as pool:
         try:
             made = [pool.submit(make, share) for share in shares]
-            wait(made)
+            while wait(made, timeout=0.2).not_done:
+                pass  # an interrupt that comes just before it waits is heard now
         finally:
             queue.ended = True
     in_order = sorted(zip(shares, made, strict=True), key=lambda pair: pair[0].last)
