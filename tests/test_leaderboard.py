@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -22,6 +23,8 @@ from deadheat.comparison.leaderboard import Setting, read_manifest, read_publish
 from deadheat.comparison.leaderboard.rules import variants
 from deadheat.comparison.leaderboard.sources import run_sources
 from deadheat.comparison.leaderboard.summary import first_of_normals
+from deadheat.evaluation import folders
+from deadheat.formats.folders import RunFolder
 from deadheat.packages import install_command
 from deadheat.report.page.leaderboard import render_leaderboards
 
@@ -219,6 +222,47 @@ def test_the_rule_of_a_published_board_is_found(folder):
     assert board.rows["reproduced"].all()
     text = "ndcg@5: 4 of 4 met with nDCG@5, float32 scores, ties by descending ids"
     assert text in str(board)
+
+
+@pytest.mark.parametrize("rows", [1, 10, 1_000], ids="{} rows fit".format)
+@pytest.mark.parametrize("heading", ["RBP(gain='scaled')", "bpref", "nDCG@5"])
+def test_runs_in_many_files_are_read_in_parts(
+    tmp_path, monkeypatch, judgements, runs, heading, rows
+):
+    """The board, the rule that was found and the cut lists are those of runs in memory."""
+    measure = dh.parse_measure(heading)
+    qrels = {**judgements, "q6": {"d1": 1}, "q7": {"d0": 0, "d2": 0}}  # missing, and none relevant
+    rows_of = {  # lists that end inside tie groups
+        name: [("unjudged", "d9", 1.0)]
+        + [(q, d, score) for q, docs in own.items() for d, score in list(docs.items())[:5]]
+        for name, own in runs.items()
+    }
+    for name, listed in rows_of.items():
+        (tmp_path / name).mkdir()
+        for part in range(3):
+            frame = pl.DataFrame(listed[part::3], ["query_id", "doc_id", "score"], orient="row")
+            frame.write_parquet(tmp_path / name / f"{part}.parquet")
+    in_memory = {
+        name: pl.DataFrame(
+            [row for part in range(3) for row in listed[part::3]],
+            ["query_id", "doc_id", "score"],
+            orient="row",
+        )
+        for name, listed in rows_of.items()
+    }
+    board = published_by(qrels, in_memory, {heading: measure}, tie_break="pytrec_eval")
+    (tmp_path / "board.csv").write_text(board)
+    monkeypatch.setattr(folders, "PART_ROWS", rows)
+    if rows < 100:
+        monkeypatch.setattr(RunFolder, "whole", None)  # would be an error
+    options = {"published": tmp_path / "board.csv", "columns": {heading: repr(measure)}}
+    found = dh.leaderboard.quiet(qrels, {name: tmp_path / name for name in runs}, **options)
+    expected = dh.leaderboard.quiet(qrels, in_memory, **options)
+    assert found.rows.equals(expected.rows) and found.summary.equals(expected.summary)
+    assert found.rules == expected.rules and found.rules[0].met == 4
+    assert {e.grid for e in found.entries.values()} == {e.grid for e in expected.entries.values()}
+    for name, entry in found.entries.items():
+        assert entry.cut == expected.entries[name].cut and max(entry.cut.values()) > 0
 
 
 @pytest.mark.parametrize("rule", ["id_asc", "id_desc", "input"])

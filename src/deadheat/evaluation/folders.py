@@ -34,7 +34,7 @@ from deadheat.evaluation.evaluate import (
     result_of_counted,
 )
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements
+from deadheat.formats import Judgements, Run
 from deadheat.formats.folders import Piece, RunFolder
 from deadheat.late import pl
 from deadheat.measures import Measure
@@ -74,17 +74,40 @@ def evaluated_folder(
     if not folder.rows or (engine is None and folder.rows <= most):
         return evaluated(judgements, folder.whole(), measures, **options)
     checked = Options(**options)
-    piles = _Piles.of(judgements.query_ids, folder.rows, most)
     engine = engine or Here()
+    with (
+        _dealt(judgements, folder, most, engine) as parts,
+        engine.pool(_Counter(folder, judgements, measures, checked)) as workers,
+    ):
+        counted = {part.number: counts for part, counts in workers.results(parts)}
+    whole = together([counted[part.number] for part in parts])
+    return result_of_counted(whole, judgements, folder.source, measures, checked)
+
+
+def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judgements, Run]]:
+    """Give the run of a folder in parts that fit in memory, with the judgements of their queries.
+
+    Judged queries stand in the order of the judgements, over all parts.
+    """
+    if folder.rows <= PART_ROWS:
+        yield judgements, folder.whole()
+        return
+    with _dealt(judgements, folder, PART_ROWS, Here()) as parts:
+        for part in parts:
+            yield part.of(judgements), part.run(folder)
+
+
+@contextmanager
+def _dealt(
+    judgements: Judgements, folder: RunFolder, most: int, engine: Engine
+) -> Iterator[list[Part]]:
+    """Part the rows of a folder by their queries; they are set aside while the block runs."""
+    piles = _Piles.of(judgements.query_ids, folder.rows, most)
     with _Aside() as aside:
         with engine.pool(_Dealer(folder, piles)) as workers:
             for piece, dealt in workers.results(folder.pieces):
                 aside.keep(piece, dealt)
-        parts = _parts(piles, aside, most)
-        with engine.pool(_Counter(folder, judgements, measures, checked)) as workers:
-            counted = {part.number: counts for part, counts in workers.results(parts)}
-    together = _together([counted[part.number] for part in parts])
-    return result_of_counted(together, judgements, folder.source, measures, checked)
+        yield _parts(piles, aside, most)
 
 
 @dataclass(frozen=True)
@@ -178,6 +201,14 @@ class Part:
     """The first judged query, and the one behind the last; of queries without judgements none."""
     rows: Callable[[], Sequence[bytes]]
 
+    def of(self, judgements: Judgements) -> Judgements:
+        """Give the judgements of its queries."""
+        return judgements.part(*self.judged)
+
+    def run(self, folder: RunFolder) -> Run:
+        """Read its rows."""
+        return folder.run(map(pl.read_ipc, self.rows()))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _arrived, (self.number, self.judged, self.rows())
 
@@ -269,9 +300,8 @@ class _Counter:
         return self._counted
 
     def _counted(self, part: Part) -> Counted:
-        run = self.folder.run(map(pl.read_ipc, part.rows()))
-        own = self.judgements.part(*part.judged)
-        return counted_groups(own, run, self.measures, self.options)
+        run = part.run(self.folder)
+        return counted_groups(part.of(self.judgements), run, self.measures, self.options)
 
 
 def _packed(rows: pl.DataFrame) -> bytes:
@@ -280,8 +310,10 @@ def _packed(rows: pl.DataFrame) -> bytes:
     return out.getvalue()
 
 
-def _together(parts: Sequence[Counted]) -> Counted:
+def together(parts: Sequence[Counted]) -> Counted:
     """What is known of all parts; those of queries without judgements have no groups."""
+    if len(parts) == 1:
+        return parts[0]
     return Counted(
         [query for part in parts for query in part.query_ids],
         TieGroups.concat([part.groups for part in parts]),

@@ -7,20 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis.cuts import cut_lists
 from deadheat.diagnosis.number_grid import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, evaluated
-from deadheat.evaluation.views import SHOWN, need_judged
+from deadheat.evaluation import Result
+from deadheat.evaluation.evaluate import Counted, Options, counted_groups, result_of_counted
+from deadheat.evaluation.folders import run_parts, together
+from deadheat.evaluation.views import SHOWN
 from deadheat.formats import Judgements, Run, read_run
+from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.packages import available_cores
-from deadheat.ties import tie_groups
-from deadheat.ties.lists import judged_lists, without_nan
-from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties import TieGroups
 
 T = TypeVar("T")
 Outcome = tuple[dict[str, T], dict[str, str]]
@@ -49,33 +52,44 @@ def evaluate_entry(
     nan: str,
 ) -> Entry:
     """Read a run, evaluate it under every setting, and let it go."""
-    run = read(source, with_ranks=any(s.tie_break == "rank" for s in settings.values()))
+    asked: dict[Setting, list[Measure]] = {}
+    for measure, setting in settings.items():
+        asked.setdefault(setting, []).append(measure)
+    options = {s: Options(s.tie_break, 0.0, s.queries, nan, s.score_dtype) for s in asked}
+    counted: dict[Setting, list[Counted]] = {setting: [] for setting in asked}
+    scores = []
+    for own, run in parts_of(source, judgements, with_ranks=any(s.by_rank for s in asked)):
+        for setting, measures in asked.items():
+            counted[setting].append(counted_groups(own, run, measures, options[setting]))
+        scores.append(np.unique(run.scores))
+        name = run.source
     results: dict[Measure, Result] = {}
     cut: dict[Measure, int] = {}
-    for setting in dict.fromkeys(settings.values()):
-        measures = [measure for measure, own in settings.items() if own == setting]
-        result = evaluated(
-            judgements,
-            run,
-            measures,
-            tie_break=setting.tie_break,
-            queries=setting.queries,
-            nan=nan,
-            score_dtype=setting.score_dtype,
-        )
+    for setting, measures in asked.items():
+        whole = together(counted[setting])
+        result = result_of_counted(whole, judgements, name, measures, options[setting])
         results |= dict.fromkeys(measures, result)
-        cut |= _cut_lists(run, judgements, setting, measures, nan)
-    return Entry(source.name, results, cut, find_grid(run.scores).name)
+        cut |= _cut_lists(whole.groups, measures)
+    return Entry(source.name, results, cut, find_grid(np.concatenate(scores)).name)
 
 
-def read(source: Source, *, with_ranks: bool) -> Run:
-    """Read a run; `with_ranks` asks for ranks, but not every run has some."""
+def parts_of(
+    source: Source, judgements: Judgements, *, with_ranks: bool
+) -> Iterator[tuple[Judgements, Run]]:
+    """Read a run, and give it with the judgements; one of many files in parts that fit in memory.
+
+    `with_ranks` asks for ranks, but not every run has some.
+    """
+    if is_folder(source.run):
+        yield from run_parts(judgements, run_folder(source.run))
+        return
     try:
-        return read_run(source.run, with_ranks=with_ranks)
+        run = read_run(source.run, with_ranks=with_ranks)
     except InputError:
         if not with_ranks:
             raise
-        return read_run(source.run)
+        run = read_run(source.run)
+    yield judgements, run
 
 
 def one_by_one(
@@ -153,15 +167,9 @@ class _Outcomes:
             return None, str(error)
 
 
-def _cut_lists(
-    run: Run, judgements: Judgements, setting: Setting, measures: Sequence[Measure], nan: str
-) -> dict[Measure, int]:
-    seen, _ = as_seen_in(run, score_format(setting.score_dtype))
-    ranked, judged = without_nan(seen, nan), need_judged(measures)
-    lists, _ = judged_lists(judgements, ranked, queries=setting.queries, with_judged=judged)
-    groups = tie_groups(lists)
-    cut = cut_lists(groups)
+def _cut_lists(groups: TieGroups, measures: Sequence[Measure]) -> dict[Measure, int]:
+    """Per measure: lists that were cut inside a tie group which can move its digits."""
     if groups.end_above is None:
         return dict.fromkeys(measures, 0)
-    end_above = groups.end_above
-    return {m: int((cut & (m.at_stake(groups, end_above) >= SHOWN)).sum()) for m in measures}
+    cut, above = cut_lists(groups), groups.end_above
+    return {m: int((cut & (m.at_stake(groups, above) >= SHOWN)).sum()) for m in measures}

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from deadheat.comparison.leaderboard import rules as search
-from deadheat.comparison.leaderboard.entries import Work, read
+from deadheat.comparison.leaderboard.entries import Work, parts_of
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.rules import FoundRule, Gaps, Setting
 from deadheat.comparison.leaderboard.sources import Source
@@ -66,8 +66,8 @@ def plan_found(
     def gaps(source: Source, precisions: Sequence[str | None]) -> Gaps:
         row = rows[source.name]
         numbers = {c.name: c.cells[row] for c in columns if row in c.cells}
-        run = read(source, with_ranks=True)
-        return search.gaps_of(run, judgements, numbers, readings, precisions)
+        parts = parts_of(source, judgements, with_ranks=True)
+        return search.gaps_of(parts, judgements, numbers, readings, precisions)
 
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}

@@ -7,18 +7,22 @@ run, precision and tie rule; the variants of a measure only read them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from deadheat.comparison.leaderboard.published import Cell, PublishedColumn
 from deadheat.evaluation import QUERY_POLICIES
+from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
 from deadheat.remarks import counted
 from deadheat.ties import TieGroups, tie_groups
-from deadheat.ties.lists import JudgedLists, judged_lists, without_nan
+from deadheat.ties.groups import Floats
+from deadheat.ties.lists import Fit, JudgedLists, fitted_lists, without_nan
 from deadheat.ties.rules import rule_order
 from deadheat.ties.scores import as_seen_in, score_format
 
@@ -47,6 +51,11 @@ class Setting:
     score_dtype: str | None = None
     """What scores are rounded to before they are ranked; None for scores as given."""
     queries: str = "judged"
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether it needs the ranks of a run."""
+        return self.tie_break == "rank"
 
     def __str__(self) -> str:
         scores = "scores as given" if self.score_dtype is None else f"{self.score_dtype} scores"
@@ -127,7 +136,7 @@ def _plain(grade: float) -> float:
 
 
 def gaps_of(
-    run: Run,
+    parts: Iterable[tuple[Judgements, Run]],
     judgements: Judgements,
     numbers: Mapping[str, Cell],
     readings: Mapping[str, Sequence[Measure]],
@@ -137,30 +146,59 @@ def gaps_of(
 
     Parameters
     ----------
+    parts
+        The run, or parts of it, each with the judgements of its queries.
+    judgements
+        All of them.
     numbers
         The run's number in each column that has one.
     readings
         The variants of the measure of each column.
     """
+    wanted = dict.fromkeys(measure for column in numbers for measure in readings[column])
+    top_grade = float(judgements.grades.max(initial=0))
+    values: dict[Setting, dict[Measure, list[Floats]]] = {}
+    fits: dict[str, Fit] = {}
+    n_parts = 0
+    for own, run in parts:
+        n_parts += 1
+        for settings, groups in _rankings(run, own, precisions, wanted, fits):
+            ranked = replace(groups, top_grade=top_grade)
+            for measure in wanted:
+                value = measure.at(ranked, ranked.rank)
+                for setting in settings:
+                    values.setdefault(setting, {}).setdefault(measure, []).append(value)
+    for fit in fits.values():
+        fit.check(judgements, run.source)
     found: Gaps = {column: {} for column in numbers}
-    with_judged = any(m.needs_judged for column in numbers for m in readings[column])
-    for settings, groups in _rankings(run, judgements, precisions, with_judged):
+    for setting, of_measures in values.items():
         for column, cell in numbers.items():
             for measure in readings[column]:
-                value = float(measure.at(groups, groups.rank).mean())
-                gap = cell.met_by(value), abs(value - cell.value)
-                found[column] |= {(setting, measure): gap for setting in settings}
+                known = of_measures[measure]
+                if len(known) == n_parts:  # not every part may have ranks
+                    mean = float(np.concatenate(known).mean())
+                    gap = cell.met_by(mean), abs(mean - cell.value)
+                    found[column][setting, measure] = gap
     return found
 
 
 def _rankings(
-    run: Run, judgements: Judgements, precisions: Sequence[str | None], with_judged: bool
+    run: Run,
+    judgements: Judgements,
+    precisions: Sequence[str | None],
+    measures: Iterable[Measure],
+    fits: dict[str, Fit],
 ) -> Iterator[tuple[list[Setting], TieGroups]]:
-    """Tie groups of a run under every setting; settings that rank the same queries together."""
+    """Tie groups of a run under every setting; settings that rank the same queries together.
+
+    How it fits the judgements is added to `fits`, by the policy of queries.
+    """
+    with_judged = need_judged(measures)
     alike: dict[tuple[str, ...], list[str]] = {}
     lists_of: dict[tuple[str, ...], JudgedLists] = {}
     for policy in QUERY_POLICIES:
-        lists, _ = judged_lists(judgements, run, queries=policy, with_judged=with_judged)
+        lists, fit = fitted_lists(judgements, run, queries=policy, with_judged=with_judged)
+        fits[policy] = fits[policy] + fit if policy in fits else fit
         alike.setdefault(tuple(lists.query_ids), []).append(policy)
         lists_of[tuple(lists.query_ids)] = lists
     orders = [rule for rule in ORDERS if rule != "rank" or run.ranks is not None]
