@@ -265,22 +265,23 @@ class Shard:
         documents, first_ids, judged = 0, list[str](), list[Judged]()
         numbers, following, placed = ([np.empty((0, 2), np.int64)] for _ in range(3))
         hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+        all_wanted = wanted.implode()
         for number, chunk in enumerate(self.read()):
             ids = chunk.ids()
-            first_ids = [*first_ids, *ids.head(2)][:2]
+            first_ids = first_ids or ids.head(2).to_list()
             documents += len(chunk)
             (placed if chunk.placed else following).append(chunk.runs())
             if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:
                 numbers.append(np.array([[chunk.given_ids.start, chunk.given_ids.stop]]))
             else:
                 hashes.append(hashed(ids))
-            own = ids.is_in(wanted.implode()).arg_true().to_numpy().astype(np.int64)
+            own = ids.is_in(all_wanted).to_numpy().nonzero()[0]
             if len(own):
                 some = chunk.take(own)  # copies, not views of the chunk
                 judged.append(
                     Judged(
                         number,
-                        ids.gather(own).to_list(),
+                        [chunk.id(document) for document in own.tolist()],
                         own,
                         some.positions,
                         chunk.placed,
