@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import deadheat as dh
 from deadheat.engines.threads import shared
 from deadheat.evaluation import corpus_blocks
+from deadheat.scoring import Products
 from deadheat.scoring.threads import one_thread_each
 
 
@@ -109,6 +111,35 @@ def test_products_of_arrays_take_one_thread():
         assert blas_threads() == before
 
 
+@pytest.mark.parametrize("tensors", [False, True])
+def test_callers_take_turns(tensors):
+    """Each leaves the settings as they were, whatever the others do; so a second one waits."""
+    operand, threads = np.ones((2, 2), np.float32), blas_threads
+    if tensors:
+        torch = pytest.importorskip("torch")
+        operand = torch.ones(2, 2)
+
+        def threads():
+            return [torch.get_num_threads()]
+
+    before, order = threads(), []
+
+    def second():
+        with one_thread_each(operand) as side_by_side:
+            order.append("second")
+            assert side_by_side.threads == max(before) and set(threads()) == {1}
+        assert threads() == before
+
+    with ThreadPoolExecutor(1) as pool:
+        with one_thread_each(operand):
+            done = pool.submit(second)
+            time.sleep(0.1)
+            order.append("first")
+        done.result()
+    assert order == ["first", "second"]
+    assert threads() == before
+
+
 def test_products_of_tensors_take_one_thread_in_every_thread():
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
@@ -163,6 +194,25 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
     if as_tensor:
         torch.set_num_threads(before)
     assert len(found) == 1
+
+
+def test_threads_share_the_blocks_of_small_shards(monkeypatch):
+    """Two shards of a block each are multiplied at the same time."""
+    vectors = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    meeting, multiply = threading.Barrier(2, timeout=20), Products._multiplied
+
+    def together(self, documents, out):
+        if threading.current_thread() is not threading.main_thread():
+            meeting.wait()
+        return multiply(self, documents, out)
+
+    monkeypatch.setattr(Products, "_multiplied", together)
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 1)
+    shards = [lambda d=d: [([f"d{d}"], vectors[d : d + 1])] for d in range(2)]
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        found = dh.evaluate_corpus((["q"], vectors[:1]), shards, {"q": {"d0": 1}}, ["MRR"])
+    assert found["MRR"].expected == 1
 
 
 def test_of_several_broken_documents_the_first_is_named(monkeypatch):

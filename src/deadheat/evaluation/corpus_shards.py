@@ -7,7 +7,7 @@ import operator
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -115,9 +115,15 @@ class Corpus:
 
     def shares(self, work: Work[T], progress: Progress | None = None) -> list[T]:
         """Let threads share the scores of all documents; give what each makes of its share."""
-        tell = None if progress is None else _Telling(progress, self.documents).some
-        counts = self._counts(tell=tell)
-        return [made for count in counts for made in count.shares(self.products, work)]
+        telling = _Telling(progress, self.documents)
+
+        def watched(blocks: Iterator[tuple[Ints, Any]]) -> Iterator[tuple[Ints, Any]]:
+            for positions, scores in blocks:
+                yield positions, scores
+                telling.some(len(positions))
+
+        blocks = (block for count in self._counts() for block in count.blocks(self.products))
+        return shared_scores(self.products, blocks, self.documents, lambda own: work(watched(own)))
 
     def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
         """Score the documents of interest before the others.
@@ -162,16 +168,13 @@ class Corpus:
     ) -> Counted:
         """Count every document; `see` is for an engine in this process alone.
 
-        Progress is told block by block in this process, shard by shard from elsewhere.
+        In this process threads share the blocks of all shards, and progress is told block by
+        block; elsewhere workers have a shard each, and it is told shard by shard.
         """
-        if progress is None:
-            total: Counted = pool.total(self._counts(see), interest)
-            return total
-        tell = _Telling(progress, self.documents)
         if isinstance(self.engine, Here):
-            total = pool.total(self._counts(see, tell.some), interest)
-        else:
-            total = pool.total(self._counts(), interest, done=tell.shard)
+            return _added(self.shares(partial(interest.count, see=_in_turn(see)), progress))
+        telling = _Telling(progress, self.documents)
+        total: Counted = pool.total(self._counts(), interest, done=telling.shard)
         return total
 
     def probe(self) -> Probe | None:
@@ -201,9 +204,7 @@ class Corpus:
         rows = self.judged_embeddings[order] if len(order) else np.empty((0, 0))
         return Chunk(list(self.judged), rows, positions[order], order)
 
-    def _counts(
-        self, see: See | None = None, tell: Callable[[int], None] | None = None
-    ) -> list[Count]:
+    def _counts(self) -> list[Count]:
         """Pieces of work that pass the corpus a second time."""
         return [
             Count(
@@ -213,8 +214,6 @@ class Corpus:
                 start,
                 survey.documents,
                 tuple(replace(judged, embeddings=None) for judged in survey.judged),
-                see,
-                tell,
             )
             for number, (open, start, survey) in enumerate(
                 zip(self.shards, self.starts, self.surveys, strict=True)
@@ -326,49 +325,22 @@ class Count(Piece):
     """Documents before it."""
     documents: int
     judged: tuple[Judged, ...]
-    see: See | None
-    tell: Callable[[int], None] | None
-    """Told how many further documents were counted."""
 
-    def shares(self, products: Products, work: Work[T]) -> list[T]:
-        """Let threads share the blocks; give what each makes of its share."""
-        blocks = self.shard(products).blocks(self.start, self.documents, self.judged)
-
-        def watched(own: Iterator[tuple[Ints, Any]]) -> Iterator[tuple[Ints, Any]]:
-            for positions, scores in own:
-                yield positions, scores
-                if self.tell is not None:
-                    self.tell(len(positions))
-
-        return shared_scores(products, blocks, self.documents, lambda own: work(watched(own)))
+    def blocks(self, products: Products) -> Iterator[Block]:
+        """Cut the documents into blocks."""
+        return self.shard(products).blocks(self.start, self.documents, self.judged)
 
     def do(self, products: Products, interest: Interest) -> Counted:
         """Give the counts."""
-        one_at_a_time = Lock()
-
-        def count(blocks: Iterator[tuple[Ints, Any]]) -> Counted:
-            counter = interest.counter()
-            sizes = SizeCounter(len(products)) if interest.sizes else None
-            changed = 0
-            for positions, scores in blocks:
-                column, inside = counter.columns(positions)
-                changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-                counter.add_piece(scores, column, inside, sound=True)
-                if sizes is not None:
-                    sizes.update(scores)
-                if self.see is not None:
-                    with one_at_a_time:
-                        self.see(positions, scores)
-            return Counted(counter, changed, sizes)
-
-        return reduce(operator.add, self.shares(products, count))
+        blocks = self.blocks(products)
+        return _added(shared_scores(products, blocks, self.documents, interest.count))
 
 
 @dataclass
 class _Telling:
-    """Tells how many documents were counted."""
+    """Tells how many documents were counted, if anybody wants to know."""
 
-    progress: Progress
+    progress: Progress | None
     documents: int
     counted: int = 0
     shards: set[int] = field(default_factory=set)
@@ -377,9 +349,10 @@ class _Telling:
 
     def some(self, documents: int) -> None:
         """Count so many further documents; threads may call it."""
-        with self.lock:
-            self.counted += documents
-            self.progress("counting", self.counted, self.documents)
+        if self.progress is not None:
+            with self.lock:
+                self.counted += documents
+                self.progress("counting", self.counted, self.documents)
 
     def shard(self, count: Count) -> None:
         """Count a whole shard, once."""
@@ -401,12 +374,23 @@ class Interest:
     """Whether the sizes of all tie groups are counted, too."""
     probe: Probe | None = None
 
-    def counter(self) -> TieCounter:
-        """Make a counter that has seen nothing."""
+    def count(self, blocks: Iterator[tuple[Ints, Any]], see: See | None = None) -> Counted:
+        """Count the documents of some blocks."""
         none = np.empty(0, np.int64), np.empty(0)
-        return TieCounter.of(
+        counter = TieCounter.of(
             self.n_queries, self.query, self.score, self.grade, self.position, none
         )
+        sizes = SizeCounter(self.n_queries) if self.sizes else None
+        changed = 0
+        for positions, scores in blocks:
+            column, inside = counter.columns(positions)
+            changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
+            counter.add_piece(scores, column, inside, sound=True)
+            if sizes is not None:
+                sizes.update(scores)
+            if see is not None:
+                see(positions, scores)
+        return Counted(counter, changed, sizes)
 
 
 @dataclass(frozen=True)
@@ -467,6 +451,23 @@ class ShardWorker:
             probe.check(self.products)
             self._alike = True
         return piece.do(self.products, beside)
+
+
+def _in_turn(see: See | None) -> See | None:
+    """Let threads show their blocks one after the other."""
+    if see is None:
+        return None
+    lock = Lock()
+
+    def one_at_a_time(positions: Ints, scores: Any) -> None:
+        with lock:
+            see(positions, scores)
+
+    return one_at_a_time
+
+
+def _added(shares: Sequence[Counted]) -> Counted:
+    return reduce(operator.add, shares)
 
 
 def _together(embeddings: Sequence[Any]) -> Any:
