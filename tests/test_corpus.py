@@ -262,7 +262,7 @@ WRONG = {
     "double": ([(["a"], np.zeros((1, 24)))], "float64, which no model computes in"),
     "nan": (broken(np.nan), "document 'd123': .* is nan"),
     "inf": (broken(np.inf), "document 'd123': .* is inf"),
-    "overflow": (broken(3e38), "document 'd123': a product of"),
+    "overflow": (broken(3e38), "document 'd123': a product of .* scale what is scored"),
     "twice": ([*in_chunks(np.ones((9, 24), "f4")), (["d3"], np.zeros((1, 24), "f4"))],
               "document 'd3' more than once"),
     "twice judged": ([*in_chunks(np.ones((9, 24), "f4")), (["d0"], np.zeros((1, 24), "f4"))],
@@ -513,7 +513,10 @@ WRONG_SHARDS = {
     "not there": (lambda v: [lambda: [(["x"], v[:1])], away],
                   "shard 1 of the corpus cannot be read .*part-7.safetensors"),
     "all empty": (lambda v: [lambda: [], lambda: []], "the corpus is empty"),
-    "no id": (lambda v: [lambda: [(["x", ""], v[:2])]], "the id of a document is empty"),
+    "no id": (lambda v: [lambda: [(["x", ""], v[:2])]],
+              "chunk 0 of the corpus: the id of a document is empty"),
+    "nothing made": (lambda v: [lambda: [(["x"], v[:1])], lambda: None],
+                     "shard 1 of the corpus: a function must make an iterator .* not a NoneType"),
 }  # fmt: skip
 
 
@@ -592,6 +595,39 @@ def test_progress_is_told_block_by_block(monkeypatch):
     assert counted == sorted(counted) and counted[-1] == 300
     assert len(counted) == 5  # three blocks of 180 documents, and two of 120
     assert found.to_json() == dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"]).to_json()
+
+
+def test_ids_that_do_not_match_are_shown():
+    asked, vectors, _ = example()
+    for chunks in (in_chunks(vectors), in_chunks(vectors, 1)):
+        found = dh.evaluate_corpus.quiet(named(asked), chunks, {"q0": {"0": 1, "1": 1}}, ["MRR"])
+        text = "the judgements name documents like '0' and '1', the run like 'd0' and 'd1'"
+        assert any(text in warning for warning in found.warnings)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_says_what_it_cannot_do():
+    program = """if True:
+        import os, sys
+        import numpy as np, polars as pl
+        import deadheat as dh
+        one = np.ones((1, 2), np.float32)
+        corpus = (["q"], one), [(["d"], one)], {"q": {"d": 1}}, ["MRR"]
+        pl.Series(range(100_000)).sort()
+        dh.evaluate_corpus(*corpus)
+        child = os.fork()
+        if not child:
+            try:
+                dh.evaluate_corpus(*corpus)
+            except dh.DeadheatError as error:
+                os._exit(7 if "forked" in str(error) else 8)
+            os._exit(9)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == ["7"], done.stderr
 
 
 def test_ids_are_hashed_alike_in_every_process():

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -24,7 +25,7 @@ from deadheat.scoring.threads import one_thread_each
 @settings(max_examples=50)
 @given(items=st.lists(st.integers(), max_size=30), threads=st.integers(1, 5))
 def test_every_item_is_taken_once(items, threads):
-    shares = shared(list, iter(items), threads)
+    shares = shared(list, lambda _: iter(items), threads)
     assert len(shares) == threads
     assert sorted(chain.from_iterable(shares)) == sorted(items)
     for share in shares:  # in the order of the items
@@ -38,13 +39,13 @@ def test_threads_work_at_the_same_time():
     def work(own):
         return [meeting.wait() for _ in own]
 
-    met = list(chain.from_iterable(shared(work, range(3), 3)))
+    met = list(chain.from_iterable(shared(work, lambda _: range(3), 3)))
     assert sorted(met) == [0, 1, 2]
 
 
 def test_each_thread_begins_once():
     begun = []
-    shared(sum, range(9), 3, begin=lambda: begun.append(threading.get_ident()))
+    shared(sum, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
     assert len(begun) == len(set(begun)) <= 3
 
 
@@ -63,18 +64,18 @@ def test_the_first_failure_is_raised(threads, slow):
                 raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item 5"):
-        shared(work, range(1_000), threads)
+        shared(work, lambda _: range(1_000), threads)
     assert len(taken) <= 5 + threads
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_items_that_cannot_be_read(threads):
-    def items():
+    def items(_):
         yield from range(4)
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        shared(list, items(), threads)
+        shared(list, items, threads)
 
 
 def test_an_interrupt_ends_all_threads():
@@ -89,7 +90,7 @@ def test_an_interrupt_ends_all_threads():
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        shared(work, range(10_000), 2)
+        shared(work, lambda _: range(10_000), 2)
     assert len(taken) < 100
 
 
@@ -111,24 +112,15 @@ def test_products_of_arrays_take_one_thread():
         assert blas_threads() == before
 
 
-@pytest.mark.parametrize("tensors", [False, True])
-def test_callers_take_turns(tensors):
+def test_callers_take_turns():
     """Each leaves the settings as they were, whatever the others do; so a second one waits."""
-    operand, threads = np.ones((2, 2), np.float32), blas_threads
-    if tensors:
-        torch = pytest.importorskip("torch")
-        operand = torch.ones(2, 2)
-
-        def threads():
-            return [torch.get_num_threads()]
-
-    before, order = threads(), []
+    operand, before, order = np.ones((2, 2), np.float32), blas_threads(), []
 
     def second():
         with one_thread_each(operand) as side_by_side:
             order.append("second")
-            assert side_by_side.threads == max(before) and set(threads()) == {1}
-        assert threads() == before
+            assert side_by_side.threads == max(before) and set(blas_threads()) == {1}
+        assert blas_threads() == before
 
     with ThreadPoolExecutor(1) as pool:
         with one_thread_each(operand):
@@ -137,7 +129,7 @@ def test_callers_take_turns(tensors):
             order.append("first")
         done.result()
     assert order == ["first", "second"]
-    assert threads() == before
+    assert blas_threads() == before
 
 
 def test_products_of_tensors_take_one_thread_in_every_thread():
@@ -147,9 +139,11 @@ def test_products_of_tensors_take_one_thread_in_every_thread():
     try:
         with one_thread_each(torch.ones(2, 2)) as side_by_side:
             assert side_by_side.threads == 3
-            assert torch.get_num_threads() == 1
-            assert shared(_own_threads, range(2), 2, side_by_side.begin) == [1, 1]
+            assert torch.get_num_threads() == 3, "only that of the threads that multiply"
+            assert shared(_own_threads, lambda _: range(2), 2, side_by_side.begin) == [1, 1]
         assert torch.get_num_threads() == 3
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 3, "in new threads, too"
         with one_thread_each(torch.ones(2, 2, device="meta")) as elsewhere:
             assert elsewhere.threads == 1
     finally:
@@ -196,23 +190,136 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
     assert len(found) == 1
 
 
+def evaluated(chunks, vectors, relevant=7):
+    qrels = {"q": {f"d{relevant}": 1}}
+    return dh.evaluate_corpus((["q"], vectors[:1]), chunks, qrels, ["MRR", "MAP"])
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Documents of many blocks, four of which are multiplied at a time."""
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 16)
+    with threadpoolctl.threadpool_limits(4, "blas"):
+        yield np.random.default_rng(0).normal(size=(3_000, 8)).astype(np.float32)
+
+
+@pytest.mark.parametrize("step", [1, 16, 100, 1_000])
+def test_chunks_may_be_made_in_one_place(many, step):
+    """As from a file that is read into an array again and again."""
+    place = np.empty((step, 8), np.float32)
+
+    def chunks():
+        for first in range(0, len(many), step):
+            rows = many[first : first + step]
+            place[: len(rows)] = rows
+            yield [f"d{first + i}" for i in range(len(rows))], place[: len(rows)]
+            place[:] = np.nan
+
+    expected = evaluated([([f"d{d}" for d in range(len(many))], many)], many)
+    for _ in range(3):
+        assert evaluated(chunks, many).to_json() == expected.to_json()
+
+
+def test_chunks_are_made_by_the_caller(many):
+    """What belongs to a thread stays with it, and chunks may evaluate others."""
+    threads = set()
+
+    def chunks():
+        for first in range(0, len(many), 500):
+            threads.add(threading.current_thread())
+            own = [f"d{first + i}" for i in range(500)], many[first : first + 500]
+            assert evaluated([own], many, relevant=first)["MRR"].best > 0
+            yield own
+
+    found = evaluated(chunks, many)
+    assert threads == {threading.current_thread()}
+    assert found["MRR"].best > 0
+
+
+def test_an_interrupt_does_not_wait_for_a_slow_chunk(many):
+    def chunks():
+        for first in range(0, len(many), 500):
+            yield [f"d{first + i}" for i in range(500)], many[first : first + 500]
+            if passes:
+                signal.raise_signal(signal.SIGINT)
+                time.sleep(30)
+        passes.append(1)
+
+    passes = []
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(chunks, many)
+    assert passes and time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("mode", ["plain", "no_grad", "inference_mode"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_tensors_of_models_are_multiplied_as_they_are(monkeypatch, mode, inside):
+    """With a gradient or without, in whatever mode the caller or the chunks are."""
+    torch = pytest.importorskip("torch")
+    for limit in ("FEWEST", "MOST"):
+        monkeypatch.setattr(corpus_blocks, limit, 16)
+    vectors = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
+    layer = torch.nn.Linear(8, 8)
+    context = {"plain": torch.enable_grad, "no_grad": torch.no_grad,
+               "inference_mode": torch.inference_mode}[mode]  # fmt: skip
+
+    def chunks():
+        with context() if inside else torch.enable_grad():
+            for first in range(0, 100, 30):
+                rows = layer(vectors[first : first + 30])
+                yield [f"d{first + i}" for i in range(len(rows))], rows
+
+    with torch.enable_grad() if inside else context():
+        found = evaluated(chunks, layer(vectors[:1]))
+    with torch.no_grad():
+        expected = evaluated([([f"d{d}" for d in range(100)], layer(vectors))], layer(vectors[:1]))
+    assert found["MRR"] == expected["MRR"]
+
+
+def test_new_threads_have_as_many_threads_as_before():
+    """While a corpus of tensors is counted in a thread, and in another one after it."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    vectors = torch.randn(9_000, 8)
+    chunks = [([f"d{d}" for d in range(9_000)], vectors)]
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(evaluated, chunks, vectors) for _ in range(4)]:
+            future.result()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(torch.get_num_threads).result() == before
+    assert torch.get_num_threads() == before
+
+
 def test_threads_share_the_blocks_of_small_shards(monkeypatch):
     """Two shards of a block each are multiplied at the same time."""
     vectors = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    meeting, multiply = threading.Barrier(2, timeout=20), Products._multiplied
+    meeting, multiply, judged = threading.Barrier(2, timeout=20), Products._multiplied, []
 
     def together(self, documents, out):
-        if threading.current_thread() is not threading.main_thread():
+        if judged:
             meeting.wait()
+        judged.append(1)  # the first product is that of the judged document
         return multiply(self, documents, out)
+
+    @dataclass
+    class Shard:
+        number: int
+        stays = True
+
+        def __call__(self):
+            yield [f"d{self.number}"], vectors[self.number : self.number + 1]
 
     monkeypatch.setattr(Products, "_multiplied", together)
     for limit in ("FEWEST", "MOST"):
         monkeypatch.setattr(corpus_blocks, limit, 1)
-    shards = [lambda d=d: [([f"d{d}"], vectors[d : d + 1])] for d in range(2)]
     with threadpoolctl.threadpool_limits(2, "blas"):
-        found = dh.evaluate_corpus((["q"], vectors[:1]), shards, {"q": {"d0": 1}}, ["MRR"])
+        found = dh.evaluate_corpus(
+            (["q"], vectors[:1]), [Shard(0), Shard(1)], {"q": {"d0": 1}}, ["MRR"]
+        )
     assert found["MRR"].expected == 1
+    assert len(judged) == 3
 
 
 def test_of_several_broken_documents_the_first_is_named(monkeypatch):

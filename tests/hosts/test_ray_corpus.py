@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -157,6 +158,20 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(corpus, two_nodes, tmp_pat
     assert found.to_json() == whole.to_json()
     opened = (tmp_path / "opened").read_text().split()
     assert len(set(opened)) == 12 and len(opened) <= 13, "nothing but what was lost is done again"
+
+
+class Crashing(Part):
+    """Ends the process that opens it."""
+
+    def __call__(self):
+        os._exit(1)
+
+
+def test_a_worker_that_crashes_is_not_said_to_have_had_no_memory(corpus, engine):
+    queries, path, qrels = corpus
+    shards = [Crashing(path, range(0, 3_000)), *in_parts(path, 2)[1:]]
+    with pytest.raises(dh.InputError, match=r"lost its worker 3 times .* it crashed, or was kill"):
+        dh.evaluate_corpus(queries, shards, qrels, MEASURES, engine=engine)
 
 
 class Hungry(Part):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import platform
+import re
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -407,13 +408,19 @@ def _is_loss(ray: Any, error: Exception) -> bool:
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or "memory" in str(error).lower()
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    # Not where memory is named among all that may have happened, as Ray does.
+    said = re.compile("out of memory|not enough memory|low on memory|allocate memory", re.I)
+    return said.search(str(error)) is not None
 
 
 def _lost(error: Exception) -> str:
-    hint = _MEMORY if _out_of_memory(error) else "see the logs of the cluster"
-    # The last line says what happened, those before where.
-    why = (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]
+    out_of_memory = _out_of_memory(error)
+    hint = _MEMORY if out_of_memory else "it crashed, or was killed: see the logs of the cluster"
+    # The last line says what happened, those before where; of a death Ray knows only guesses.
+    why = (str(error).strip().splitlines() or [""])[-1][:200] if out_of_memory else ""
+    why = why or type(error).__name__
     return (
         f"a piece of work lost its worker {ATTEMPTS} times in a row ({why}): {hint}; what was done "
         "before stays valid"

@@ -15,6 +15,7 @@ from deadheat.evaluation.corpus_shards import Corpus, Interest, See, ShardWork
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions
+from deadheat.forks import check_fork
 from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column
@@ -61,6 +62,8 @@ def evaluate_corpus(
         a function that makes an iterator.
         The first pass looks at the ids of all chunks and takes the embeddings of judged documents
         only, so that memory-mapped ones are hardly touched. Both passes must give the same.
+        Chunks are made by the thread that calls this. One of a function is counted before the next
+        is made, which may stand in its place; threads have more to share the larger it is.
         A list of such functions is a corpus in shards, one after the other: each function is
         called where its shard is counted.
     qrels, measures
@@ -79,7 +82,7 @@ def evaluate_corpus(
         same to the last bit, however many workers there are and however the corpus is sharded.
     progress
         Called with what is being done, how much is done, and of how much: shards whose ids were
-        read, then documents that were counted.
+        read, then documents that were counted. Not always by the thread that calls this.
 
     Returns
     -------
@@ -92,8 +95,8 @@ def evaluate_corpus(
     and each product takes one thread: the last bits of a product depend on both. So a score
     depends on its query and its document, and not on where the document stands, how the corpus is
     cut into chunks and shards, or how many threads there are. As many blocks are multiplied and
-    counted at a time as NumPy's or torch's own settings have threads for a product; these
-    settings are as they were afterwards.
+    counted at a time as NumPy's or torch's own settings have threads for a product. NumPy's
+    setting is 1 meanwhile, and as it was afterwards; a second evaluation of arrays waits.
     The judged documents are scored first, and their scores are checked as they pass by. Where a
     backend gives another score at another place, the first one stands in for the document itself,
     and the result says for how many. Workers of an engine show that their products are those of
@@ -115,6 +118,7 @@ def evaluate_corpus(
     >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
     (0.6111, 0.3333333333333333, 1.0, 0.3333333333333333)
     """
+    check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         ids, embeddings = queries

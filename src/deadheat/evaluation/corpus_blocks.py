@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.engines.threads import shared
+from deadheat.engines.threads import Items, shared
 from deadheat.errors import InputError, one_line
 from deadheat.formats.ids import id_column, text_id
 from deadheat.late import pl
@@ -158,7 +159,7 @@ class Block:
 
 
 def shared_scores(
-    products: Products, blocks: Iterable[Block], documents: int, work: Work[T]
+    products: Products, blocks: Items[Block], documents: int, work: Work[T]
 ) -> list[T]:
     """Let threads share the blocks of so many documents, each product in one thread.
 
@@ -181,8 +182,9 @@ def shared_scores(
 
 def score_chunk(products: Products, chunk: Chunk) -> Any:
     """Score every query with the documents of a chunk, not more than a block holds."""
-    with one_thread_each(products.queries):
-        return _score_block(products, Block([chunk]))[:, : len(chunk)]
+    block = Block([chunk])
+    [scores] = shared_scores(products, lambda _: [block], 1, lambda own: next(own)[1])
+    return scores
 
 
 def _score_block(products: Products, block: Block, out: Any = None) -> Any:
@@ -249,16 +251,24 @@ class Shard:
     open: Open
     name: str = "the corpus"
 
-    def read(self, start: int = 0) -> Iterator[Chunk]:
-        """Give the chunks, checked; the documents before them are `start`."""
-        for number, given in enumerate(self._given()):
-            try:
+    def read(self, start: int = 0, finish: Callable[[], None] | None = None) -> Iterator[Chunk]:
+        """Give the chunks, checked; the documents before them are `start`.
+
+        `finish` waits until all that was given is done with. It is called before the next chunk is
+        asked for, which may be made where the last one is, unless chunks are known to stay.
+        """
+        if getattr(self.open, "stays", False):
+            finish = None
+        chunk_numbers = count()  # not enumerate, which holds what it gave
+        for given in self._given():
+            with self._named(next(chunk_numbers)):
                 chunk = _chunk(given, start, self.products)
-            except InputError as error:
-                raise InputError(f"chunk {number} of {self.name}: {error}") from None
             start += len(chunk)
             if len(chunk):
                 yield chunk
+            del given, chunk  # not held while the next one is made
+            if finish is not None:
+                finish()
 
     def survey(self, wanted: pl.Series) -> Surveyed:
         """Pass all chunks once: look at the ids, and take the embeddings of the wanted ones."""
@@ -266,9 +276,13 @@ class Shard:
         numbers, following, placed = ([np.empty((0, 2), np.int64)] for _ in range(3))
         hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
         all_wanted = wanted.implode()
-        for number, chunk in enumerate(self.read()):
-            ids = chunk.ids()
-            first_ids = first_ids or ids.head(2).to_list()
+        chunk_numbers = count()
+        for chunk in self.read():
+            number = next(chunk_numbers)
+            with self._named(number):
+                ids = chunk.ids()
+            if len(first_ids) < 2:
+                first_ids = [*first_ids, *ids.head(2)][:2]
             documents += len(chunk)
             (placed if chunk.placed else following).append(chunk.runs())
             if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:
@@ -288,6 +302,7 @@ class Shard:
                         some.embeddings,
                     )
                 )
+            del chunk
         return Surveyed(
             documents,
             first_ids,
@@ -306,7 +321,9 @@ class Shard:
             found += ids.filter(ids.hash().is_in(hashes.implode())).to_list()
         return found
 
-    def blocks(self, start: int, documents: int, judged: Sequence[Judged]) -> Iterator[Block]:
+    def blocks(
+        self, start: int, documents: int, judged: Sequence[Judged], finish: Callable[[], None]
+    ) -> Iterator[Block]:
         """Pass the chunks again: cut their rows into blocks of one length; the last may be shorter.
 
         Parameters
@@ -315,12 +332,16 @@ class Shard:
             Documents of the corpus before the shard.
         documents, judged
             What the first pass found: it must be there again.
+        finish
+            Waits until all blocks that were given are done with.
         """
         length = block_length(len(self.products))
         parts: list[Chunk] = []
         room, passed, seen = length, 0, 0
         by_chunk = {found.chunk: found for found in judged}
-        for number, chunk in enumerate(self.read(start)):
+        chunk_numbers = count()
+        for chunk in self.read(start, finish):
+            number = next(chunk_numbers)
             passed += len(chunk)
             if number in by_chunk:
                 self._check_again(chunk, by_chunk[number])
@@ -336,6 +357,7 @@ class Shard:
             if first < rows:
                 parts.append(chunk.part(first, rows).detached())
                 room -= rows - first
+            del chunk
         if parts:
             yield Block(parts)
         if passed != documents or seen != len(judged):
@@ -355,9 +377,23 @@ class Shard:
 
     def _given(self) -> Iterator[Any]:
         try:
-            yield from self.open()
+            chunks = self.open()
+            if not isinstance(chunks, Iterable):
+                raise InputError(
+                    f"{self.name}: a function must make an iterator of chunks, not a "
+                    f"{type(chunks).__name__}"
+                )
+            yield from chunks
         except OSError as error:
             raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
+
+    @contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Say which chunk it is that is refused."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError(f"chunk {number} of {self.name}: {error}") from None
 
 
 def _text_column(ids: Sequence[Any]) -> pl.Series:
@@ -396,7 +432,23 @@ def opened(chunks: Chunks) -> list[Open]:
             "function that makes the iterator (lambda: …)"
         )
     again: Any = chunks
-    return list(again) if are_shards(chunks) else [lambda: again]
+    return list(again) if are_shards(chunks) else [_Listed(again)]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """Chunks that are an iterable; those of a list or a tuple are all there at once."""
+
+    chunks: Iterable[Any]
+
+    @property
+    def stays(self) -> bool:
+        """Whether no chunk is made where another one was."""
+        return isinstance(self.chunks, (list, tuple))
+
+    def __call__(self) -> Iterable[Any]:
+        """Give the chunks."""
+        return self.chunks
 
 
 def _chunk(given: Any, start: int, products: Products) -> Chunk:
@@ -408,7 +460,9 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
         raise InputError(f"document ids must be a sequence, not {ids!r:.40}")
     if not hasattr(ids, "__len__") or not hasattr(ids, "__getitem__"):
         ids = list(ids)
-    if not is_tensor(embeddings) and not isinstance(embeddings, np.ndarray):
+    if is_tensor(embeddings):
+        embeddings = embeddings.detach()
+    elif not isinstance(embeddings, np.ndarray):
         embeddings = np.asarray(embeddings)
     rows = whole_numbers("rows", given[3]) if len(given) == 4 else None
     if embeddings.ndim != 2 or len(ids) != len(embeddings if rows is None else rows):

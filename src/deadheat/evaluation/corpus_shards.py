@@ -122,7 +122,10 @@ class Corpus:
                 yield positions, scores
                 telling.some(len(positions))
 
-        blocks = (block for count in self._counts() for block in count.blocks(self.products))
+        def blocks(finish: Callable[[], None]) -> Iterator[Block]:
+            for count in self._counts():
+                yield from count.blocks(self.products, finish)
+
         return shared_scores(self.products, blocks, self.documents, lambda own: work(watched(own)))
 
     def announced(self, lists: JudgedLists, rows: Ints) -> NDArray[Any]:
@@ -152,7 +155,7 @@ class Corpus:
                 found.append((entries, own))
             return found
 
-        shares = shared_scores(self.products, blocks, len(wanted), look_up) if blocks else []
+        shares = shared_scores(self.products, lambda _: blocks, len(wanted), look_up)
         found = [one for share in shares for one in share]
         scores = np.empty(len(document), found[0][1].dtype if found else np.float32)
         for entries, own in found:
@@ -326,13 +329,13 @@ class Count(Piece):
     documents: int
     judged: tuple[Judged, ...]
 
-    def blocks(self, products: Products) -> Iterator[Block]:
-        """Cut the documents into blocks."""
-        return self.shard(products).blocks(self.start, self.documents, self.judged)
+    def blocks(self, products: Products, finish: Callable[[], None]) -> Iterator[Block]:
+        """Cut the documents into blocks; `finish` waits for all that were given."""
+        return self.shard(products).blocks(self.start, self.documents, self.judged, finish)
 
     def do(self, products: Products, interest: Interest) -> Counted:
         """Give the counts."""
-        blocks = self.blocks(products)
+        blocks = partial(self.blocks, products)
         return _added(shared_scores(products, blocks, self.documents, interest.count))
 
 

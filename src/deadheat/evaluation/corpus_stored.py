@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -45,6 +45,8 @@ class StoredShard:
     """Documents in the files before it."""
     chunk: int
     torch: bool
+    stays: ClassVar[bool] = True
+    """Every chunk is mapped into memory anew."""
 
     def __call__(self) -> Iterator[tuple[Sequence[Any], Any]]:
         """Give ids and embeddings; nothing but the present chunk is in memory."""

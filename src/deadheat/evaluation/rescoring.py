@@ -16,6 +16,7 @@ from deadheat.evaluation.corpus_blocks import Chunks, Open, block_length, opened
 from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
+from deadheat.forks import check_fork
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.arrays import query_names
 from deadheat.late import pl
@@ -94,6 +95,7 @@ def evaluate_rescoring(
     >>> round(found.first["MRR"].expected, 4), found.second["MRR"].expected
     (0.6111, 1.0)
     """
+    check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         ids, coarse, fine = queries

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +193,8 @@ class StoredChunk:
     positions: list[int]
     rows: list[int]
     """Per document: its row among the embeddings; documents of one text share it."""
+    stays: ClassVar[bool] = True
+    """Every chunk is read anew."""
 
     def __call__(self) -> Iterator[Any]:
         """Give the only chunk."""

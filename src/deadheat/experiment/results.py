@@ -113,7 +113,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
         if manifest is None:
             raise Fault(cell.path / MANIFEST, "missing").error
         begun.append((cell, manifest))
-    begun.sort(key=lambda pair: _cell_key(pair[1]))
+    begun.sort(key=lambda pair: (*_cell_key(pair[1]), *_compute_key(pair[1])))
     results = [
         StoredResult(cell, manifest, regime, _variant(manifest, [m for _, m in begun]))
         for cell, manifest in begun
@@ -126,6 +126,12 @@ def load_results(folder: str | Path) -> list[StoredResult]:
 
 def _cell_key(manifest: Manifest) -> tuple[str, str, str]:
     return str(manifest.dataset), manifest.model.model, manifest.model.model_dtype
+
+
+def _compute_key(manifest: Manifest) -> tuple[int, str, int]:
+    """Order the ways in which a forward pass was computed."""
+    model = manifest.model
+    return model.batch_size or 0, model.attn_implementation or "", manifest.threads or 0
 
 
 def _variant(manifest: Manifest, others: Sequence[Manifest]) -> str:

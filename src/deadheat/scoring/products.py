@@ -48,6 +48,7 @@ class Products:
         tensor = is_tensor(queries)
         if tensor:
             check_tensors(queries=queries)
+            queries = queries.detach()
         else:
             queries = functions.as_array("queries", queries)
         given = embedding_format("queries", queries, kind)

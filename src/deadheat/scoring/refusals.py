@@ -53,9 +53,10 @@ def check_bits(queries: object, documents: object) -> None:
 def check_range(name: str, largest: float, format: Format) -> None:
     """Refuse what would overflow or saturate on its way into a format."""
     if largest > format.largest:
+        wide = format.name in ("bf16", "fp32")
         raise InputError(
             f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "
-            "score in bf16 or fp32"
+            + ("scale what is scored" if wide else "score in bf16 or fp32")
         )
 
 

@@ -202,7 +202,7 @@ def fitted_lists(
     retrieved = row >= 0
     found = bool(np.count_nonzero(grade[retrieved] > 0))
     lost = not found and bool((grade[listed] > 0).any())
-    some = np.arange(min(2, len(run.scores))) if lost else np.empty(0, np.int64)
+    some = np.arange(min(2, int(run.offsets[-1]))) if lost else np.empty(0, np.int64)
     fit = Fit(
         judged=judged,
         unjudged=len(run.query_ids) - judged,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
@@ -26,6 +27,8 @@ from deadheat.packages import available_cores
 from deadheat.ties import TieGroups
 
 T = TypeVar("T")
+_MANY = 2_000_000
+"""Of more distinct scores of a run in parts no grid is looked for: memory must not grow with it."""
 Outcome = tuple[dict[str, T], dict[str, str]]
 """What a function gave of each run, by its name; and what was wrong with the runs it failed on."""
 Work = Callable[[Callable[[Source], T], Sequence[Source], str], Outcome[T]]
@@ -42,7 +45,7 @@ class Entry:
     cut: Mapping[Measure, int]
     """Per measure: lists that were cut inside a tie group which can move its digits."""
     grid: str
-    """The number grid of the scores."""
+    """The number grid of the scores; of very many in a run of parts, the type they came as."""
 
 
 def evaluate_entry(
@@ -57,20 +60,30 @@ def evaluate_entry(
         asked.setdefault(setting, []).append(measure)
     options = {s: Options(s.tie_break, 0.0, s.queries, nan, s.score_dtype) for s in asked}
     counted: dict[Setting, list[Counted]] = {setting: [] for setting in asked}
-    scores = []
+    distinct: NDArray[Any] = np.empty(0)
+    n_parts = 0
     for own, run in parts_of(source, judgements, with_ranks=any(s.by_rank for s in asked)):
         for setting, measures in asked.items():
             counted[setting].append(counted_groups(own, run, measures, options[setting]))
-        scores.append(np.unique(run.scores))
-        name = run.source
+        if not n_parts:
+            distinct = np.unique(run.scores)
+        elif len(distinct) <= _MANY:
+            distinct = np.union1d(distinct, run.scores)
+        source_name, n_parts = run.source, n_parts + 1
     results: dict[Measure, Result] = {}
     cut: dict[Measure, int] = {}
     for setting, measures in asked.items():
         whole = together(counted[setting])
-        result = result_of_counted(whole, judgements, name, measures, options[setting])
+        result = result_of_counted(whole, judgements, source_name, measures, options[setting])
         results |= dict.fromkeys(measures, result)
         cut |= _cut_lists(whole.groups, measures)
-    return Entry(source.name, results, cut, find_grid(np.concatenate(scores)).name)
+    return Entry(source.name, results, cut, _grid(distinct, n_parts))
+
+
+def _grid(distinct: NDArray[Any], parts: int) -> str:
+    if parts > 1 and len(distinct) > _MANY:
+        return f"fp{8 * distinct.itemsize}"
+    return find_grid(distinct).name
 
 
 def parts_of(
