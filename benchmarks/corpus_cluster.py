@@ -38,7 +38,7 @@ WIDTH, SHARD, SHARDS = 384, 20_000, 8
 BILLION = 1_000_000_000
 
 
-class Wire(Here):
+class Wire:
     """An engine in this process that adds up what would travel; it stands for a cluster."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Wire(Here):
     @contextmanager
     def pool(self, make_worker: Any) -> Iterator[Any]:
         self.count("queries", make_worker)
-        with super().pool(make_worker) as workers:
+        with Here().pool(make_worker) as workers:
             yield _Counted(workers, self)
 
 
@@ -64,7 +64,7 @@ class _Counted:
             self._wire.count("what a shard holds", result)
             yield piece, result
 
-    def total(self, pieces: Any, beside: Any = None) -> Any:
+    def total(self, pieces: Any, beside: Any = None, done: Any = None) -> Any:
         self._wire.count("scores of judged documents", beside)
         results = [result for _, result in self._workers.results(pieces, beside)]
         for result in results:
@@ -223,8 +223,8 @@ class _Pool:
     def results(self, pieces: Any, beside: Any = None) -> Any:
         return self._pool.results(pieces, (self._make_worker, beside))
 
-    def total(self, pieces: Any, beside: Any = None) -> Any:
-        return self._pool.total(pieces, (self._make_worker, beside))
+    def total(self, pieces: Any, beside: Any = None, done: Any = None) -> Any:
+        return self._pool.total(pieces, (self._make_worker, beside), done)
 
 
 class _Worker:
