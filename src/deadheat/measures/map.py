@@ -24,6 +24,7 @@ _SMALL = np.arange(1, 65, dtype=np.longdouble)
 _H = np.concatenate(([0], np.cumsum(1 / _SMALL)))
 _H2 = np.concatenate(([0], np.cumsum(1 / _SMALL**2)))
 _LESS = np.arange(4)[:, None]
+"""What is taken off the numbers of documents, one place after another."""
 _FEW = 8
 """Up to so many places of a group are summed one by one."""
 
