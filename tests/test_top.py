@@ -65,7 +65,9 @@ def assert_same_views(found, expected):
         for view in VIEWS:
             ours, theirs = getattr(found.views[measure], view), getattr(views, view)
             if theirs is not None:
-                np.testing.assert_array_equal(ours, theirs, err_msg=f"{measure} {view}")
+                # A list whose only ties are past the cutoff has none here: another last bit.
+                message = f"{measure} {view}"
+                np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15, err_msg=message)
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
