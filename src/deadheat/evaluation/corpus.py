@@ -11,7 +11,8 @@ import numpy as np
 from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import Chunks, are_shards, opened
-from deadheat.evaluation.corpus_shards import Corpus, Interest, See, ShardWork
+from deadheat.evaluation.corpus_pieces import Interest, See, ShardWork
+from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions

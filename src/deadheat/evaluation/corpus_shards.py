@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import operator
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -19,7 +16,6 @@ from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
     Chunk,
-    Judged,
     Open,
     Shard,
     Surveyed,
@@ -29,6 +25,18 @@ from deadheat.evaluation.corpus_blocks import (
     score_chunk,
     shared_scores,
 )
+from deadheat.evaluation.corpus_pieces import (
+    Count,
+    Counted,
+    Find,
+    Interest,
+    Look,
+    Probe,
+    See,
+    ShardWork,
+    added,
+    digest,
+)
 from deadheat.formats import Judgements
 from deadheat.formats.ids import id_column
 from deadheat.late import pl
@@ -36,17 +44,13 @@ from deadheat.numbers import exact_floats, is_tensor
 from deadheat.packages import require
 from deadheat.remarks import Remark, warning
 from deadheat.scoring import Products
-from deadheat.ties import TieCounter
-from deadheat.ties.groups import Floats, Ints
+from deadheat.ties.groups import Ints
 from deadheat.ties.lists import JudgedLists
-from deadheat.ties.sizes import SizeCounter
 
 PROBES = 64
 """Documents whose products tell whether two machines multiply alike."""
 
 T = TypeVar("T")
-See = Callable[[Ints, Any], None]
-"""Is shown the positions and the scores of every block, one block at a time, in any order."""
 
 
 @dataclass
@@ -175,7 +179,7 @@ class Corpus:
         block; elsewhere workers have a shard each, and it is told shard by shard.
         """
         if isinstance(self.engine, Here):
-            return _added(self.shares(partial(interest.count, see=_in_turn(see)), progress))
+            return added(self.shares(partial(interest.count, see=_in_turn(see)), progress))
         telling = _Telling(progress, self.documents)
         total: Counted = pool.total(self._counts(), interest, done=telling.shard)
         return total
@@ -186,7 +190,7 @@ class Corpus:
             return None
         judged = self._judged_chunk()
         some = judged.part(0, min(PROBES, len(judged)))
-        return Probe(some, _digest(score_chunk(self.products, some)))
+        return Probe(some, digest(score_chunk(self.products, some)))
 
     def missing(self, judgements: Judgements) -> list[Remark]:
         """Warn of relevant documents that are not in the corpus."""
@@ -291,54 +295,6 @@ class Corpus:
         return f", in {' and '.join(f'shard {number}' for number in sorted(set(shards)))}"
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Something to do with one shard."""
-
-    number: int
-    open: Open
-    name: str
-
-    def shard(self, products: Products) -> Shard:
-        """Open the shard, wherever this is."""
-        return Shard(products, self.open, self.name)
-
-
-class Look(Piece):
-    """Look at the ids of a shard, and take the judged documents."""
-
-    def do(self, products: Products, wanted: pl.Series) -> Surveyed:
-        """Give what there is."""
-        return self.shard(products).survey(wanted)
-
-
-class Find(Piece):
-    """Find the documents whose ids have some hashes."""
-
-    def do(self, products: Products, hashes: pl.Series) -> list[str]:
-        """Give their ids."""
-        return self.shard(products).holders(hashes)
-
-
-@dataclass(frozen=True)
-class Count(Piece):
-    """Count the documents of a shard."""
-
-    start: int
-    """Documents before it."""
-    documents: int
-    judged: tuple[Judged, ...]
-
-    def blocks(self, products: Products, finish: Callable[[], None]) -> Iterator[Block]:
-        """Cut the documents into blocks; `finish` waits for all that were given."""
-        return self.shard(products).blocks(self.start, self.documents, self.judged, finish)
-
-    def do(self, products: Products, interest: Interest) -> Counted:
-        """Give the counts."""
-        blocks = partial(self.blocks, products)
-        return _added(shared_scores(products, blocks, self.documents, interest.count))
-
-
 @dataclass
 class _Telling:
     """Tells how many documents were counted, if anybody wants to know."""
@@ -364,98 +320,6 @@ class _Telling:
             self.some(count.documents)
 
 
-@dataclass(frozen=True)
-class Interest:
-    """The documents that are counted for, with the scores that were computed first."""
-
-    n_queries: int
-    query: Ints
-    score: NDArray[Any]
-    grade: Floats
-    position: Ints
-    sizes: bool
-    """Whether the sizes of all tie groups are counted, too."""
-    probe: Probe | None = None
-
-    def count(self, blocks: Iterator[tuple[Ints, Any]], see: See | None = None) -> Counted:
-        """Count the documents of some blocks."""
-        none = np.empty(0, np.int64), np.empty(0)
-        counter = TieCounter.of(
-            self.n_queries, self.query, self.score, self.grade, self.position, none
-        )
-        sizes = SizeCounter(self.n_queries) if self.sizes else None
-        changed = 0
-        for positions, scores in blocks:
-            column, inside = counter.columns(positions)
-            changed += _stand_in(scores, counter, column, np.flatnonzero(inside))
-            counter.add_piece(scores, column, inside, sound=True)
-            if sizes is not None:
-                sizes.update(scores)
-            if see is not None:
-                see(positions, scores)
-        return Counted(counter, changed, sizes)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Counts of some shards; they add up to those of the corpus."""
-
-    counter: TieCounter
-    changed: int
-    """Judged documents that had another score when they passed by."""
-    sizes: SizeCounter | None
-
-    def __add__(self, other: Counted) -> Counted:
-        sizes = None
-        if self.sizes is not None and other.sizes is not None:
-            sizes = self.sizes + other.sizes
-        return Counted(self.counter + other.counter, self.changed + other.changed, sizes)
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Documents, and what the machine that began the work gets for them."""
-
-    documents: Chunk
-    digest: str
-
-    def check(self, products: Products) -> None:
-        """Refuse to work on a machine that multiplies otherwise."""
-        if _digest(score_chunk(products, self.documents)) != self.digest:
-            raise InputError(
-                f"products on {platform.node()} differ in their last bits from those of the "
-                "machine that began the work, as those of another kind of processor do: the result "
-                "would depend on who counted what; use machines of one kind"
-            )
-
-
-@dataclass(frozen=True)
-class ShardWork:
-    """Makes a worker for pieces of a corpus, in any process."""
-
-    products: Products
-
-    def __call__(self) -> Callable[[Any, Any], Any]:
-        """Make a worker."""
-        return ShardWorker(self.products).do
-
-
-@dataclass
-class ShardWorker:
-    """Does pieces of work on shards, one after the other."""
-
-    products: Products
-    _alike: bool = False
-
-    def do(self, piece: Any, beside: Any) -> Any:
-        """Do one piece; check before the first count that this machine counts as others do."""
-        probe = getattr(beside, "probe", None)
-        if probe is not None and not self._alike:
-            probe.check(self.products)
-            self._alike = True
-        return piece.do(self.products, beside)
-
-
 def _in_turn(see: See | None) -> See | None:
     """Let threads show their blocks one after the other."""
     if see is None:
@@ -469,30 +333,11 @@ def _in_turn(see: See | None) -> See | None:
     return one_at_a_time
 
 
-def _added(shares: Sequence[Counted]) -> Counted:
-    return reduce(operator.add, shares)
-
-
 def _together(embeddings: Sequence[Any]) -> Any:
     """Put embeddings under one another."""
     if is_tensor(embeddings[0]):
         return require("torch", "a corpus of tensors").cat(list(embeddings))
     return np.concatenate(embeddings)
-
-
-def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int:
-    """Put the announced scores in their documents' places; tell how many were others."""
-    if not len(seen):
-        return 0
-    query, place = counter.query[seen], column[seen]
-    found = scores[query, place]
-    other = np.flatnonzero(exact_floats(found) != counter.score[seen])
-    if len(other):
-        announced = counter.score[seen[other]]
-        if is_tensor(scores):
-            announced = scores.new_tensor(announced)
-        scores[query[other], place[other]] = announced
-    return len(other)
 
 
 def _overlap(pairs: Sequence[Ints]) -> tuple[int, int, list[int]]:
@@ -518,7 +363,3 @@ def _overlap(pairs: Sequence[Ints]) -> tuple[int, int, list[int]]:
 
 def _hashed_numbers(pair: Sequence[int]) -> NDArray[np.uint64]:
     return hashed(pl.Series(np.arange(*pair)).cast(pl.String))
-
-
-def _digest(scores: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
