@@ -1,7 +1,8 @@
 """The compiled parts. Everything else is in pyproject.toml.
 
 Where there is no C compiler the installation goes on without them; their twins in NumPy and
-Python (``ties/numpy_counting.py``, ``formats/keys.py``, ``formats/trec.py``) take their places.
+Python (``ties/numpy_counting.py``, ``formats/keys.py``, ``formats/trec.py``, the measures
+themselves) take their places.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-NAMES = ("ties.compiled_counting", "formats.compiled_keys", "formats.compiled_lines")
+NAMES = (
+    "formats.compiled_keys",
+    "formats.compiled_lines",
+    "ties.compiled_counting",
+    "measures.compiled_passes",
+)
 
 
 class BuildIfPossible(build_ext):  # type: ignore[misc]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import deadheat.demo
+from deadheat.measures import passes
 from deadheat.ties import counting, numpy_counting
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.fixture(params=["compiled", "numpy"])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test with the compiled counting pass and with its NumPy twin."""
+    """Run a test with the compiled functions and with their NumPy twins."""
     if request.param == "numpy":
         monkeypatch.setattr(counting, "_active", numpy_counting)
+        monkeypatch.setattr(passes, "OnePass", None)
     elif counting.BACKEND != "compiled":
         pytest.skip("the counting pass was not compiled: no C compiler at install")
     return request.param

@@ -17,7 +17,10 @@ import deadheat as dh
 from deadheat.measures import MEASURES, dcg, err, mrr
 from deadheat.measures.places import log_passing, sampled_places
 
-pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning"),
+    pytest.mark.usefixtures("backend"),
+]
 
 SIZE = 10**8
 

@@ -77,17 +77,6 @@ class Views:
         """Oblivious − expected."""
         return self.oblivious - self.expected
 
-    def copy(self) -> Views:
-        """Give the same values in arrays of their own."""
-        variance = None if self.variance is None else self.variance.copy()
-        return Views(
-            self.expected.copy(),
-            self.best.copy(),
-            self.worst.copy(),
-            self.oblivious.copy(),
-            variance,
-        )
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
             return NotImplemented

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.measures import Measure
+from deadheat.measures.passes import one_pass
 from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, note, warning
@@ -20,49 +21,20 @@ from deadheat.ties import BACKEND, TieGroups
 
 SHOWN = 0.5 * 10**-DIGITS
 """What is below this cannot be seen in a table."""
-_SHORT = 32
-"""Of lists with up to so many documents of interest, views are kept."""
 _NOISE = 1e-9
 """Values as close as this, or by this share, may be the same, added up in another order."""
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
-    """Every view of every measure.
-
-    One short list after another, as in a training loop, shows the same ties again and again: what
-    measures make of them is kept.
-    """
-    if groups.n_queries == 1 and len(groups.grade) <= _SHORT:
-        kept = _views_of_one(_Pattern(groups), tuple(measures))
-        return {measure: views.copy() for measure, views in kept.items()}
+    """Every view of every measure."""
     return {measure: _views(groups, measure) for measure in measures}
 
 
-class _Pattern:
-    """The tie groups of one query, equal to any others of which measures say the same."""
-
-    __slots__ = ("_facts", "groups")
-
-    def __init__(self, groups: TieGroups) -> None:
-        g = self.groups = groups
-        per_group = g.above.tobytes(), g.size.tobytes(), g.retrieved.tobytes()
-        per_document = g.group.tobytes(), g.grade.tobytes(), g.rank.tobytes()
-        zeros = None if g.zeros is None else g.zeros.tobytes()
-        self._facts = per_group, per_document, g.ideal_grade.tobytes(), zeros, g.top_grade
-
-    def __hash__(self) -> int:
-        return hash(self._facts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Pattern) and self._facts == other._facts
-
-
-@lru_cache(maxsize=4096)
-def _views_of_one(pattern: _Pattern, measures: tuple[Measure, ...]) -> dict[Measure, Views]:
-    return {measure: _views(pattern.groups, measure) for measure in measures}
-
-
 def _views(groups: TieGroups, measure: Measure) -> Views:
+    one = one_pass(groups)
+    if one is not None and (views := measure.in_one_pass(one, groups)) is not None:
+        expected, best, worst, oblivious, variance = views
+        return Views(expected, best, worst, oblivious, variance if measure.has_variance else None)
     first, last, oblivious = measure.at(groups, groups.ranks)
     tied = groups.tied
     if tied is None:

@@ -134,6 +134,14 @@ class Measure(ABC):
         """
         return np.where(above < self.depth(groups), np.inf, 0.0)
 
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
+        """Per query, in five rows: expected, best, worst, the value under the tie rule, variance.
+
+        `one` holds the groups as the compiled passes take them. None unless a measure has a pass;
+        what follows gives the same.
+        """
+        return None
+
     @abstractmethod
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
@@ -159,6 +167,11 @@ class BinaryMeasure(Measure):
         above=0,
         about="the lowest relevant grade; unless given, every grade above 0 is relevant",
     )
+
+    @property
+    def lowest_relevant(self) -> float:
+        """The lowest grade that is relevant; there is none between 0 and the smallest number."""
+        return 5e-324 if self.rel is None else self.rel
 
     def first_ranks(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
         """Give every query with a relevant document retrieved, and the rank of the first of them.

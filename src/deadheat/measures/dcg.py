@@ -96,6 +96,7 @@ class DCGMeasure(LinearMeasure):
     formula = "DCG@k = Σ gain / log2(rank + 1), over ranks 1 … k"
     example = Example("DCG@3", ranked=(3, 0, 2), working="3/1 + 0/1.585 + 2/2", value=4)
     aliases = ("dcg_cut",)
+    weighs_ranks = True
 
     gain: str = parameter(
         "linear",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,13 @@ class ERRMeasure(Measure):
             )
         scale = exp_gain(self, np.array([top], np.float64)) + 1
         return exp_gain(self, np.maximum(groups.grade, 0)) / scale
+
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
+        """Per query, in five rows: all views, by a compiled pass; None if a group is large."""
+        views: Floats | None = one.expected_reciprocal_rank(
+            self.stopping(groups), self.depth(groups), _LONG
+        )
+        return views
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents.

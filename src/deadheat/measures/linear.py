@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,25 @@ from numpy.typing import NDArray
 from deadheat.measures.base import BinaryMeasure, Measure, at_columns, family, ratio, some_row
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
+_SHORTEST, _LONGEST = 1 << 10, 1 << 16
+"""How many ranks a table of their weights holds: not fewer, and not more."""
+
+
+class RankTables(NamedTuple):
+    """Weights of the ranks from 0 on, and the sums of them and of their squares up to each."""
+
+    weights: Floats | None
+    """None if every rank weighs 1."""
+    sums: NDArray[Any] | None = None
+    squares: NDArray[Any] | None = None
+
 
 @dataclass(frozen=True, repr=False)
 class LinearMeasure(Measure):
     """Base of the linear measures; a measure says its gains, weights and divisor."""
+
+    weighs_ranks: ClassVar[bool] = False
+    """Whether some ranks weigh more than others."""
 
     @abstractmethod
     def gains(self, groups: TieGroups) -> Floats:
@@ -44,6 +60,23 @@ class LinearMeasure(Measure):
     def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
         return rank.astype(np.float64), rank.astype(np.float64)
+
+    def tables(self, deepest: int) -> RankTables | None:
+        """Look up what ranks weigh, down to the cutoff or the `deepest`; None if that is far."""
+        if not self.weighs_ranks:
+            return RankTables(None)
+        last = deepest if self.cutoff is None else min(self.cutoff, deepest)
+        if last >= _LONGEST:
+            return None
+        return _tables(family(self), max(_SHORTEST, 1 << last.bit_length()))
+
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
+        """Per query, in five rows: all views, by a compiled pass; None if it looks too far."""
+        if (tables := self.tables(one.deepest)) is None:
+            return None
+        divisor = self.divisor(groups).astype(np.float64, copy=False)
+        views: Floats = one.linear(self.gains(groups), divisor, self.depth(groups), *tables)
+        return views
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
@@ -113,6 +146,14 @@ class LinearMeasure(Measure):
             return np.ldexp(1.0, exponent), *sums
 
         return groups.memo(("gain_sums", family(self)), compute)
+
+
+@lru_cache(maxsize=16)
+def _tables(measure: LinearMeasure, length: int) -> RankTables:
+    rank = np.arange(length)
+    sums, squares = measure.weight_sums(rank)
+    weights = measure.weight(np.maximum(rank, 1))
+    return RankTables(weights, sums.astype(np.longdouble), squares.astype(np.longdouble))
 
 
 @dataclass(frozen=True, repr=False)

@@ -174,6 +174,12 @@ class MAPMeasure(BinaryMeasure):
         about="what the average is over",
     )
 
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
+        """Per query, in five rows: all views, by a compiled pass."""
+        divisor, depth = self._divisor(groups), self.depth(groups)
+        views: Floats = one.average_precision(self.lowest_relevant, divisor, depth)
+        return views
+
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
         index, first, _ = self._moments(groups)

@@ -93,6 +93,15 @@ class MRRMeasure(BinaryMeasure):
         reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
         return np.where(reached, 1 / (above + 1), 0.0)
 
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
+        """Per query, in five rows: all views, by a compiled pass."""
+        views: Floats
+        views, long = one.reciprocal_rank(self.lowest_relevant, self.depth(groups), _LONG)
+        for query, *group in long:
+            first, second = _long_moments(*group)
+            views[[0, -1], query] = first, max(second - first * first, 0)
+        return views
+
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the mean over all orders of tied documents."""
         return self._moments(groups)[0]

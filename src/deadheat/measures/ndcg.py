@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from deadheat.measures.base import Example
 from deadheat.measures.dcg import DCGMeasure
+from deadheat.measures.passes import one_pass
 from deadheat.ties.groups import Floats, TieGroups
 
 
@@ -32,6 +33,10 @@ class NDCGMeasure(DCGMeasure):
         """Per query: the DCG of the ideal ranking."""
 
         def compute() -> Floats:
+            if (one := one_pass(groups)) and (tables := self.tables(one.deepest)):
+                last = self.cutoff or len(groups.ideal_grade)
+                sums: Floats = one.ideal(self.gain_of(groups.ideal_grade), tables.weights, last)
+                return sums
             rank = groups.ideal_rank
             parts = self.gain_of(groups.ideal_grade) * self.weight(rank)
             if self.cutoff is not None:

@@ -21,6 +21,8 @@ _NOTHING = -700
 class RankBiased(LinearMeasure):
     """Base of what is weighted as RBP weights ranks, (1 − p) · p^(rank − 1)."""
 
+    weighs_ranks = True
+
     p: float = parameter(
         0.8, above=0, below=1, about="the probability to go on to the next document"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,11 @@ class SuccessMeasure(BinaryMeasure):
         """Per query: 1, or 0 where a relevant document stands above."""
         reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
         return reached.astype(np.float64)
+
+    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
+        """Per query, in five rows: all views, by a compiled pass."""
+        views: Floats = one.success(self.lowest_relevant, self.depth(groups))
+        return views
 
     def expected(self, groups: TieGroups) -> Floats:
         """Per query: the probability of a hit."""

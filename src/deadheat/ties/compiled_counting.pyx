@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The counting pass, compiled. `numpy_counting.py` is its definition and its NumPy twin."""
+"""Counting and grouping, compiled. `numpy_counting.py` is the definition and the NumPy twin."""
 
 import numpy as np
 
@@ -187,3 +187,22 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
                     i += 1
                 greater += ties
     return out[:3]
+
+
+def group_documents(const int64_t[::1] query, const real[::1] score, const double[::1] grade):
+    """See `deadheat.ties.numpy_counting.group_documents`."""
+    cdef Py_ssize_t i, n = query.shape[0], groups = 0
+    cdef bint falling = True
+    if score.shape[0] != n or grade.shape[0] != n:
+        raise IndexError("query, score and grade must be of the same documents")
+    out = np.empty((2, n), np.int64)
+    cdef int64_t[:, ::1] indices = out
+    with nogil:
+        for i in range(n):
+            if i == 0 or query[i] != query[i - 1] or key(score[i]) != key(score[i - 1]):
+                indices[1, groups] = i
+                groups += 1
+            elif grade[i] > grade[i - 1]:
+                falling = False
+            indices[0, i] = groups - 1
+    return out[0], out[1, :groups], falling

@@ -22,8 +22,8 @@ from deadheat.ties.checks import (
     query_indices,
     whole_numbers,
 )
-from deadheat.ties.counting import Counts, count_candidates
-from deadheat.ties.groups import Floats, Ints, TieGroups, begins, firsts
+from deadheat.ties.counting import Counts, count_candidates, group_documents
+from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 from deadheat.ties.scores import Bounds
 from deadheat.ties.torch_counting import tensor_counts
 
@@ -387,25 +387,22 @@ class TieCounter:
         top_grade
             The highest grade of the judgements, where other queries may hold it.
         """
-        new = begins(self.query, self.score)
-        group = new.cumsum() - 1
-        self._check_complete(group)
         grade = self.grade
+        group, first, falling = group_documents(self.query, self.score, grade)
+        self._check_complete(group)
         ranked = self.has_positions or rank is not None
         if rank is None:
-            before = self.before
-            if not self.has_positions:
-                before = np.arange(len(group)) - np.flatnonzero(new)[group]
+            before = self.before if self.has_positions else np.arange(len(group)) - first[group]
             rank = self.above + 1 + before
-        if np.count_nonzero(new) < len(new) and not _all_equal(grade):  # a group of several
+        if not falling:
             order = np.lexsort((-grade, group))
             group, grade, rank = group[order], grade[order], rank[order]
         ideal_query, ideal_grade = self._ideal()
         end_above, end_size = end or (None, None)
         return TieGroups(
-            query=self.query[new],
-            above=self.above[new],
-            size=self.equal[new],
+            query=self.query[first],
+            above=self.above[first],
+            size=self.equal[first],
             group=group,
             grade=grade,
             rank=rank,

@@ -1,4 +1,4 @@
-"""Which counting pass is active: the compiled one, or NumPy where none was built."""
+"""What counts and groups: the compiled functions, or NumPy where none were built."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def count_candidates(
     """Count candidates above, equal and tied before; `numpy_counting` holds the definition."""
     counts: Counts = _active.count_candidates(scores, starts, stops, offsets, values, rows)
     return counts
+
+
+def group_documents(
+    query: NDArray[np.int64], score: NDArray[Any], grade: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """Part documents into groups of equal score; `numpy_counting` holds the definition."""
+    group, first, falling = _active.group_documents(query, score, grade)
+    return group, first, falling

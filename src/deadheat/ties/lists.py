@@ -330,6 +330,8 @@ _MANY = 1_000
 
 def _owners(offsets: Ints, rows: Ints) -> Ints:
     """Per row, of lists that these offsets part: the index of its list."""
+    if len(offsets) == 2:
+        return np.zeros(len(rows), np.int64)
     length = offsets[1]
     if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
         return np.asarray(rows // length)

@@ -1,4 +1,4 @@
-"""The counting pass in plain NumPy: the definition, and what runs where nothing was compiled."""
+"""Counting and grouping in plain NumPy: the definition, and what runs where none is compiled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deadheat.ties.groups import begins
 
 Counts = NDArray[np.int64]
 """Per document of interest, in three rows: candidates above, equal, and tied before it."""
@@ -59,6 +61,30 @@ def count_candidates(
         for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
             before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
     return counts
+
+
+def group_documents(
+    query: NDArray[np.int64], score: NDArray[Any], grade: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """Part documents into groups of equal score.
+
+    Parameters
+    ----------
+    query, score, grade
+        Of each document, in the order of queries and, inside a query, of scores, high to low.
+
+    Returns
+    -------
+    group
+        Per document: index of its group.
+    first
+        Per group: index of its first document.
+    falling
+        Whether no grade rises inside a group.
+    """
+    new = begins(query, score)
+    rising = ~new[1:] & (grade[1:] > grade[:-1])
+    return new.cumsum() - 1, new.nonzero()[0], not rising.any()
 
 
 def _whole_numbers(bits: NDArray[np.int16]) -> NDArray[np.int16]:
