@@ -175,3 +175,55 @@ def test_threads_share_groups():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: views_of(groups, measures), range(40)):
             assert found == truth
+
+
+def test_a_measure_that_computes_otherwise_than_its_base_is_taken_at_its_word():
+    """The compiled pass of the base knows nothing of it."""
+
+    class Halved(type(dh.Recall)):
+        name = "Halved"
+
+        def at(self, groups, rank):
+            return super().at(groups, rank) / 2
+
+        def expected(self, groups):
+            return super().expected(groups) / 2
+
+    class Weighted(type(dh.Hits)):
+        name = "Weighted"
+
+        def weight(self, rank):
+            return 2.0 * rank
+
+        def weight_sums(self, rank):
+            rank = rank.astype(np.float64)
+            return rank * (rank + 1), 4 * rank * (rank + 1) * (2 * rank + 1) / 6
+
+    groups = some_groups()
+    assert_same(groups, [Halved(), Halved(cutoff=2), Weighted(), Weighted(cutoff=3)])
+    halved = views_of(groups, [Halved(cutoff=2), dh.Recall @ 2])
+    assert (halved[Halved(cutoff=2)].best == halved[dh.Recall @ 2].best / 2).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("linear", (np.ones(7), np.ones(2), np.full(2, 10), None, None, None)),
+        ("linear", (np.ones(8), np.ones(1), np.full(2, 10), None, None, None)),
+        ("linear", (np.ones(8), np.ones(2), np.full(3, 10), None, None, None)),
+        ("linear", (np.ones(8), np.ones(2), np.full(2, 4), *[np.ones(4), *[np.ones(5, "g")] * 2])),
+        ("linear", (np.ones(8), np.ones(2), np.full(2, 4), *[np.ones(5), *[np.ones(4, "g")] * 2])),
+        ("ideal", (np.ones(4), np.ones(9), 3)),
+        ("ideal", (np.ones(5), np.ones(3), 3)),
+        ("reciprocal_rank", (1.0, np.full(1, 10), 8)),
+        ("success", (1.0, np.full(3, 10))),
+        ("average_precision", (1.0, np.ones(1), np.full(2, 10))),
+        ("average_precision", (1.0, np.ones(2), np.full(1, 10))),
+        ("preference", (1.0, np.ones(2), np.ones(1))),
+        ("expected_reciprocal_rank", (np.ones(7), np.full(2, 10), 8)),
+        ("expected_reciprocal_rank", (np.ones(8), np.full(1, 10), 8)),
+    ],
+)
+def test_arrays_of_other_lengths_are_refused(name, arguments):
+    with pytest.raises(IndexError, match="must fit the tie groups"):
+        getattr(one_pass(some_groups()), name)(*arguments)

@@ -15,6 +15,7 @@ from deadheat.measures.parameters import Parameter, parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups, begins
 
 Self = TypeVar("Self", bound="Measure")
+_COMPUTED = ("expected", "variance", "at", "within", "reached")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Measure(ABC):
         None, whole=True, at_least=1, about="k, the last rank that counts"
     )
 
+    def __init_subclass__(cls) -> None:
+        # The compiled pass of a base does not know what a measure computes otherwise.
+        if "in_one_pass" not in vars(cls) and not vars(cls).keys().isdisjoint(_COMPUTED):
+            cls.in_one_pass = Measure.in_one_pass  # type: ignore[method-assign]
+
     def __post_init__(self) -> None:
         for name, declared in self.parameters().items():
             declared.check(f"{name} of {self.name}", getattr(self, name))
@@ -102,30 +108,14 @@ class Measure(ABC):
             return groups.retrieved
         return np.full(groups.n_queries, self.cutoff, np.int64)
 
-    def limit(self, groups: TieGroups, query: Ints) -> Ints | int | None:
-        """Per entry, of these queries: the last rank that counts.
-
-        One number if it is the same for all, None if every rank counts.
-        """
-        if self.cutoff is None and not groups.inside_lists:
-            return groups.retrieved[query]
-        return self.cutoff
-
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""
-        limit = self.limit(groups, groups.query)
-        if limit is None:
-            return groups.size
-        within: Ints = np.maximum(np.minimum(limit - groups.above, groups.size), 0)
+        within: Ints = np.clip(self.depth(groups)[groups.query] - groups.above, 0, groups.size)
         return within
 
-    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_] | None:
-        """Per document, of these queries: does it stand above the cutoff at these ranks.
-
-        None if every rank counts.
-        """
-        limit = self.limit(groups, query)
-        return None if limit is None else np.asarray(rank <= limit)
+    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
+        """Per document, of these queries: does it stand above the cutoff at these ranks."""
+        return np.asarray(rank <= self.depth(groups)[query])
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
@@ -183,9 +173,8 @@ class BinaryMeasure(Measure):
         query = query[start]
         if not len(query):
             return query, rank[..., :0]
-        first = np.minimum.reduceat(at_columns(rank, index), start, axis=-1)
-        reached = self.reached(groups, first, query)
-        return query, first if reached is None else first * reached
+        first = np.minimum.reduceat(rank[..., index], start, axis=-1)
+        return query, first * self.reached(groups, first, query)
 
 
 @lru_cache
@@ -215,18 +204,6 @@ def first_groups(groups: TieGroups, rel: float | None) -> Ints:
     return groups.memo(("first_groups", rel), compute)
 
 
-def some_row(true: NDArray[np.bool_]) -> Ints:
-    """Give the columns in which a row, of one or several, is true; or all, where they are few."""
-    if true.size < 256:
-        return np.arange(true.shape[-1])
-    return (true if true.ndim == 1 else true.any(axis=0)).nonzero()[0]
-
-
-def at_columns(rows: NDArray[Any], columns: Ints) -> NDArray[Any]:
-    """Take some columns, in ascending order, of one row or of several; all are not copied."""
-    return rows if len(columns) == rows.shape[-1] else rows.take(columns, axis=-1)
-
-
 def starts(query: Ints) -> Ints:
     """Index of the first entry of each query, in entries that stand in the order of queries."""
     return begins(query).nonzero()[0]
@@ -241,27 +218,9 @@ def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np
     return found
 
 
-def ranks_in_order(groups: TieGroups, query: Ints, rank: Ints) -> Ints:
-    """Put the ranks of documents, which stand in the order of queries, in order in each query."""
-    width = int(rank.max(initial=0)) + 1
-    if groups.n_queries < 2**62 // width:
-        before = query * width
-        key = rank + before
-        if np.count_nonzero(key[..., 1:] < key[..., :-1]):
-            key.sort(kind="stable")  # nearly in order already, which it makes use of
-            return key - before
-        return rank
-    order = np.lexsort((rank, np.broadcast_to(query, rank.shape)))
-    return np.take_along_axis(rank, order, -1)
-
-
 def rank_order(query: Ints, rank: Ints) -> Ints:
-    """Order documents, which stand in the order of queries, by their ranks inside each query."""
-    width = int(rank.max(initial=0)) + 1
-    if int(query.max(initial=0)) + 1 < 2**62 // width:
-        # One key, nearly in order already, which a stable sort makes use of.
-        return np.argsort(query * width + rank, kind="stable")
-    return np.lexsort((rank, query))
+    """Order documents by their ranks inside each query; of several rows of ranks, each row."""
+    return np.lexsort((rank, np.broadcast_to(query, rank.shape)))
 
 
 def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:

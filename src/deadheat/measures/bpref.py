@@ -69,9 +69,7 @@ class BprefMeasure(BinaryMeasure):
         above = seen[:-1] - seen[first[query]]
         most = self.most(groups)[query]
         parts = 1 - ratio(np.minimum(above, most), most)
-        counted = groups.is_relevant(self.rel)
-        if (reached := self.reached(groups, rank, groups.document_query)) is not None:
-            counted = counted & reached
+        counted = groups.is_relevant(self.rel) & self.reached(groups, rank, groups.document_query)
         return ratio(groups.sum_queries(parts * counted[order], query), groups.n_relevant(self.rel))
 
     def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:

@@ -124,7 +124,7 @@ cdef class OnePass:
                     inside
                     and self.above[k] >= 0
                     and self.first_document[k + 1] - self.first_document[k] <= self.size[k]
-                    and self.above[k] + self.size[k] <= self.retrieved[q]
+                    and self.size[k] <= self.retrieved[q] - self.above[k]
                 )
                 for i in range(self.first_document[k], self.first_document[k + 1]):
                     inside = inside and 1 <= self.rank[i] <= self.retrieved[q]
@@ -157,6 +157,19 @@ cdef class OnePass:
                 first = self.rank[i]
         return first
 
+    cdef _check(self, bint fits):
+        """Refuse arrays of other lengths than the groups': nothing is checked in the loops."""
+        if not fits:
+            raise IndexError("gains, divisors, depths and tables must fit the tie groups")
+
+    cdef int64_t _last(self, const int64_t[::1] depth) noexcept nogil:
+        """Give the last rank that any query looks at."""
+        cdef Py_ssize_t q
+        cdef int64_t last = 0
+        for q in range(depth.shape[0]):
+            last = max(last, depth[q])
+        return min(last, self.deepest)
+
     cdef _room(self):
         """Make room for the documents of any query, with their ranks."""
         return np.empty((max(1, self.rank.shape[0]), 2), np.int64)
@@ -178,6 +191,8 @@ cdef class OnePass:
     def ideal(self, const double[::1] gain, const double[::1] weight, int64_t cutoff):
         """Add up the weighted gains of each query's ideal ranking; see `ndcg.py`."""
         cdef Py_ssize_t q, n, queries = self.retrieved.shape[0]
+        self._check(gain.shape[0] == self.first_ideal[queries]
+                    and min(cutoff, self.deepest) < weight.shape[0])
         sums = np.zeros(queries)
         cdef double[::1] out = sums
         with nogil:
@@ -190,11 +205,15 @@ cdef class OnePass:
                const double[::1] weight, const real[::1] sums, const real[::1] squares):
         """See `linear.py`; the tables are None where every rank weighs 1."""
         cdef Py_ssize_t q, k, i, first, last, queries = self.retrieved.shape[0]
-        cdef int64_t c, g, T, j, limit, place
+        cdef int64_t c, g, T, j, limit
         cdef bint tied, even = weight is None
         cdef int exponent
         cdef double z, scale, scaled, total, total2, relative
         cdef real s1, s2
+        self._check(gain.shape[0] == self.rank.shape[0]
+                    and divisor.shape[0] == depth.shape[0] == queries
+                    and (even or self._last(depth)
+                         < min(weight.shape[0], sums.shape[0], squares.shape[0])))
         rows = np.zeros((VIEWS, queries))
         cdef double[:, ::1] out = rows
         with nogil:
@@ -247,6 +266,7 @@ cdef class OnePass:
         cdef Py_ssize_t q, k, queries = self.retrieved.shape[0]
         cdef int64_t c, g, r, T, t, length
         cdef double passing, left, part, first, second
+        self._check(depth.shape[0] == queries)
         rows, long_ = np.zeros((VIEWS, queries)), []
         cdef double[:, ::1] out = rows
         with nogil:
@@ -284,6 +304,7 @@ cdef class OnePass:
         cdef Py_ssize_t q, k, queries = self.retrieved.shape[0]
         cdef int64_t c, g, r, T, t, many
         cdef double miss
+        self._check(depth.shape[0] == queries)
         rows = np.zeros((VIEWS, queries))
         cdef double[:, ::1] out = rows
         with nogil:
@@ -311,6 +332,7 @@ cdef class OnePass:
         cdef int64_t c, g, r, T, j, ahead, limit
         cdef bint tied
         cdef double z, first, second
+        self._check(divisor.shape[0] == depth.shape[0] == queries)
         rows = np.zeros((VIEWS, queries))
         cdef double[:, ::1] out = rows
         cdef int64_t[:, ::1] room = self._room()
@@ -353,6 +375,7 @@ cdef class OnePass:
         cdef int64_t r, A
         cdef bint tied
         cdef double z, m, n, b, terms, total, squares
+        self._check(divisor.shape[0] == most.shape[0] == queries)
         rows = np.zeros((VIEWS, queries))
         cdef double[:, ::1] out = rows
         cdef int64_t[:, ::1] room = self._room()
@@ -405,6 +428,7 @@ cdef class OnePass:
         cdef int64_t c, g, T, t, n, limit, longest = 0
         cdef bint tied
         cdef double reached, passed, before, kept
+        self._check(stopping.shape[0] == self.rank.shape[0] and depth.shape[0] == queries)
         for q in range(queries):
             for k in range(self.first_group[q], self.first_group[q + 1]):
                 T = clip(depth[q] - self.above[k], 0, self.size[k])
@@ -457,7 +481,9 @@ cdef class OnePass:
         return rows
 
     cdef inline void _settle(self, double[:, ::1] out, Py_ssize_t q, bint tied) noexcept nogil:
-        """Leave no rounding error where nothing is tied: all orders are one."""
+        """Call the larger value best; leave no rounding error where nothing is tied."""
+        if out[BEST, q] < out[WORST, q]:
+            out[BEST, q], out[WORST, q] = out[WORST, q], out[BEST, q]
         if not tied:
             out[EXPECTED, q] = out[BEST, q]
             out[VARIANCE, q] = 0

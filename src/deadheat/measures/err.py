@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.measures.base import Example, Measure, exp_gain
+from deadheat.measures.base import Example, Measure, exp_gain, rank_order
 from deadheat.measures.parameters import parameter
 from deadheat.measures.places import log_passing, sampled_places
 from deadheat.ties.groups import Floats, Ints, TieGroups
@@ -106,11 +106,11 @@ class ERRMeasure(Measure):
         if rank.ndim > 1:
             return np.array([self.at(groups, row) for row in rank])
         query = groups.document_query
-        counted = rank <= self.depth(groups)[query]
+        counted = self.reached(groups, rank, query)
         query, rank, rho = query[counted], rank[counted], self.stopping(groups)[counted]
         total = np.zeros(groups.n_queries)
         reached = np.ones(groups.n_queries)
-        for i in np.lexsort((rank, query)):
+        for i in rank_order(query, rank):
             total[query[i]] += reached[query[i]] * rho[i] / rank[i]
             reached[query[i]] *= 1 - rho[i]
         return total

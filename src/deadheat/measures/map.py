@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import (
-    BinaryMeasure,
-    Example,
-    at_columns,
-    ranks_in_order,
-    ratio,
-    some_row,
-)
+from deadheat.measures.base import BinaryMeasure, Example, rank_order, ratio
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
 
@@ -53,25 +46,18 @@ class PlaceSums:
 
 def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
     """Add up place by place; no term is negative, so that no digit is lost."""
-    order = np.argsort(-t.astype(np.int8), kind="stable")  # fewer and fewer go on to the next place
-    c, t = c[order], t[order]
-    sums = np.zeros((8, len(c)))
+    b, b2, s1, s2, s3, h, u, w = np.zeros((8, len(c)))
     for j in range(int(t.max(initial=0))):
-        n = np.count_nonzero(j < t)
-        b, b2, s1, s2, s3, h, u, w = sums[:, :n]
-        x = 1 / (c[:n] + (j + 1.0))
+        x = (j < t) / (c + (j + 1.0))  # 0 where the place does not count
         h += b * x
         u += s1 * x
         w += (j - 2) * s1 * x  # s1 is 0 where j − 2 is negative
         b += x
         s1 += j * x
-        x *= x
-        b2 += x
-        s2 += j * x
-        s3 += j * (j - 1) * x
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return PlaceSums(*sums.take(place, axis=1))
+        b2 += x * x
+        s2 += j * x * x
+        s3 += j * (j - 1) * x * x
+    return PlaceSums(b, b2, s1, s2, s3, h, u, w)
 
 
 def many_place_sums(c: Ints, t: Ints) -> PlaceSums:
@@ -197,22 +183,12 @@ class MAPMeasure(BinaryMeasure):
 
     def at(self, groups: TieGroups, rank: Ints) -> Floats:
         """Per query: the value when the documents of interest stand at these ranks."""
-
-        def compute() -> Floats:
-            index, query = groups.relevant_documents(self.rel)
-            ranks = at_columns(rank, index)
-            if (reached := self.reached(groups, ranks, query)) is not None:
-                near = some_row(reached)
-                ranks, query = at_columns(ranks, near), at_columns(query, near)
-            ordered = ranks_in_order(groups, query, ranks)
-            nth = np.arange(1, len(query) + 1) - firsts(query, groups.n_queries)[query]
-            precision = nth / ordered
-            if (reached := self.reached(groups, ordered, query)) is not None:
-                precision *= reached
-            return groups.sum_queries(precision, query)
-
-        sums = groups.memo_at(("MAP sums", *self._looks_at(groups)), rank, compute)
-        return ratio(sums, self._divisor(groups))
+        index, query = groups.relevant_documents(self.rel)
+        ranks = rank[..., index]
+        ordered = np.take_along_axis(ranks, rank_order(query, ranks), -1)
+        nth = np.arange(1, len(query) + 1) - firsts(query, groups.n_queries)[query]
+        precision = nth / ordered * self.reached(groups, ordered, query)
+        return ratio(groups.sum_queries(precision, query), self._divisor(groups))
 
     def _divisor(self, groups: TieGroups) -> Floats:
         n = groups.n_relevant(self.rel)
@@ -230,15 +206,7 @@ class MAPMeasure(BinaryMeasure):
             )
             return index, first, second
 
-        return groups.memo(("MAP moments", *self._looks_at(groups)), compute)
-
-    def _looks_at(self, groups: TieGroups) -> tuple[float | None, int]:
-        """Give what decides the value but for its divisor: ``rel``, and the last rank that counts.
-
-        MAP and MAP@1000 of lists of 1,000 documents are one.
-        """
-        longest = int(groups.retrieved.max(initial=0))
-        return self.rel, longest if self.cutoff is None else min(self.cutoff, longest)
+        return groups.memo(("moments", self), compute)
 
 
 MAP = MAPMeasure()

@@ -33,12 +33,12 @@ class NDCGMeasure(DCGMeasure):
         """Per query: the DCG of the ideal ranking."""
 
         def compute() -> Floats:
-            if (one := one_pass(groups)) and (tables := self.tables(one.deepest)):
-                last = self.cutoff or len(groups.ideal_grade)
-                sums: Floats = one.ideal(self.gain_of(groups.ideal_grade), tables.weights, last)
+            gains, one = self.gain_of(groups.ideal_grade), one_pass(groups)
+            if one is not None and (tables := self.tables(one.deepest)) is not None:
+                sums: Floats = one.ideal(gains, tables.weights, self.cutoff or len(gains))
                 return sums
             rank = groups.ideal_rank
-            parts = self.gain_of(groups.ideal_grade) * self.weight(rank)
+            parts = gains * self.weight(rank)
             if self.cutoff is not None:
                 parts = parts * (rank <= self.cutoff)
             return groups.sum_queries(parts, groups.ideal_query)

@@ -21,8 +21,6 @@ _NOTHING = -700
 class RankBiased(LinearMeasure):
     """Base of what is weighted as RBP weights ranks, (1 − p) · p^(rank − 1)."""
 
-    weighs_ranks = True
-
     p: float = parameter(
         0.8, above=0, below=1, about="the probability to go on to the next document"
     )
@@ -79,11 +77,6 @@ class RBPMeasure(CountingMeasure, RankBiased):
         about="what a relevant document gains",
     )
 
-    @property
-    def numerator(self) -> RBPMeasure:
-        """Of its own: hits with other weights and gains."""
-        return self
-
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: its gain."""
         relevant = super().gains(groups)
@@ -91,11 +84,6 @@ class RBPMeasure(CountingMeasure, RankBiased):
             return relevant
         unit = groups.max_grade if self.gain == "scaled" else 1.0
         return np.asarray(relevant * groups.grade / (unit or 1.0))
-
-    def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
-        """Per group: a scale of its gains, their sum, and the sum of their squares."""
-        binary = self.gain == "binary"
-        return super().gain_sums(groups) if binary else LinearMeasure.gain_sums(self, groups)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: the weight of all ranks past `above`, times the largest gain there is."""

@@ -26,19 +26,10 @@ class RPrecisionMeasure(CountingMeasure):
     )
     aliases = ("rprec", "r_precision", "rprecision")
 
-    @property
-    def numerator(self) -> RPrecisionMeasure:
-        """Of its own: hits up to a cutoff that is N."""
-        return self
-
     def depth(self, groups: TieGroups) -> Ints:
         """Per query: N, or the cutoff if that is smaller."""
         n = groups.n_relevant(self.rel).astype(np.int64)
         return n if self.cutoff is None else np.minimum(n, self.cutoff)
-
-    def limit(self, groups: TieGroups, query: Ints) -> Ints:
-        """Per entry, of these queries: N, or the cutoff if that is smaller."""
-        return self.depth(groups)[query]
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: N."""

@@ -102,11 +102,6 @@ class TieGroups:
         value: T = self._memo[key]
         return value
 
-    def memo_at(self, key: Any, rank: Ints, compute: Callable[[], T]) -> T:
-        """Compute what measures share at given ranks; it is kept for `ranks`, which all look at."""
-        kept = vars(self).get("ranks")  # not made for this question: ranks may be out of place here
-        return self.memo(key, compute) if rank is kept else compute()
-
     @cached_property
     def document_query(self) -> Ints:
         """Per document: index of its query."""
@@ -147,13 +142,6 @@ class TieGroups:
         """Per query: does a document of interest share its score; None if none does."""
         query = self.query[self.size > 1]
         return np.bincount(query, minlength=self.n_queries) > 0 if len(query) else None
-
-    @cached_property
-    def inside_lists(self) -> bool:
-        """Whether all ranks are inside the lists, as they are unless groups were made to grow."""
-        documents = np.bincount(self.group, minlength=len(self.size))
-        below = self.retrieved[self.query] - self.above - self.size
-        return bool((documents <= self.size).all() and (below >= 0).all())
 
     @cached_property
     def max_grade(self) -> float:

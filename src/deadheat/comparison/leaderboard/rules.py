@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deadheat.comparison.leaderboard.published import Cell, PublishedColumn
-from deadheat.evaluation import QUERY_POLICIES
+from deadheat.evaluation import QUERY_POLICIES, views_of
 from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
@@ -164,10 +164,9 @@ def gaps_of(
         n_parts += 1
         for settings, groups in _rankings(run, own, precisions, wanted, fits):
             ranked = replace(groups, top_grade=top_grade)
-            for measure in wanted:
-                value = measure.at(ranked, ranked.rank)
+            for measure, views in views_of(ranked, wanted).items():
                 for setting in settings:
-                    values.setdefault(setting, {}).setdefault(measure, []).append(value)
+                    values.setdefault(setting, {}).setdefault(measure, []).append(views.oblivious)
     for fit in fits.values():
         fit.check(judgements, run.source)
     found: Gaps = {column: {} for column in numbers}
