@@ -106,7 +106,8 @@ sanitize: $(VENV)/dev
 	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --force
 	PYTHONPATH=build/sanitize/src ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py tests/test_formats_lines.py
+	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py tests/test_formats_lines.py \
+	  tests/test_passes.py
 
 # On every Python from 3.10 on that is at hand.
 pythons:

@@ -354,6 +354,68 @@ def test_the_compiled_pass_reads_nothing_outside(data):
         assert all(count.min() >= 0 and count.max() <= 4 for count in counts)
 
 
+def random_lists(seed: int, queries: int, length: int, share: float, levels: int, dtype: type):
+    """Lists in one row, and documents of interest in the order that `group_lists` asks for."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, length + 1, queries)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    scores = (rng.integers(-levels, levels, offsets[-1]) / 3).astype(dtype)
+    scores[rng.random(len(scores)) < 0.1] = -0.0
+    scores[rng.random(len(scores)) < 0.02] = rng.choice([np.inf, -np.inf])
+    rows = np.flatnonzero(rng.random(len(scores)) < share)
+    query = np.searchsorted(offsets, rows, "right") - 1
+    order = np.lexsort((rng.random(len(rows)), query))  # of a query, in any order
+    query, position = query[order], rows[order] - offsets[query[order]]
+    grade = rng.choice([-1.0, 0, 1, 1, 2, 0.5], len(rows))
+    return scores, offsets[:-1], offsets[1:], query, position, grade
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    queries=st.integers(1, 5),
+    length=st.sampled_from([1, 10, 300]),
+    share=st.sampled_from([0.05, 0.5, 1.0]),
+    levels=st.sampled_from([1, 4, 1000]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_groups_of_lists_are_those_of_a_counter(
+    backend, seed, queries, length, share, levels, dtype
+):
+    """The counter that a stream passes, and the groups of lists at hand, know the same."""
+    scores, starts, stops, query, position, grade = random_lists(
+        seed, queries, length, share, levels, dtype
+    )
+    found = counting.group_lists(scores, starts, stops, query, position, grade)
+    counter = TieCounter(queries, query, scores[starts[query] + position], grade, position)
+    counter.update(scores, bounds=(starts, stops))
+    groups = counter.groups()
+    names = ("query", "above", "size", "group", "rank", "grade")
+    for name, values in zip(names, found, strict=True):
+        np.testing.assert_array_equal(values, getattr(groups, name), err_msg=name)
+
+
+@compiled
+@given(data=st.data())
+def test_compiled_groups_read_nothing_outside(data):
+    """Whatever indices it is given, it finds groups or refuses."""
+    from deadheat.ties import compiled_counting
+
+    index = st.integers(-(2**62), 2**62) | st.integers(-1, 4)
+    starts, stops, query, position = (
+        np.array(data.draw(st.lists(index, min_size=n, max_size=n)), np.int64) for n in (2, 2, 3, 3)
+    )
+    scores, grade = np.zeros(4), np.ones(3)
+    try:
+        found = compiled_counting.group_lists(scores, starts, stops, query, position, grade)
+    except IndexError:
+        whole = (starts >= 0).all() and (starts <= stops).all() and (stops <= 4).all()
+        known = (np.diff(query) >= 0).all() and query.min() >= 0 and query.max() < 2
+        inside = known and ((position >= 0) & (position < (stops - starts)[query])).all()
+        assert not (whole and inside)
+    else:
+        assert all(values.min() >= 0 and values.max() <= 6 for values in found)
+
+
 @given(
     scores=st.lists(st.integers(0, 2), min_size=1, max_size=8),
     labels=st.lists(st.integers(0, 2), min_size=8, max_size=8),

@@ -106,7 +106,9 @@ class Measure(ABC):
         """Per query: the last rank that counts."""
         if self.cutoff is None:
             return groups.retrieved
-        return np.full(groups.n_queries, self.cutoff, np.int64)
+        depth = np.empty(groups.n_queries, np.int64)
+        depth.fill(self.cutoff)
+        return depth
 
     def within(self, groups: TieGroups) -> Ints:
         """Per group: how many of its places count (``T``)."""

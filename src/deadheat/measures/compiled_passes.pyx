@@ -122,7 +122,7 @@ cdef class OnePass:
             for k in range(self.first_group[q], self.first_group[q + 1]):
                 inside = (
                     inside
-                    and self.above[k] >= 0
+                    and 0 <= self.above[k] <= self.retrieved[q]
                     and self.first_document[k + 1] - self.first_document[k] <= self.size[k]
                     and self.size[k] <= self.retrieved[q] - self.above[k]
                 )

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties.counter import TieCounter
-from deadheat.ties.counting import count_candidates
+from deadheat.ties.counter import TieCounter, known_grades
+from deadheat.ties.counting import count_candidates, group_lists
 from deadheat.ties.groups import Ints, TieGroups
 from deadheat.ties.lists import JudgedLists
 from deadheat.ties.rules import RuleOrder, ranks, reorder
@@ -29,15 +29,45 @@ def tie_groups(
         does, are still those of the scores as they are.
     """
     scores = lists.scores
+    order = order or RuleOrder(scores, None)
+    if order.key is None and order.scores is scores and not tolerance and lists.beyond is None:
+        return _in_input_order(lists)
     counter = _counted(lists, scores)
-    rank = ranks(order or RuleOrder(scores, None), counter, scores, lists.bounds)
+    rank = ranks(order, counter, scores, lists.bounds)
     if tolerance > 0:
         scores = merge_near(scores, lists.bounds, tolerance, lists.exact)
         merged = _counted(lists, scores)
         rank = reorder(rank, counter.rows(lists.bounds), merged.rows(lists.bounds))
         counter = merged
-    end = None if lists.complete else _ends(counter, scores, lists)
+    end = _ends(counter.query, counter.above, counter.equal, counter.retrieved, scores, lists)
     return counter.groups(rank, end, lists.max_grade)
+
+
+def _in_input_order(lists: JudgedLists) -> TieGroups:
+    """Build the tie groups of lists whose ties stand in the order of the input."""
+    starts, stops = lists.bounds
+    query, above, size, group, rank, grade = group_lists(
+        lists.scores, starts, stops, lists.query, lists.position, lists.grade
+    )
+    ideal_query, ideal_grade, zeros = known_grades(
+        len(starts), lists.query, lists.grade, lists.unretrieved
+    )
+    end = _ends(query, above, size, stops - starts, lists.scores, lists)
+    return TieGroups(
+        query=query,
+        above=above,
+        size=size,
+        group=group,
+        grade=grade,
+        rank=rank,
+        retrieved=stops - starts,
+        ideal_query=ideal_query,
+        ideal_grade=ideal_grade,
+        end_above=None if end is None else end[0],
+        end_size=None if end is None else end[1],
+        zeros=zeros,
+        top_grade=lists.max_grade,
+    )
 
 
 def _counted(lists: JudgedLists, scores: NDArray[Any]) -> TieCounter:
@@ -74,31 +104,47 @@ def _lowest(scores: NDArray[Any], bounds: Bounds, queries: Ints) -> NDArray[Any]
     return np.array([scores[start:stop].min() for start, stop in slices], scores.dtype)
 
 
-def _ends(counter: TieCounter, scores: NDArray[Any], lists: JudgedLists) -> tuple[Ints, Ints]:
+def _ends(
+    query: Ints,
+    above: Ints,
+    size: Ints,
+    retrieved: Ints,
+    scores: NDArray[Any],
+    lists: JudgedLists,
+) -> tuple[Ints, Ints] | None:
     """``(above, size)`` of the group that ends each list, as far as it can matter.
 
     It can where it holds a document of interest, or where relevant documents were not
     retrieved and may have been cut off behind it; elsewhere the size is given as 0. Where it is
     known how many candidates have the last score, only the latter matters: they may be relevant.
+    None where the lists are known to be complete.
+
+    Parameters
+    ----------
+    query, above, size
+        Of every group with a document of interest.
+    retrieved
+        Per query: number of candidates.
     """
-    above = counter.retrieved.copy()
-    size = np.zeros(counter.n_queries, np.int64)
-    last = counter.above + counter.equal == counter.retrieved[counter.query]
-    above[counter.query[last]] = counter.above[last]
-    size[counter.query[last]] = counter.equal[last]
-    query, grade = lists.unretrieved
-    if not len(query):
-        return above, size
-    missing = np.unique(query[grade > 0])
-    missing = missing[(counter.retrieved[missing] > 0) & (size[missing] == 0)]
+    if lists.complete:
+        return None
+    end_above, end_size = retrieved.copy(), np.zeros(len(retrieved), np.int64)
+    last = above + size == retrieved[query]
+    end_above[query[last]] = above[last]
+    end_size[query[last]] = size[last]
+    lacking, grade = lists.unretrieved
+    if not len(lacking):
+        return end_above, end_size
+    missing = np.unique(lacking[grade > 0])
+    missing = missing[(retrieved[missing] > 0) & (end_size[missing] == 0)]
     if len(missing):
         starts, stops = lists.bounds[0][missing], lists.bounds[1][missing]
         lowest = _lowest(scores, lists.bounds, missing)
         one_each = np.arange(len(missing) + 1)
-        above[missing], size[missing], _ = count_candidates(
+        end_above[missing], end_size[missing], _ = count_candidates(
             scores, starts, stops, one_each, lowest, starts
         )
     if lists.beyond is not None:
-        lacks_relevant = np.bincount(query[grade > 0], minlength=counter.n_queries) > 0
-        size = np.where(lacks_relevant & (lists.beyond > 0), counter.retrieved - above, 0)
-    return above, size
+        lacks_relevant = np.bincount(lacking[grade > 0], minlength=len(retrieved)) > 0
+        end_size = np.where(lacks_relevant & (lists.beyond > 0), retrieved - end_above, 0)
+    return end_above, end_size

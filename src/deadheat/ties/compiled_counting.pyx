@@ -3,7 +3,9 @@
 
 import numpy as np
 
+from cython cimport floating
 from libc.stdint cimport int16_t, int64_t
+from libc.stdlib cimport qsort
 
 cdef extern from *:
     """
@@ -54,9 +56,10 @@ ctypedef fused real:
     double
     int16_t
 
-# Up to so many distinct values a vectorised pass for each beats one pass with a binary search.
 cdef enum:
-    FEW = 48
+    FEW = 48  # distinct values: up to so many, a vectorised pass for each beats a binary search
+    COUNTS = 7  # rows: three of counts, and four of scratch
+    SHORT = 16  # up to so many documents are sorted by insertion
 
 
 cdef inline void tally(const real *s, int64_t n, real value,
@@ -100,14 +103,20 @@ cdef _check_inside(Py_ssize_t n_scores, const int64_t[::1] starts, const int64_t
 def count_candidates(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
           const int64_t[::1] offsets, const real[::1] values, const int64_t[::1] rows):
     """See `deadheat.ties.numpy_counting.count_candidates`."""
-    cdef Py_ssize_t n_queries = offsets.shape[0] - 1
-    cdef Py_ssize_t n_documents = values.shape[0]
-    _check_inside(scores.shape[0], starts, stops, offsets, n_documents, rows.shape[0])
-    # Three rows of counts, and four of scratch.
-    out = np.zeros((7, n_documents), np.int64)
+    _check_inside(scores.shape[0], starts, stops, offsets, values.shape[0], rows.shape[0])
+    out = np.zeros((COUNTS, values.shape[0]), np.int64)
     cdef int64_t[:, ::1] counts = out
-    if n_documents == 0 or scores.shape[0] == 0:
-        return out[:3]
+    with nogil:
+        count(scores, starts, stops, offsets, values, rows, counts)
+    return out[:3]
+
+
+cdef void count(const real[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
+                const int64_t[::1] offsets, const real[::1] values, const int64_t[::1] rows,
+                int64_t[:, ::1] counts) noexcept nogil:
+    """Count into the first three rows of `counts`, which are 0; the others are scratch."""
+    if values.shape[0] == 0 or scores.shape[0] == 0:
+        return
     cdef int64_t *above = &counts[0, 0]
     cdef int64_t *equal = &counts[1, 0]
     cdef int64_t *before = &counts[2, 0]
@@ -119,90 +128,170 @@ def count_candidates(const real[::1] scores, const int64_t[::1] starts, const in
     cdef Py_ssize_t q, first, last, i, j, d, n_distinct
     cdef int64_t start, stop, position, row, low, high, middle, greater, ties
     cdef real score
-    with nogil:
-        for q in range(n_queries):
-            first = offsets[q]
-            last = offsets[q + 1]
-            if first == last:
-                continue
-            start = starts[q]
-            stop = stops[q]
-            n_distinct = 0
-            for i in range(first, last):
-                if i == first or key(values[i]) != key(values[i - 1]):
-                    distinct[n_distinct] = key(values[i])
-                    waiting[n_distinct] = i
-                    n_distinct += 1
-                end[n_distinct - 1] = i + 1
+    for q in range(offsets.shape[0] - 1):
+        first = offsets[q]
+        last = offsets[q + 1]
+        if first == last:
+            continue
+        start = starts[q]
+        stop = stops[q]
+        n_distinct = 0
+        for i in range(first, last):
+            if i == first or key(values[i]) != key(values[i - 1]):
+                distinct[n_distinct] = key(values[i])
+                waiting[n_distinct] = i
+                n_distinct += 1
+            end[n_distinct - 1] = i + 1
 
-            if n_distinct <= FEW:
-                for d in range(n_distinct):
-                    greater = 0
-                    ties = 0
-                    position = start
-                    for i in range(waiting[d], end[d]):
-                        row = clip(rows[i], start, stop)
-                        tally(&scores[0] + position, row - position, distinct[d], &greater, &ties)
-                        before[i] = ties
-                        position = row
-                    tally(&scores[0] + position, stop - position, distinct[d], &greater, &ties)
-                    for i in range(waiting[d], end[d]):
-                        above[i] = greater
-                        equal[i] = ties
-                continue
-
+        if n_distinct <= FEW:
             for d in range(n_distinct):
-                passed[d] = 0
-            # `low` becomes the first distinct value that the score is not below; such a score
-            # stands above every value after it (and above that one, unless equal to it).
-            for position in range(start, stop):
-                score = key(scores[position])
-                low = 0
-                high = n_distinct
-                while low < high:
-                    middle = (low + high) >> 1
-                    if score < distinct[middle]:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low == n_distinct:
-                    continue
-                if score == distinct[low]:
-                    while waiting[low] < end[low] and rows[waiting[low]] <= position:
-                        before[waiting[low]] = equal[end[low] - 1]
-                        waiting[low] += 1
-                    equal[end[low] - 1] += 1
-                else:
-                    passed[low] += 1
-            greater = 0
-            i = first
-            for d in range(n_distinct):
-                ties = equal[end[d] - 1]
-                greater += passed[d]
-                for j in range(waiting[d], end[d]):
-                    before[j] = ties
-                while i < end[d]:
+                greater = 0
+                ties = 0
+                position = start
+                for i in range(waiting[d], end[d]):
+                    row = clip(rows[i], start, stop)
+                    tally(&scores[0] + position, row - position, distinct[d], &greater, &ties)
+                    before[i] = ties
+                    position = row
+                tally(&scores[0] + position, stop - position, distinct[d], &greater, &ties)
+                for i in range(waiting[d], end[d]):
                     above[i] = greater
                     equal[i] = ties
-                    i += 1
-                greater += ties
-    return out[:3]
+            continue
+
+        for d in range(n_distinct):
+            passed[d] = 0
+        # `low` becomes the first distinct value that the score is not below; such a score
+        # stands above every value after it (and above that one, unless equal to it).
+        for position in range(start, stop):
+            score = key(scores[position])
+            low = 0
+            high = n_distinct
+            while low < high:
+                middle = (low + high) >> 1
+                if score < distinct[middle]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == n_distinct:
+                continue
+            if score == distinct[low]:
+                while waiting[low] < end[low] and rows[waiting[low]] <= position:
+                    before[waiting[low]] = equal[end[low] - 1]
+                    waiting[low] += 1
+                equal[end[low] - 1] += 1
+            else:
+                passed[low] += 1
+        greater = 0
+        i = first
+        for d in range(n_distinct):
+            ties = equal[end[d] - 1]
+            greater += passed[d]
+            for j in range(waiting[d], end[d]):
+                before[j] = ties
+            while i < end[d]:
+                above[i] = greater
+                equal[i] = ties
+                i += 1
+            greater += ties
 
 
-def group_documents(const int64_t[::1] query, const real[::1] score, const double[::1] grade):
-    """See `deadheat.ties.numpy_counting.group_documents`."""
-    cdef Py_ssize_t i, n = query.shape[0], groups = 0
-    cdef bint falling = True
-    if score.shape[0] != n or grade.shape[0] != n:
-        raise IndexError("query, score and grade must be of the same documents")
-    out = np.empty((2, n), np.int64)
-    cdef int64_t[:, ::1] indices = out
+cdef struct Document:
+    double key
+    int64_t place
+    int64_t index
+
+
+cdef inline bint precedes(const Document *a, const Document *b) noexcept nogil:
+    return a.key > b.key or (a.key == b.key and a.place < b.place)
+
+
+cdef int compare(const void *a, const void *b) noexcept nogil:
+    return -1 if precedes(<const Document *> a, <const Document *> b) else 1
+
+
+cdef void sort(Document *documents, Py_ssize_t n) noexcept nogil:
+    """Put documents in order: the greater key first, and of equal ones the earlier place."""
+    cdef Py_ssize_t i, j
+    cdef Document document
+    if n > SHORT:
+        qsort(documents, n, sizeof(Document), compare)
+        return
+    for i in range(1, n):
+        document = documents[i]
+        j = i
+        while j > 0 and precedes(&document, &documents[j - 1]):
+            documents[j] = documents[j - 1]
+            j -= 1
+        documents[j] = document
+
+
+cdef bint lies_in_lists(Py_ssize_t n_scores, const int64_t[::1] starts, const int64_t[::1] stops,
+                        const int64_t[::1] query, const int64_t[::1] position) noexcept nogil:
+    """Tell whether documents stand in the order of queries, and each inside its query's list."""
+    cdef Py_ssize_t q, i
+    for q in range(starts.shape[0]):
+        if not 0 <= starts[q] <= stops[q] <= n_scores:
+            return False
+    for i in range(query.shape[0]):
+        if not (query[i - 1] if i else 0) <= query[i] < starts.shape[0]:
+            return False
+        if not 0 <= position[i] < stops[query[i]] - starts[query[i]]:
+            return False
+    return True
+
+
+def group_lists(const floating[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
+                const int64_t[::1] query, const int64_t[::1] position, const double[::1] grade):
+    """See `deadheat.ties.numpy_counting.group_lists`."""
+    cdef Py_ssize_t n = query.shape[0], queries = starts.shape[0]
+    if not (position.shape[0] == grade.shape[0] == n and stops.shape[0] == queries
+            and lies_in_lists(scores.shape[0], starts, stops, query, position)):
+        raise IndexError("documents must stand in the order of queries, inside their lists")
+    per_document, grades = np.empty((2, n), np.int64), np.empty(n)
+    per_group = np.empty((3, n), np.int64)
+    cdef int64_t[:, ::1] document = per_document, group = per_group
+    cdef double[::1] graded = grades
+    cdef int64_t[:, ::1] counts = np.zeros((COUNTS, n), np.int64)
+    cdef int64_t[::1] rows = np.empty(n, np.int64), offsets = np.empty(queries + 1, np.int64)
+    cdef floating[::1] values = np.empty(n, np.asarray(scores).dtype)
+    cdef int64_t[:, ::1] room = np.empty((max(1, n), 3), np.int64)
+    cdef Document *sorted_ = <Document *> &room[0, 0]
+    cdef Py_ssize_t q, i, j, first, last, groups = 0
     with nogil:
-        for i in range(n):
-            if i == 0 or query[i] != query[i - 1] or key(score[i]) != key(score[i - 1]):
-                indices[1, groups] = i
+        last = 0
+        for q in range(queries):
+            first = last
+            offsets[q] = first
+            while last < n and query[last] == q:
+                sorted_[last].key = scores[starts[q] + position[last]]
+                sorted_[last].place = position[last]
+                sorted_[last].index = last
+                last += 1
+            sort(sorted_ + first, last - first)
+            for i in range(first, last):
+                rows[i] = starts[q] + sorted_[i].place
+                values[i] = scores[rows[i]]
+        offsets[queries] = n
+        count(scores, starts, stops, offsets, values, rows, counts)
+        for q in range(queries):
+            first = offsets[q]
+            while first < offsets[q + 1]:
+                # A group of equal scores: its highest grades come first.
+                last = first
+                while last < offsets[q + 1] and values[last] == values[first]:
+                    sorted_[last].key = grade[sorted_[last].index]
+                    sorted_[last].place = last
+                    last += 1
+                sort(sorted_ + first, last - first)
+                group[0, groups] = q
+                group[1, groups] = counts[0, first]
+                group[2, groups] = counts[1, first]
+                for i in range(first, last):
+                    j = sorted_[i].place
+                    document[0, i] = groups
+                    document[1, i] = counts[0, j] + 1 + counts[2, j]
+                    graded[i] = sorted_[i].key
                 groups += 1
-            elif grade[i] > grade[i - 1]:
-                falling = False
-            indices[0, i] = groups - 1
-    return out[0], out[1, :groups], falling
+                first = last
+    return (*per_group[:, :groups], *per_document, grades)

@@ -22,15 +22,13 @@ from deadheat.ties.checks import (
     query_indices,
     whole_numbers,
 )
-from deadheat.ties.counting import Counts, count_candidates, group_documents
-from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
+from deadheat.ties.counting import Counts, count_candidates
+from deadheat.ties.groups import Floats, Ints, TieGroups, begins, falling, firsts
 from deadheat.ties.scores import Bounds
 from deadheat.ties.torch_counting import tensor_counts
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
-_MANY = 256
-"""Of so many documents it pays to look whether they need be sorted."""
 
 
 class TieCounter:
@@ -137,7 +135,7 @@ class TieCounter:
         unretrieved: tuple[Ints, Floats],
     ) -> None:
         place = np.zeros(len(query), np.int64) if position is None else position
-        order = _falling(query, score, place)
+        order = falling(query, score, place)
         self.n_queries = n_queries
         self.query: Ints = query[order]
         self.score = score[order]
@@ -387,31 +385,31 @@ class TieCounter:
         top_grade
             The highest grade of the judgements, where other queries may hold it.
         """
-        grade = self.grade
-        group, first, falling = group_documents(self.query, self.score, grade)
+        grade, new = self.grade, begins(self.query, self.score)
+        first, group = new.nonzero()[0], new.cumsum() - 1
         self._check_complete(group)
         ranked = self.has_positions or rank is not None
         if rank is None:
             before = self.before if self.has_positions else np.arange(len(group)) - first[group]
             rank = self.above + 1 + before
-        if not falling:
-            order = np.lexsort((-grade, group))
-            group, grade, rank = group[order], grade[order], rank[order]
-        ideal_query, ideal_grade = self._ideal()
+        order = np.lexsort((-grade, group))
+        ideal_query, ideal_grade, zeros = known_grades(
+            self.n_queries, self.query, grade, self.unretrieved
+        )
         end_above, end_size = end or (None, None)
         return TieGroups(
             query=self.query[first],
             above=self.above[first],
             size=self.equal[first],
             group=group,
-            grade=grade,
-            rank=rank,
+            grade=grade[order],
+            rank=rank[order],
             retrieved=self.retrieved.copy(),
             ideal_query=ideal_query,
             ideal_grade=ideal_grade,
             end_above=end_above,
             end_size=end_size,
-            zeros=self._zeros(),
+            zeros=zeros,
             top_grade=top_grade,
             ranked=ranked,
         )
@@ -435,51 +433,37 @@ class TieCounter:
             f"{self.score[i]}, but {happened}"
         )
 
-    def _zeros(self) -> Ints:
-        query, grade = self._known()
-        if np.count_nonzero(grade) == len(grade):
-            return np.zeros(self.n_queries, np.int64)
-        return np.bincount(query[grade == 0], minlength=self.n_queries)
 
-    def _ideal(self) -> tuple[Ints, Floats]:
-        query, grade = self._known()
-        positive = grade > 0
-        if np.count_nonzero(positive) < len(grade):
-            query, grade = query[positive], grade[positive]
-        if len(self.unretrieved[0]) or len(grade) < _MANY or not _all_equal(grade):
-            order = np.lexsort((-grade, query))
-            query, grade = query[order], grade[order]
-        return query, grade
+def known_grades(
+    n_queries: int, query: Ints, grade: Floats, unretrieved: tuple[Ints, Floats]
+) -> tuple[Ints, Floats, Ints]:
+    """Give what the judgements know of queries, whatever was retrieved.
 
-    def _known(self) -> tuple[Ints, Floats]:
-        """Query and grade of every document of interest, retrieved or not."""
-        query, grade = self.unretrieved
-        if not len(query):
-            return self.query, self.grade
-        return np.concatenate((self.query, query)), np.concatenate((self.grade, grade))
+    Parameters
+    ----------
+    query, grade
+        Of the documents of interest that were retrieved, in the order of queries.
+    unretrieved
+        Query and grade of those that were not.
 
-
-def _all_equal(values: NDArray[Any]) -> bool:
-    return not len(values) or np.count_nonzero(values != values[0]) == 0
-
-
-def _falling(query: Ints, score: NDArray[Any], place: Ints) -> Ints:
-    """Order documents by query and, inside it, by score, high to low; equal ones by their place.
-
-    Many that stand in the order of their places already are sorted faster: equal ones stay as they
-    are. The bits of a float32 are a whole number that rises with it, but for those of negative
-    numbers, which fall: query and score fit into one key, which is nearly in order already.
+    Returns
+    -------
+    ideal_query, ideal_grade
+        Of every document of a positive grade: query by query, from high to low.
+    zeros
+        Per query: documents of grade 0.
     """
-    if len(score) < _MANY:
-        return np.lexsort((place, -score, query))
-    step = query[1:] - query[:-1]
-    if np.count_nonzero((step < 0) | ((step == 0) & (place[1:] <= place[:-1]))):
-        return np.lexsort((place, -score, query))
-    if score.dtype != np.float32:
-        return np.lexsort((-score, query))
-    bits = (score + 0).view(np.int32).astype(np.int64)  # 0 is added so that −0.0 becomes 0.0
-    rising = np.where(bits < 0, -(2**31) - bits, bits)
-    return np.argsort((query << 32) - rising, kind="stable")
+    if len(unretrieved[0]):
+        query = np.concatenate((query, unretrieved[0]))
+        grade = np.concatenate((grade, unretrieved[1]))
+    zeros, positive = np.zeros(n_queries, np.int64), grade > 0
+    if np.count_nonzero(positive) < len(grade):
+        zeros += np.bincount(query[grade == 0], minlength=n_queries)
+        query, grade = query[positive], grade[positive]
+    if len(unretrieved[0]) or np.count_nonzero(grade != grade[:1]):
+        order = np.lexsort((-grade, query))
+        query, grade = query[order], grade[order]
+    return query, grade, zeros
 
 
 def _counts(

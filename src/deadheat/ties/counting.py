@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.numpy_counting import Counts as Counts
 
 try:
@@ -20,21 +21,19 @@ except ImportError:  # no C compiler when deadheat was installed
 
 
 def count_candidates(
-    scores: NDArray[Any],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    values: NDArray[Any],
-    rows: NDArray[np.int64],
+    scores: NDArray[Any], starts: Ints, stops: Ints, offsets: Ints, values: NDArray[Any], rows: Ints
 ) -> Counts:
     """Count candidates above, equal and tied before; `numpy_counting` holds the definition."""
     counts: Counts = _active.count_candidates(scores, starts, stops, offsets, values, rows)
     return counts
 
 
-def group_documents(
-    query: NDArray[np.int64], score: NDArray[Any], grade: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Part documents into groups of equal score; `numpy_counting` holds the definition."""
-    group, first, falling = _active.group_documents(query, score, grade)
-    return group, first, falling
+def group_lists(
+    scores: NDArray[Any], starts: Ints, stops: Ints, query: Ints, position: Ints, grade: Floats
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats]:
+    """Find the tie groups of lists in memory; `numpy_counting` holds the definition."""
+    flat = np.ascontiguousarray(scores)
+    groups: tuple[Ints, Ints, Ints, Ints, Ints, Floats] = _active.group_lists(
+        flat, starts, stops, query, position, grade
+    )
+    return groups

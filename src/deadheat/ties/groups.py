@@ -246,6 +246,11 @@ def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     return np.asarray(grade > 0 if rel is None else grade >= rel)
 
 
+def falling(query: Ints, score: NDArray[Any], place: Ints) -> Ints:
+    """Order documents by query and, inside it, by score, high to low; equal ones by their place."""
+    return np.lexsort((place, -score, query))
+
+
 def firsts(index: Ints, length: int) -> Ints:
     """Where each of `length` things begins, in entries that stand in the order of these things.
 

@@ -7,19 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties.groups import begins
+from deadheat.ties.groups import Floats, Ints, begins, falling, firsts
 
 Counts = NDArray[np.int64]
 """Per document of interest, in three rows: candidates above, equal, and tied before it."""
 
 
 def count_candidates(
-    scores: NDArray[Any],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    values: NDArray[Any],
-    rows: NDArray[np.int64],
+    scores: NDArray[Any], starts: Ints, stops: Ints, offsets: Ints, values: NDArray[Any], rows: Ints
 ) -> Counts:
     """Count the candidates above, equal to and tied before each document of interest.
 
@@ -63,28 +58,34 @@ def count_candidates(
     return counts
 
 
-def group_documents(
-    query: NDArray[np.int64], score: NDArray[Any], grade: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Part documents into groups of equal score.
+def group_lists(
+    scores: NDArray[Any], starts: Ints, stops: Ints, query: Ints, position: Ints, grade: Floats
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats]:
+    """Find the tie groups of lists in memory, with ranks under the rule "input order".
 
     Parameters
     ----------
-    query, score, grade
-        Of each document, in the order of queries and, inside a query, of scores, high to low.
+    scores, starts, stops
+        As for `count_candidates`, float32 or float64.
+    query, position, grade
+        Per document of interest, in the order of queries: its query, its place in the query's list,
+        and its grade.
 
     Returns
     -------
-    group
-        Per document: index of its group.
-    first
-        Per group: index of its first document.
-    falling
-        Whether no grade rises inside a group.
+    tuple
+        `query`, `above` and `size`, per group, and `group`, `rank` and `grade`, per document, as
+        `TieGroups` has them.
     """
+    score = scores[starts[query] + position]
+    order = falling(query, score, position)
+    query, position, score, grade = query[order], position[order], score[order], grade[order]
+    offsets, rows = firsts(query, len(starts) + 1), starts[query] + position
+    above, equal, before = count_candidates(scores, starts, stops, offsets, score, rows)
     new = begins(query, score)
-    rising = ~new[1:] & (grade[1:] > grade[:-1])
-    return new.cumsum() - 1, new.nonzero()[0], not rising.any()
+    group, rank = new.cumsum() - 1, above + 1 + before
+    order = np.lexsort((-grade, group))
+    return query[new], above[new], equal[new], group, rank[order], grade[order]
 
 
 def _whole_numbers(bits: NDArray[np.int16]) -> NDArray[np.int16]:
