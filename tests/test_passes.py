@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -162,6 +164,13 @@ def test_groups_that_no_list_has_are_left_to_numpy(change):
     groups = some_groups()
     assert one_pass(groups) is not None
     assert one_pass(replace(groups, **change)) is None
+
+
+def test_groups_can_be_stored_and_copied_after_they_were_evaluated():
+    groups = some_groups()
+    truth = views_of(groups, [dh.nDCG, dh.MAP])
+    for other in (pickle.loads(pickle.dumps(groups)), deepcopy(groups)):
+        assert views_of(other, [dh.nDCG, dh.MAP]) == truth
 
 
 def test_threads_share_groups():

@@ -76,6 +76,22 @@ cdef int64_t places_that_count(int64_t g, int64_t r, int64_t T) noexcept nogil:
     return length
 
 
+cdef inline void divide(double[:, ::1] out, Py_ssize_t q, double divisor) noexcept nogil:
+    """Divide all views of a query but the variance."""
+    cdef int view
+    for view in range(VARIANCE):
+        out[view, q] /= divisor
+
+
+cdef inline void settle(double[:, ::1] out, Py_ssize_t q, bint tied) noexcept nogil:
+    """Call the larger value best; leave no rounding error where nothing is tied."""
+    if out[BEST, q] < out[WORST, q]:
+        out[BEST, q], out[WORST, q] = out[WORST, q], out[BEST, q]
+    if not tied:
+        out[EXPECTED, q] = out[BEST, q]
+        out[VARIANCE, q] = 0
+
+
 cdef class OnePass:
     """The tie groups of all queries, ready for one measure after another.
 
@@ -253,9 +269,8 @@ cdef class OnePass:
                         s2 = (total2 - total * total / g) / g * ((g * s2 - s1 * s1) / (g - 1))
                         if s2 > 0:
                             out[VARIANCE, q] += <double> (s2 * relative * relative)
-                for k in range(EXPECTED, VARIANCE):
-                    out[k, q] /= z
-                self._settle(out, q, tied)
+                divide(out, q, z)
+                settle(out, q, tied)
         return rows
 
     def reciprocal_rank(self, double rel, const int64_t[::1] depth, int64_t most):
@@ -276,9 +291,9 @@ cdef class OnePass:
                     continue
                 c, g, r = self.above[k], self.size[k], self._relevant(k, rel)
                 T = clip(depth[q] - c, 0, g)
-                out[BEST, q] = self._reciprocal(c + 1, depth[q])
-                out[WORST, q] = self._reciprocal(c + g - r + 1, depth[q])
-                out[RULE, q] = self._reciprocal(self._first_rank(q, rel), depth[q])
+                out[BEST, q] = reciprocal(c + 1, depth[q])
+                out[WORST, q] = reciprocal(c + g - r + 1, depth[q])
+                out[RULE, q] = reciprocal(self._first_rank(q, rel), depth[q])
                 length = places_that_count(g, r, T)
                 if length > most:
                     with gil:
@@ -293,11 +308,8 @@ cdef class OnePass:
                     passing *= (left - r) / left
                 out[EXPECTED, q] = first
                 out[VARIANCE, q] = max(second - first * first, 0)
-                self._settle(out, q, g > 1)
+                settle(out, q, g > 1)
         return rows, long_
-
-    cdef inline double _reciprocal(self, int64_t rank, int64_t limit) noexcept nogil:
-        return 1.0 / rank if rank <= limit else 0
 
     def success(self, double rel, const int64_t[::1] depth):
         """See `success.py`."""
@@ -323,7 +335,7 @@ cdef class OnePass:
                     miss *= max(g - t - many, 0) / <double> (g - t)
                 out[EXPECTED, q] = 1 - miss
                 out[VARIANCE, q] = (1 - miss) * miss
-                self._settle(out, q, g > 1)
+                settle(out, q, g > 1)
         return rows
 
     def average_precision(self, double rel, const double[::1] divisor, const int64_t[::1] depth):
@@ -363,10 +375,9 @@ cdef class OnePass:
                 for i in range(self._by_rank(q, rel, placed)):
                     if placed[i].rank <= limit:
                         out[RULE, q] += (i + 1) / <double> placed[i].rank
-                for k in range(EXPECTED, VARIANCE):
-                    out[k, q] /= z
+                divide(out, q, z)
                 out[VARIANCE, q] /= z * z
-                self._settle(out, q, tied)
+                settle(out, q, tied)
         return rows
 
     def preference(self, double rel, const double[::1] divisor, const double[::1] most):
@@ -412,10 +423,9 @@ cdef class OnePass:
                         out[RULE, q] += preferred(A, m)
                     else:
                         A += 1
-                for k in range(EXPECTED, VARIANCE):
-                    out[k, q] /= z
+                divide(out, q, z)
                 out[VARIANCE, q] /= z * z
-                self._settle(out, q, tied)
+                settle(out, q, tied)
         return rows
 
     def expected_reciprocal_rank(self, const double[::1] stopping, const int64_t[::1] depth,
@@ -477,16 +487,12 @@ cdef class OnePass:
                         out[RULE, q] += (reached * stopping[placed[i].document]
                                          / placed[i].rank)
                         reached *= 1 - stopping[placed[i].document]
-                self._settle(out, q, tied)
+                settle(out, q, tied)
         return rows
 
-    cdef inline void _settle(self, double[:, ::1] out, Py_ssize_t q, bint tied) noexcept nogil:
-        """Call the larger value best; leave no rounding error where nothing is tied."""
-        if out[BEST, q] < out[WORST, q]:
-            out[BEST, q], out[WORST, q] = out[WORST, q], out[BEST, q]
-        if not tied:
-            out[EXPECTED, q] = out[BEST, q]
-            out[VARIANCE, q] = 0
+
+cdef inline double reciprocal(int64_t rank, int64_t limit) noexcept nogil:
+    return 1.0 / rank if rank <= limit else 0
 
 
 cdef inline double preferred(double above, double most) noexcept nogil:

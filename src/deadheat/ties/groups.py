@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -64,6 +64,10 @@ class TieGroups:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.retrieved)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what makes the groups; what was derived from them is derived again."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init} | {"_memo": {}}
 
     @classmethod
     def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
