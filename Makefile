@@ -31,7 +31,7 @@ test-hosts: $(HOSTS:%=.venv-%/installed)
 
 # What touches all of the core in a minute or two, for the environments below.
 QUICK := $(patsubst %,tests/test_%.py,counting errors files_content formats_tables formats_trec \
-  hand_computed large_groups measure_names numbers_and_ids processes result rules tables)
+  hand_computed large_groups measure_names numbers_and_ids passes processes result rules tables)
 QUICK_NEEDS := pandas pyarrow ir-measures pytest pytest-xdist hypothesis
 
 # With the oldest versions that pyproject.toml allows; numpy's wants a Python up to 3.12.

@@ -404,7 +404,7 @@ def test_compiled_groups_read_nothing_outside(data):
     starts, stops, query, position = (
         np.array(data.draw(st.lists(index, min_size=n, max_size=n)), np.int64) for n in (2, 2, 3, 3)
     )
-    scores, grade = np.zeros(4), np.ones(3)
+    scores, grade = np.full(4, data.draw(st.sampled_from([0.5, np.nan]))), np.ones(3)
     try:
         found = compiled_counting.group_lists(scores, starts, stops, query, position, grade)
     except IndexError:

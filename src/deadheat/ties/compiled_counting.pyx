@@ -207,7 +207,9 @@ cdef inline bint precedes(const Document *a, const Document *b) noexcept nogil:
 
 
 cdef int compare(const void *a, const void *b) noexcept nogil:
-    return -1 if precedes(<const Document *> a, <const Document *> b) else 1
+    cdef const Document *x = <const Document *> a
+    cdef const Document *y = <const Document *> b
+    return precedes(y, x) - precedes(x, y)
 
 
 cdef void sort(Document *documents, Py_ssize_t n) noexcept nogil:
@@ -277,12 +279,13 @@ def group_lists(const floating[::1] scores, const int64_t[::1] starts, const int
         for q in range(queries):
             first = offsets[q]
             while first < offsets[q + 1]:
-                # A group of equal scores: its highest grades come first.
-                last = first
+                last = first + 1
                 while last < offsets[q + 1] and values[last] == values[first]:
-                    sorted_[last].key = grade[sorted_[last].index]
-                    sorted_[last].place = last
                     last += 1
+                # Inside a group the highest grades come first.
+                for i in range(first, last):
+                    sorted_[i].key = grade[sorted_[i].index]
+                    sorted_[i].place = i
                 sort(sorted_ + first, last - first)
                 group[0, groups] = q
                 group[1, groups] = counts[0, first]
