@@ -76,6 +76,30 @@ def test_the_budget_says_how_far_computing_moves_scores_and_measures(computed):
     assert "batch_size 2, attention eager, threads 1 / " in table.notes[0]
 
 
+def test_lists_cut_at_a_depth_are_compared_document_by_document(made, tmp_path):
+    """Each way keeps its own best documents: row by row they are not the same."""
+    study = Study.of(
+        models=[made["product"]],
+        datasets=[made["data"]],
+        model_dtypes=["bf16"],
+        measures=["MRR"],
+        candidates="full",
+        depth=4,
+        batch_size=[1, 8],
+    )
+    assert run_study(study, tmp_path) == []
+    results = load_results(tmp_path)
+    for row in error_budget(results).frame.to_dicts():
+        one, other = (
+            {(query, document): score for query, document, score in stored.scores().rows()}
+            for stored in results
+            if stored.regime == row["regime"]
+        )
+        moved = [abs(one[key] - other[key]) for key in one.keys() & other.keys()]
+        assert row["changed"] == np.mean(np.array(moved) > 0)
+        assert row["farthest"] == max(moved)
+
+
 def test_without_a_second_way_nothing_is_said_of_computing(computed):
     alone = [computed[0]]
     assert is_computed_twice(computed) and not is_computed_twice(alone)

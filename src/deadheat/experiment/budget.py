@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
 from deadheat.experiment.results import StoredResult
@@ -34,7 +32,7 @@ _COLUMNS = (
     Column("compute_range", over="compute", title="moved"),
     Column("query_error", over="queries", title="± error"),
     Column("changed", "share", over="scores", title="changed"),
-    Column("farthest", "ratio", over="scores", title="farthest"),
+    Column("farthest", "distance", over="scores", title="farthest"),
 )
 
 
@@ -57,15 +55,22 @@ class _Alike:
 
     @cached_property
     def changes(self) -> tuple[float | None, float | None]:
-        """Share of the scores that are not the same in all variants, and the farthest move."""
+        """Share of the scores that are not the same in all variants, and the farthest move.
+
+        Where each variant keeps its own best documents, those that all of them keep are compared.
+        """
         if len(self.variants) < 2:
             return None, None
         try:
-            scores = np.stack([stored.scores()["score"].to_numpy() for stored in self.variants])
+            frames = [stored.scores() for stored in self.variants]
         except InputError:  # those of a full corpus are too many to be stored
             return None, None
-        moved = np.ptp(scores.astype(np.float64), axis=0)
-        return float((moved > 0).mean()), float(moved.max(initial=0))
+        document = ["query_id", "doc_id"]
+        together = pl.concat(frames).group_by(document).agg("score")
+        of_all = together.filter(pl.col("score").list.len() == len(frames))
+        scores = of_all["score"].cast(pl.List(pl.Float64)).list
+        moved = (scores.max() - scores.min()).to_numpy()
+        return (float((moved > 0).mean()), float(moved.max())) if len(moved) else (None, None)
 
     def row(self, measure: Measure) -> dict[str, Any]:
         """The budget of one measure."""

@@ -126,6 +126,7 @@ WRITERS: dict[Kind, Callable[..., str | Cell]] = {
     "ranks": _ranks,
     "share": _share,
     "ratio": lambda _, value: number(value),
+    "distance": lambda _, value: MISSING if value is None else f"{value:.2g}".replace("-", MINUS),
     "probability": _probability,
     "flag": lambda _, value: MISSING if value is None else "yes" if value else "no",
 }

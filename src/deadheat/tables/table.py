@@ -26,6 +26,7 @@ Kind = Literal[
     "ranks",  # (best, worst): 1–3
     "share",  # 34.1 %
     "ratio",  # 1.0013
+    "distance",  # 0.0039, 1.8e−07: two digits, however small
     "probability",  # (p, method): <0.0005, ≈0.312
     "flag",  # yes, no
 ]
