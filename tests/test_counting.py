@@ -332,6 +332,21 @@ def test_wrong_places_of_a_piece_are_refused(start):
         counter.update(np.full((2, 3), 0.5), start)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"positions": [0, 1, 2], "start": 3}, "leave start and bounds out"),
+        ({"positions": [0, 1, 2], "bounds": ([0, 3], [3, 6])}, "leave start and bounds out"),
+        ({"threads": 0}, "threads must be"),
+        ({"threads": "2"}, "threads must be"),
+    ],
+)
+def test_a_piece_stands_in_one_place_and_is_counted_by_someone(options, words):
+    counter = TieCounter(2, [0, 1], [0.5, 0.5], [1, 1], [0, 0])
+    with pytest.raises(dh.InputError, match=words):
+        counter.update(np.full((2, 3), 0.5), **options)
+
+
 @compiled
 @given(data=st.data())
 def test_the_compiled_pass_reads_nothing_outside(data):

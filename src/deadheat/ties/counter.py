@@ -194,6 +194,9 @@ class TieCounter:
         threads
             Count in so many threads. The compiled pass releases the interpreter's lock.
         """
+        threads = check_number("threads", threads, least=1)
+        if positions is not None and (bounds is not None or np.any(start)):
+            raise InputError("positions say where the columns stand: leave start and bounds out")
         if bounds is not None:
             self._update_lists(exact_floats(scores, by_place=False), start, bounds)
             return
