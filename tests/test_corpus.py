@@ -254,6 +254,10 @@ WRONG = {
     "empty": ([], "corpus is empty"),
     "no pair": ([7], "chunk 0 of the corpus: a chunk must be"),
     "ids": ([("abc", np.zeros((3, 24), "f4"))], "document ids must be a sequence"),
+    "set of ids": ([({"a", "b"}, np.zeros((2, 24), "f4"))], "the order of the embeddings, not {"),
+    "ids once": ([(iter(["a"]), np.zeros((1, 24), "f4"))], "that can be read again"),
+    "mixed": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 24), "i1"))],
+              r"float32 \(chunk 0 of the corpus\), int8 \(chunk 1 of the corpus\): embed all"),
     "lengths": ([(["a"], np.zeros((3, 24), "f4"))], "1 document ids stand beside"),
     "one row": ([(["a"], np.zeros(24, "f4"))], "1 document ids stand beside"),
     "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
@@ -285,6 +289,27 @@ def test_a_judged_document_with_nan_is_named():
     vectors[290, 0] = np.nan
     with pytest.raises(dh.InputError, match="document 'd290'"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
+
+
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_other_embeddings_the_second_time_are_refused(as_tensor):
+    """Where they differ in more than last bits, which a backend may not repeat."""
+    asked, vectors, qrels = example()
+    if as_tensor:
+        torch = pytest.importorskip("torch")
+        asked, vectors = torch.from_numpy(asked).bfloat16(), torch.from_numpy(vectors).bfloat16()
+    passes = iter([in_chunks(vectors), in_chunks(-vectors)])
+    with pytest.raises(dh.InputError, match=r"position \d+ .* when it was passed first"):
+        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+
+
+def test_a_third_pass_that_ends_early_is_refused():
+    asked, vectors, qrels = example()
+    chunks = [(ids, part > 0, part) for ids, part in in_chunks(vectors)]
+    passes = iter([chunks, chunks, chunks[:2]])
+    queries = [f"q{q}" for q in range(4)], asked > 0, asked
+    with pytest.raises(dh.InputError, match="300 documents when it was passed first and 180"):
+        dh.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
 
 
 def test_chunks_in_another_order_the_second_time_are_refused():
@@ -513,6 +538,8 @@ WRONG_SHARDS = {
     "not there": (lambda v: [lambda: [(["x"], v[:1])], away],
                   "shard 1 of the corpus cannot be read .*part-7.safetensors"),
     "all empty": (lambda v: [lambda: [], lambda: []], "the corpus is empty"),
+    "mixed": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1].astype("i1"))]],
+              r"float32 \(chunk 0 of shard 0 .*\), int8 \(chunk 0 of shard 1 of the corpus\)"),
     "no id": (lambda v: [lambda: [(["x", ""], v[:2])]],
               "chunk 0 of the corpus: the id of a document is empty"),
     "nothing made": (lambda v: [lambda: [(["x"], v[:1])], lambda: None],
@@ -561,9 +588,11 @@ def test_documents_named_by_numbers():
 
 def test_an_engine_wants_functions():
     class Elsewhere:
-        pass
+        pool = None
 
     asked, vectors, qrels = example()
+    with pytest.raises(dh.InputError, match=r"engine must be an engine .* not 'ray'"):
+        dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine="ray")
     with pytest.raises(dh.InputError, match="reads a corpus where it lies"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine=Elsewhere())
 

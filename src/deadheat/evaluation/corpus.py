@@ -127,6 +127,11 @@ def evaluate_corpus(
         raise InputError("queries must be a pair: their ids, and their embeddings") from None
     ready = Products.of(embeddings, similarity_named(similarity), _regime(regime))
     shards, workplace = opened(chunks), engine or Here()
+    if not hasattr(workplace, "pool"):
+        raise InputError(
+            "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
+            f"{workplace!r:.40}"
+        )
     if not isinstance(workplace, Here) and not are_shards(chunks):
         raise InputError(
             "an engine reads a corpus where it lies: give chunks as a function that makes an "

@@ -232,6 +232,8 @@ class Surveyed:
 
     documents: int
     first_ids: list[str]
+    types: dict[str, str]
+    """Number types of the embeddings, and where each came first."""
     hashes: NDArray[np.uint64]
     """Of the ids; but for those that are consecutive numbers."""
     numbers: Ints
@@ -273,6 +275,7 @@ class Shard:
     def survey(self, wanted: pl.Series) -> Surveyed:
         """Pass all chunks once: look at the ids, and take the embeddings of the wanted ones."""
         documents, first_ids, judged = 0, list[str](), list[Judged]()
+        types: dict[str, str] = {}
         numbers, following, placed = ([np.empty((0, 2), np.int64)] for _ in range(3))
         hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
         all_wanted = wanted.implode()
@@ -284,6 +287,7 @@ class Shard:
             if len(first_ids) < 2:
                 first_ids = [*first_ids, *ids.head(2)][:2]
             documents += len(chunk)
+            types.setdefault(str(chunk.embeddings.dtype), f"chunk {number} of {self.name}")
             (placed if chunk.placed else following).append(chunk.runs())
             if isinstance(chunk.given_ids, range) and chunk.given_ids.step == 1:
                 numbers.append(np.array([[chunk.given_ids.start, chunk.given_ids.stop]]))
@@ -306,6 +310,7 @@ class Shard:
         return Surveyed(
             documents,
             first_ids,
+            types,
             np.concatenate(hashes),
             np.concatenate(numbers),
             np.concatenate(following),
@@ -347,9 +352,6 @@ class Shard:
                 self._check_again(chunk, by_chunk[number])
                 seen += 1
             first, rows = 0, len(chunk.embeddings)
-            if parts and parts[-1].embeddings.dtype != chunk.embeddings.dtype:
-                yield Block(parts)
-                parts, room = [], length
             while rows - first >= room:
                 yield Block([*parts, chunk.part(first, first + room)])
                 first += room
@@ -360,10 +362,11 @@ class Shard:
             del chunk
         if parts:
             yield Block(parts)
-        if passed != documents or seen != len(judged):
+        check_passed(self.name, documents, passed)
+        if seen != len(judged):
             raise InputError(
-                f"{self.name} had {documents:,} documents when it was passed first and {passed:,} "
-                "when it was passed again: chunks must give the same both times"
+                f"{self.name} came in fewer chunks when it was passed again: chunks must give the "
+                "same every time"
             )
 
     def _check_again(self, chunk: Chunk, judged: Judged) -> None:
@@ -372,7 +375,7 @@ class Shard:
             if place >= len(chunk) or chunk.id(place) != document:
                 raise InputError(
                     f"document {document!r} is not where it was when {self.name} was passed "
-                    "first: chunks must give the same both times"
+                    "first: chunks must give the same every time"
                 )
 
     def _given(self) -> Iterator[Any]:
@@ -394,6 +397,15 @@ class Shard:
             yield
         except InputError as error:
             raise InputError(f"chunk {number} of {self.name}: {error}") from None
+
+
+def check_passed(name: str, documents: int, passed: int) -> None:
+    """Refuse a corpus, or a shard, that has other documents when it is passed again."""
+    if passed != documents:
+        raise InputError(
+            f"{name} had {documents:,} documents when it was passed first and {passed:,} when it "
+            "was passed again: chunks must give the same every time"
+        )
 
 
 def _text_column(ids: Sequence[Any]) -> pl.Series:
@@ -428,8 +440,8 @@ def opened(chunks: Chunks) -> list[Open]:
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
         raise InputError(
-            "chunks can be passed only once, and the corpus is passed twice: give a list, or a "
-            "function that makes the iterator (lambda: …)"
+            "chunks can be passed only once, and the corpus is passed more often: give a list, or "
+            "a function that makes the iterator (lambda: …)"
         )
     again: Any = chunks
     return list(again) if are_shards(chunks) else [_Listed(again)]
@@ -456,8 +468,11 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         raise InputError("a chunk must be (document_ids, embeddings)")
     ids, embeddings = given[:2]
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"document ids must be a sequence, not {ids!r:.40}")
+    if isinstance(ids, (str, set, frozenset, Iterator)) or not isinstance(ids, Iterable):
+        raise InputError(
+            "document ids must be a sequence that can be read again, in the order of the "
+            f"embeddings, not {ids!r:.40}"
+        )
     if not hasattr(ids, "__len__") or not hasattr(ids, "__getitem__"):
         ids = list(ids)
     if is_tensor(embeddings):

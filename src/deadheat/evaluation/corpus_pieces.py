@@ -31,6 +31,8 @@ from deadheat.ties import TieCounter
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.sizes import SizeCounter
 
+FAR = 1 / 32
+"""Of the largest score: no rounding, be it to BF16, moves a score so far."""
 See = Callable[[Ints, Any], None]
 """Is shown the positions and the scores of every block, one block at a time, in any order."""
 
@@ -185,14 +187,29 @@ def _stand_in(scores: Any, counter: TieCounter, column: Ints, seen: Ints) -> int
     if not len(seen):
         return 0
     query, place = counter.query[seen], column[seen]
-    found = scores[query, place]
-    other = np.flatnonzero(exact_floats(found) != counter.score[seen])
+    found = exact_floats(scores[query, place])
+    other = np.flatnonzero(found != counter.score[seen])
     if len(other):
         announced = counter.score[seen[other]]
+        _check_near(found[other], announced, counter, seen[other])
         if is_tensor(scores):
             announced = scores.new_tensor(announced)
         scores[query[other], place[other]] = announced
     return len(other)
+
+
+def _check_near(
+    found: NDArray[Any], announced: NDArray[Any], counter: TieCounter, documents: Ints
+) -> None:
+    """Refuse scores that differ in more than their last bits from those computed first."""
+    far = np.abs(found - announced) > FAR * np.abs(counter.score).max()
+    if far.any():
+        i = int(np.flatnonzero(far)[0])
+        raise InputError(
+            f"the document at position {counter.position[documents[i]]:,} of the corpus has the "
+            f"score {found[i]:g} for a query, and had {announced[i]:g} when it was passed first: "
+            "chunks must give the same every time"
+        )
 
 
 def digest(scores: Any) -> str:

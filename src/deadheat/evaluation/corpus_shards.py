@@ -98,6 +98,7 @@ class Corpus:
             raise InputError("the corpus is empty: chunks gave no document")
         self.starts = [0, *np.cumsum(counts)[:-1].tolist()]
         self.first_ids = [name for survey in self.surveys for name in survey.first_ids][:2]
+        self._check_types()
         self._check_ids(pool)
         self._check_places()
         embeddings = []
@@ -229,6 +230,15 @@ class Corpus:
 
     def _name(self, number: int) -> str:
         return "the corpus" if len(self.shards) == 1 else f"shard {number} of the corpus"
+
+    def _check_types(self) -> None:
+        """Refuse documents some of which are embedded otherwise than the others."""
+        types: dict[str, str] = {}
+        for survey in self.surveys:
+            types |= {dtype: at for dtype, at in survey.types.items() if dtype not in types}
+        if len(types) > 1:
+            named = ", ".join(f"{dtype} ({where})" for dtype, where in types.items())
+            raise InputError(f"the documents are {named}: embed all of them alike")
 
     def _check_ids(self, pool: Pool) -> None:
         """Refuse documents that come more than once."""

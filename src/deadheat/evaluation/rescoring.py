@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus import corpus_result, similarity_named
-from deadheat.evaluation.corpus_blocks import Chunks, Open, block_length, opened, score_chunk
+from deadheat.evaluation.corpus_blocks import (
+    Chunks,
+    Open,
+    block_length,
+    check_passed,
+    opened,
+    score_chunk,
+)
 from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result
@@ -119,7 +126,8 @@ def evaluate_rescoring(
         )
     )  # fmt: skip
     first = replace(first, remarks=(*first.remarks, *corpus.missing(judgements)))
-    frame = _rescored(counter, Corpus(two, names, [partial(_stage, open, 2) for open in shards]))
+    finer = Corpus(two, names, [partial(_stage, open, 2) for open in shards])
+    frame = _rescored(counter, finer, corpus.documents)
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluated(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_widened(counter)))
@@ -137,15 +145,19 @@ def _stage(open: Open, stage: int) -> Iterator[Any]:
         yield chunk[0], chunk[stage]
 
 
-def _rescored(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
-    """Score the candidates, and every document that ties with the last, in the second stage."""
+def _rescored(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFrame:
+    """Score the candidates, and every document that ties with the last, in the second stage.
+
+    `documents` is how many the corpus had in the first.
+    """
     kept = counter.kept
     scores: NDArray[Any] = np.empty(len(kept.position), np.float64)
     names: list[str] = [""] * len(kept.position)
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]
-    step = block_length(len(corpus.products))
+    step, passed = block_length(len(corpus.products)), 0
     for chunk in corpus.read():
+        passed += len(chunk)
         first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
         for start in range(first, last, step):
             own = order[start : min(start + step, last)]
@@ -154,6 +166,7 @@ def _rescored(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
             scores[own] = exact_floats(products[kept.query[own], place])
             for i, row in zip(own.tolist(), rows[place].tolist(), strict=True):
                 names[i] = chunk.id(row)
+    check_passed("the corpus", documents, passed)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
