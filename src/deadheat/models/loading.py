@@ -221,6 +221,11 @@ def _load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **o
                 f"{checkpoint.name!r} brings its own Python code, which is not run unless asked: "
                 "read it, then pass trust_remote_code=True"
             ) from error
+        if "attn_implementation" in str(error):
+            raise InputError(
+                f"{checkpoint.name!r} has no such attention ({one_line(error)}): choose eager or "
+                "sdpa, or leave the choice to transformers"
+            ) from error
         raise InputError(
             f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
             "is complete and supported by the installed transformers"
