@@ -1,4 +1,4 @@
-"""A real Ray cluster of two nodes on this machine."""
+"""Real Ray clusters of two nodes on this machine."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ def two_nodes():
     os.environ["OMP_NUM_THREADS"] = "1"
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     nodes.add_node(num_cpus=1)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def other_nodes():
+    """Another cluster: two nodes that say they have a GPU each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 1})
+    nodes.add_node(num_cpus=1, num_gpus=1)
     yield nodes
     ray.shutdown()
     nodes.shutdown()

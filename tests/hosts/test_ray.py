@@ -8,7 +8,9 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,14 +19,14 @@ pytest.importorskip("torch")
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from experiment_folders import MEASURES, made  # noqa: E402
-from ray_nodes import engine, two_nodes  # noqa: E402
+from ray_nodes import engine, other_nodes, two_nodes  # noqa: E402
 
 from deadheat.engines import cluster  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import Study, derive, run_study  # noqa: E402
 
-__all__ = ["engine", "made", "two_nodes"]
+__all__ = ["engine", "made", "other_nodes", "two_nodes"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
 
@@ -87,6 +89,16 @@ def test_results_are_complete_and_a_lost_worker_is_replaced(engine, tmp_path):
 def test_what_a_worker_refuses_is_said_here(engine):
     with engine.pool(Fails()) as pool, pytest.raises(InputError, match="this is no number"):
         list(pool.results([0]))
+
+
+def test_what_fails_on_a_worker_is_raised_here_with_the_name_of_the_work(engine):
+    piece = SimpleNamespace(name="shard 3 of the corpus")
+    with engine.pool(Squares()) as pool, pytest.raises(TypeError) as caught:
+        pool.total([2, piece])
+    assert type(caught.value) is TypeError
+    where = str(caught.value.__cause__)
+    assert where.startswith("shard 3 of the corpus failed on a worker: ")
+    assert "return piece * piece" in where, "the line of code is told"
 
 
 def test_work_that_loses_every_worker_ends_with_an_error(engine):
@@ -153,25 +165,75 @@ def test_addresses_that_cannot_be(address, message):
         RayCluster(address)
 
 
-@pytest.mark.parametrize("scheme", ["", "ray://"])
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "auto"])
+def test_ray_client_is_refused_at_once(address, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:10001")
+    message = "ray://127.0.0.1:10001 is an address for Ray Client.* give host:port or auto"
+    with pytest.raises(InputError, match=message):
+        RayCluster(address)
+
+
 @pytest.mark.parametrize(
-    ("says", "why"), [(b"", "timed out"), (b"HTTP/1.1 400 Bad\r\n\r\n", "something else does")]
+    "says",
+    [b"", b"HTTP/1.1 400 Bad\r\n\r\n", b"\0\0\0\x04\0\0\0\0\0"],
+    ids=["nothing", "HTTP", "gRPC"],
 )
-def test_something_that_is_no_cluster_is_refused_in_time(says, why, scheme, monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def test_something_that_is_no_cluster_is_refused_in_time(says, monkeypatch, capfd):
+    ray.shutdown()
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    connections = []
+    with socket.create_server(("", 0)) as server:
 
         def answer():
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(says)
-                connection.recv(1 << 10)
-                time.sleep(0.4)
+            with suppress(OSError):  # until the server is closed
+                while True:
+                    connections.append(server.accept()[0])
+                    connections[-1].sendall(says)
 
         threading.Thread(target=answer, daemon=True).start()
-        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"no Ray cluster answers at {address} .{why}"):
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {address} .timed out"):
             RayCluster(address)
+        assert time.monotonic() - began < 30  # Ray alone tries for minutes
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_cluster_of_this_process_is_known_by_all_its_names(engine, two_nodes, monkeypatch):
+    port = two_nodes.address.rpartition(":")[2]
+    for address in (None, "auto", two_nodes.address, f"localhost:{port}", f"127.0.0.1:{port}"):
+        RayCluster(address, workers=1)
+    monkeypatch.setenv("RAY_ADDRESS", f"localhost:{port}")
+    RayCluster("auto", workers=1)
+
+
+def test_another_cluster_than_that_of_this_process_is_refused(
+    engine, two_nodes, other_nodes, monkeypatch
+):
+    own, other = two_nodes.address, other_nodes.address
+    monkeypatch.setenv("RAY_ADDRESS", other)
+    for address in (other, "auto"):
+        with pytest.raises(InputError, match=rf"at {own}, .* at {other}: call ray.shutdown\(\)"):
+            RayCluster(address)
+    ray.shutdown()
+    RayCluster(other)
+    assert ray.get_runtime_context().gcs_address == other
+
+
+def test_a_worker_that_no_machine_can_hold_is_refused_at_once(two_nodes, other_nodes):
+    for nodes, gpus in ((two_nodes, 1), (other_nodes, 2)):
+        ray.shutdown()
+        with pytest.raises(InputError, match=f"no machine of the cluster has {gpus} GPUs"):
+            RayCluster(nodes.address, gpus_per_worker=gpus)
+
+
+def test_a_cluster_of_this_machine_does_not_grow(monkeypatch):
+    """Others may: with a number of workers they are waited for."""
+    ray.shutdown()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(InputError, match="no machine of the cluster has 1 GPUs"):
+        RayCluster(workers=1, gpus_per_worker=1)
+    ray.shutdown()
 
 
 def test_options_that_cannot_be():

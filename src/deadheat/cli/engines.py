@@ -22,7 +22,7 @@ CLUSTER = options(
     click.option(
         "--ray-address",
         metavar="ADDRESS",
-        help="host:port, ray://host:port or auto. [default: a cluster of this machine alone]",
+        help="host:port or auto. [default: a cluster of this machine alone]",
     ),
 )
 WORKERS = click.option(

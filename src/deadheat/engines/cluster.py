@@ -7,6 +7,8 @@ import os
 import platform
 import re
 import socket
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +25,9 @@ from deadheat.packages import require
 T = TypeVar("T")
 
 PATIENCE = 10.0
-"""Seconds that the head of a cluster has to answer."""
+"""Seconds in which something must answer at an address."""
+CONNECT_PATIENCE = 3
+"""How many times as long a connection may take: another process tries it first."""
 ROOM_PATIENCE = 12
 """How many times as long the cluster has to find room for a first worker."""
 ATTEMPTS = 3
@@ -33,11 +37,18 @@ TOGETHER = 8
 LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-transformers")
 """Packages whose version must be the same wherever results are computed."""
 
-
-_SETTINGS = b"\x04"
-_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00" + _SETTINGS + bytes(5)
-"""How a client of gRPC, which Ray's heads speak, begins: HTTP/2's preface, and a frame of settings
-with nothing in it. A server's first frame is one of settings, too: length, type, …"""
+_CONNECT = """
+import sys
+sys.path[:] = sys.argv[2:]
+import ray
+try:
+    ray.init(sys.argv[1], log_to_driver=False, logging_level="ERROR")
+    print(*(node["NodeID"] for node in ray.nodes()))
+except Exception as error:
+    print(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
+    sys.exit(1)
+"""
+"""Prints the nodes of a cluster, or why there is no connection."""
 _MEMORY = "it ran out of memory; use smaller batches or chunks, or fewer workers per machine"
 
 
@@ -47,8 +58,9 @@ class RayCluster:
     Parameters
     ----------
     address
-        ``host:port``, ``ray://host:port``, or ``auto`` for the cluster that this machine belongs
-        to. Unless given, a cluster of this machine alone is started.
+        ``host:port``, or ``auto`` for the cluster that this machine belongs to. Unless given, the
+        cluster that this process is connected to; where there is none, one of this machine alone
+        is started.
     workers
         How many; one for each GPU (with `gpus_per_worker`) or processor of the cluster unless
         given.
@@ -72,9 +84,10 @@ class RayCluster:
         ):
             if value is not None and value < least:
                 raise InputError(f"{name} must be at least {least}, not {value}")
-        self._connect(address)
+        may_grow = self._connect(address)
         self._options = {"num_gpus": gpus_per_worker} if gpus_per_worker else {"num_cpus": 1}
-        self._workers = workers or self._room(gpus_per_worker)
+        room = None if workers and may_grow else self._room(gpus_per_worker)
+        self._workers = workers or room or 1
 
     def ask(self, question: Callable[[], T]) -> T:
         """Call a function on a worker's machine, and give its answer."""
@@ -92,12 +105,16 @@ class RayCluster:
         finally:
             pool.close()
 
-    def _connect(self, address: str | None) -> None:
+    def _connect(self, address: str | None) -> bool:
+        """Connect to a cluster; tell whether it may grow, as one of this machine cannot."""
         ray = self._ray
-        if address not in (None, "auto", "local"):
-            _check_answers(str(address))
+        address = _meant(address)
         if ray.is_initialized():
-            return
+            if address not in (None, "auto"):
+                _check_same(ray, str(address))
+            return True
+        if address is not None:
+            _nodes_at(address)
         try:
             ray.init(
                 address=address or "local",
@@ -106,19 +123,18 @@ class RayCluster:
                 include_dashboard=False if address is None else None,
             )
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise InputError(
-                f"the Ray cluster {address or 'of this machine'} cannot be reached "
-                f"({one_line(error)}): check the address, and that Ray and Python have the same "
-                "versions there"
-            ) from error
+            raise _unreachable(address or "of this machine", one_line(error)) from error
+        return address is not None
 
     def _room(self, gpus: float) -> int:
-        resources = self._ray.cluster_resources()
-        room = resources.get("GPU", 0) / gpus if gpus else resources.get("CPU", 0)
-        if room < 1:
+        """Count the workers that the machines could hold if they did nothing else."""
+        kind, share = ("GPU", gpus) if gpus else ("CPU", 1)
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        room = sum(int(machine.get(kind, 0) / share) for machine in machines)
+        if not room:
             what = f"{gpus:g} GPUs" if gpus else "a processor"
-            raise InputError(f"no machine of the cluster has {what} for a worker")
-        return int(room)
+            raise InputError(f"no machine of the cluster has {what} for a worker: ask for less")
+        return room
 
 
 class _Asked:
@@ -177,6 +193,15 @@ class _Task:
     attempt: int = 1
     added: tuple[tuple[_Task, Any], ...] = ()
     """What an ``add`` adds: tasks with their results."""
+
+
+class _WorkError(Exception):
+    """What failed on a worker, and where in the code; the cause of the error that is raised."""
+
+    @classmethod
+    def of(cls, task: _Task, error: Exception) -> _WorkError:
+        piece = task.pieces[0]
+        return cls(f"{getattr(piece, 'name', repr(piece)[:100])} failed on a worker: {error}")
 
 
 class _RayPool:
@@ -269,7 +294,7 @@ class _RayPool:
     def _again(self, task: _Task, shared: Any, error: Exception) -> list[_Task]:
         """Give what has to be done again where a worker, or what it had made, is lost."""
         if not _is_loss(self._ray, error):
-            raise error
+            raise getattr(error, "cause", None) or error from _WorkError.of(task, error)
         if task.attempt == ATTEMPTS:
             raise InputError(_lost(error)) from error
         if task.call == "do":
@@ -310,7 +335,7 @@ class _RayPool:
                 return [status for status in work if status in done]
         raise InputError(
             f"in {ROOM_PATIENCE * PATIENCE:g} seconds the Ray cluster had no room for a worker: "
-            "other work may hold its processors or GPUs; ask for less, or wait"
+            "other work may hold its processors or GPUs, or it may have none; ask for less, or wait"
         )
 
     def _started(self, start: Any) -> None:
@@ -364,31 +389,85 @@ def _check_versions(drivers: dict[str, str]) -> None:
         )
 
 
-def _check_answers(address: str) -> None:
-    """Refuse an address at which no cluster answers, before Ray waits for it without end."""
-    parts = urlsplit(address if "//" in address else f"//{address}")
+def _meant(address: str | None) -> str | None:
+    """Give the address that Ray would take; None for that of a cluster on this machine alone."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
+    if address is not None and address.startswith("ray://"):
+        raise InputError(
+            f"{address} is an address for Ray Client, through which deadheat does not work: run "
+            "this on a machine of the cluster, or send it there with `ray job submit`, and give "
+            "host:port or auto"
+        )
+    return None if address == "local" else address
+
+
+def _check_same(ray: Any, address: str) -> None:
+    """Refuse another cluster than that of this process; one may have several addresses."""
+    connected = ray.get_runtime_context().gcs_address
+    if address == connected:
+        return
+    own = {node["NodeID"] for node in ray.nodes()}
+    if own.isdisjoint(_nodes_at(address)):
+        raise InputError(
+            f"this process is connected to the Ray cluster at {connected}, which is not the one at "
+            f"{address}: call ray.shutdown() first, or leave the address out to use the former"
+        )
+
+
+def _nodes_at(address: str) -> set[str]:
+    """Name the nodes of a cluster; refuse an address at which there is none in time.
+
+    Another process connects: Ray's attempts last minutes, and only their process can end them.
+    """
+    if address != "auto":
+        _check_listens(address)
     try:
+        asked = subprocess.run(
+            [sys.executable, "-c", _CONNECT, address, *map(str, sys.path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=CONNECT_PATIENCE * PATIENCE,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _silent(address, "timed out", error.timeout) from None
+    said = (asked.stdout.splitlines() or ["the attempt crashed"])[-1]
+    if asked.returncode:
+        raise _unreachable(address, said)
+    return set(said.split())
+
+
+def _check_listens(address: str) -> None:
+    """Refuse what is no address, and one at which nothing listens, for which Ray would wait."""
+    try:
+        parts = urlsplit(f"//{address}")
         host, port = parts.hostname, parts.port
         if host is None or port is None:
             raise ValueError("a port is missing" if host else "a host is missing")
     except ValueError as error:
         raise InputError(
-            f"{address!r} is no address of a Ray cluster ({error}): write host:port, "
-            "ray://host:port or auto"
+            f"{address!r} is no address of a Ray cluster ({error}): write host:port or auto"
         ) from None
     try:
-        with socket.create_connection((host, port), timeout=PATIENCE) as connection:
-            connection.sendall(_GREETING)
-            answer = connection.recv(4)
-    except OSError as error:
-        why = error.strerror or str(error)
-    else:
-        if answer[3:] == _SETTINGS:
-            return
-        why = "something else does"
-    raise InputError(
-        f"no Ray cluster answers at {address} ({why}) within {PATIENCE:g} seconds: check the "
-        "address, and that the cluster is up"
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise _silent(address, why, PATIENCE) from None
+
+
+def _silent(address: str, why: str, seconds: float) -> InputError:
+    return InputError(
+        f"no Ray cluster answers at {address} ({why}) within {seconds:g} seconds: check the "
+        "address, that the cluster is up, and that this machine belongs to it"
+    )
+
+
+def _unreachable(address: str, why: str) -> InputError:
+    return InputError(
+        f"the Ray cluster {address} cannot be reached ({why}): check the address, and that Ray and "
+        "Python have the same versions there"
     )
 
 
