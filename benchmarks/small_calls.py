@@ -2,8 +2,7 @@
 
     python benchmarks/small_calls.py
 
-Every call takes a list that no call has seen. The ways to evaluate are taken in turns, so that all
-meet the same machine; a row is the median over the lists, in microseconds.
+Every call takes a list that no call has seen; a row is the median over the lists, in microseconds.
 """
 
 from __future__ import annotations
@@ -54,14 +53,16 @@ def ways(names: list[str], length: int, share: float) -> dict[str, Callable[[int
 
 
 def microseconds(calls: dict[str, Callable[[int], Any]]) -> dict[str, float]:
-    """Median time of each call over all lists."""
-    took: dict[str, list[float]] = {name: [] for name in calls}
-    for q in range(LISTS):
-        for name, call in calls.items():
+    """Median time of each call over all lists, one after the other as in a loop."""
+    medians = {}
+    for name, call in calls.items():
+        took = []
+        for q in range(LISTS):
             start = time.perf_counter()
             call(q)
-            took[name].append(1e6 * (time.perf_counter() - start))
-    return {name: float(np.median(times)) for name, times in took.items()}
+            took.append(1e6 * (time.perf_counter() - start))
+        medians[name] = float(np.median(took))
+    return medians
 
 
 def small_calls() -> list[tuple[str, float, float | None]]:
