@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,15 @@ from experiment_folders import made
 
 from deadheat.cli import main
 from deadheat.errors import InputError
-from deadheat.experiment import Study, error_budget, load_results, run_study
+from deadheat.experiment import (
+    Study,
+    budget,
+    changes,
+    derive,
+    error_budget,
+    load_results,
+    run_study,
+)
 from deadheat.experiment.budget import is_computed_twice
 
 __all__ = ["made"]
@@ -98,6 +108,92 @@ def test_lists_cut_at_a_depth_are_compared_document_by_document(made, tmp_path):
         moved = [abs(one[key] - other[key]) for key in one.keys() & other.keys()]
         assert row["changed"] == np.mean(np.array(moved) > 0)
         assert row["farthest"] == max(moved)
+
+
+@pytest.fixture
+def told():
+    """What the last run told of its progress."""
+    return []
+
+
+@pytest.fixture
+def whole_corpus(made, told, tmp_path):
+    """A bi-encoder in three batch sizes over the full corpus, two documents of which are alike."""
+
+    def run(name: str, **words):
+        study = Study.of(
+            models=[made["product"]],
+            datasets=[made["data"]],
+            model_dtypes=["bf16"],
+            measures=["MRR"],
+            candidates="full",
+            **{"batch_size": [1, 3, 8], **words},
+        )
+        told.clear()
+        assert run_study(study, tmp_path / name, progress=lambda *one: told.append(one)) == []
+        return load_results(tmp_path / name)
+
+    return run
+
+
+def test_scores_too_many_to_be_stored_are_compared_all_the_same(whole_corpus, told, monkeypatch):
+    stored = whole_corpus("stored")
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    monkeypatch.setattr(changes, "PIECE", 4)
+    long = whole_corpus("long")
+    assert not list(long[0].folder.path.rglob("scores"))
+    assert ("encoder bf16 data: hps, comparing", 4, 9) in told
+    kept = error_budget(stored).frame
+    assert error_budget(long).frame.rows() == kept.rows()
+    assert kept["changed"].min() > 0
+    written = sorted((long[0].folder.path / "changes").glob("*.json"))
+    assert [path.name.split("-")[0] for path in written] == ["hps", "native"]
+    assert long[0].folder.verify()[1] == []
+
+
+def test_what_was_compared_is_not_compared_again(whole_corpus, monkeypatch):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    before = error_budget(whole_corpus("long")).frame.rows()
+    compare = budget.changes_of_embeddings
+    monkeypatch.setattr(budget, "changes_of_embeddings", None)
+    assert error_budget(whole_corpus("long")).frame.rows() == before
+    monkeypatch.setattr(budget, "changes_of_embeddings", compare)
+    frame = error_budget(whole_corpus("long", batch_size=[2])).frame
+    assert frame["variants"].to_list() == [4, 4]
+    assert frame["changed"].null_count() == 0
+
+
+def test_changes_that_are_not_there_or_are_damaged(whole_corpus, monkeypatch):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    results = whole_corpus("long")
+    folder = results[0].folder.path
+    before = error_budget(results)
+    [native] = (folder / "changes").glob("native-*.json")
+    native.write_text(native.read_text().replace("1", "2"))
+    with pytest.raises(InputError, match=r"native-\w+\.json is damaged .*: delete it and run"):
+        error_budget(load_results(folder))
+    native.unlink()
+    [missing] = results[0].folder.verify()[1]
+    assert (missing.path, missing.what) == (native, "missing")
+    whole_corpus("long")
+    assert error_budget(load_results(folder)).frame.rows() == before.frame.rows()
+    shutil.rmtree(folder / "changes")
+    table = error_budget(load_results(folder))
+    assert table.frame["changed"].to_list() == [None, None]
+    assert "scores: some are not compared yet; run the same command again" in table.notes
+
+
+def test_lists_of_different_depths_are_not_variants(whole_corpus, monkeypatch):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    whole_corpus("mixed", batch_size=[1], depth=4)
+    results = whole_corpus("mixed", batch_size=[8])
+    assert not is_computed_twice(results)
+    results = whole_corpus("mixed", batch_size=[1, 8])
+    assert not list(results[0].folder.path.rglob("scores/*")), "those of the first lists are gone"
+    assert results[0].folder.verify()[1] == []
+    frame = error_budget(results).frame
+    assert frame["variants"].to_list() == [2, 2]
+    assert frame["changed"].null_count() == 0
 
 
 def test_without_a_second_way_nothing_is_said_of_computing(computed):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import signal
 import socket
 import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,15 +27,24 @@ from ray_nodes import engine, other_nodes, two_nodes  # noqa: E402
 from deadheat.engines import cluster  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import Study, derive, run_study  # noqa: E402
+from deadheat.experiment import (  # noqa: E402
+    Study,
+    budget,
+    changes,
+    derive,
+    error_budget,
+    load_results,
+    run_study,
+    running,
+)
 
 __all__ = ["engine", "made", "other_nodes", "two_nodes"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
 
 
-def study(made, kind, **changes):
-    options = {"model_dtypes": ["bf16"], "measures": MEASURES, "batch_size": 2, **changes}
+def study(made, kind, **words):
+    options = {"model_dtypes": ["bf16"], "measures": MEASURES, "batch_size": 2, **words}
     return Study.of(models=[made[kind]], datasets=[made["data"]], **options)
 
 
@@ -127,6 +139,31 @@ def test_a_full_corpus_is_counted_where_it_lies(made, engine, one_thread, tmp_pa
     assert not list(tmp_path.rglob("scores"))
 
 
+def test_scores_too_many_to_be_stored_are_compared_where_they_lie(
+    made, engine, one_thread, tmp_path, monkeypatch
+):
+    ways = study(made, "product", candidates="full", batch_size=[1, 8])
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    assert run_study(ways, tmp_path / "here") == []
+    monkeypatch.setattr(changes, "PIECE", 3)
+    engines, compare = set(), budget.changes_of_embeddings
+
+    def watched(variants, documents, where, progress):
+        engines.add(where)
+        return compare(variants, documents, where, progress)
+
+    monkeypatch.setattr(budget, "changes_of_embeddings", watched)
+    assert run_study(ways, tmp_path / "cluster", engine=engine) == []
+    assert engines == {engine}
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    [row] = (
+        error_budget(load_results(tmp_path / "cluster"), ["MRR"])
+        .frame.filter(regime="hps")
+        .to_dicts()
+    )
+    assert row["changed"] > 0
+
+
 def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, tmp_path):
     assert run_study(study(made, "sigmoid"), tmp_path / "whole", engine=engine) == []
     node = two_nodes.add_node(num_cpus=1)
@@ -150,6 +187,35 @@ def test_other_versions_on_a_worker_are_refused(engine, monkeypatch):
         pytest.raises(InputError, match=r"other versions: torch .* \(the driver has 1\.0\)"),
     ):
         list(pool.results([1]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"device": "cuda:0"}, "its device is cpu and not cuda:0"),
+        ({"backend": "cuda"}, "its backend is .* and not cuda"),
+        ({"revision": "sha256:1"}, "its revision is sha256:.* and not sha256:1;"),
+    ],
+)
+def test_a_worker_on_another_kind_of_machine_is_refused_by_name(
+    made, engine, tmp_path, monkeypatch, setting, message
+):
+    """As where the first machine that was asked has a GPU, and a worker has none."""
+    find = running.find_environment
+    monkeypatch.setattr(
+        running, "find_environment", lambda *words: replace(find(*words), **setting)
+    )
+    [failure] = run_study(study(made, "sigmoid"), tmp_path, engine=engine)
+    assert re.search(f"^{platform.node()} differs from .* first: {message}", str(failure.error))
+
+
+def test_workers_take_the_number_of_threads_that_was_asked_for(made, engine, tmp_path):
+    """However many processors each of them has."""
+    two = study(made, "product", threads=2)
+    assert run_study(two, tmp_path / "here") == []
+    assert run_study(two, tmp_path / "cluster", engine=engine) == []
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    assert load_results(tmp_path / "cluster")[0].manifest.threads == 2
 
 
 @pytest.mark.parametrize(

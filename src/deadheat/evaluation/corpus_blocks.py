@@ -22,6 +22,7 @@ from deadheat.ties.checks import places, whole_numbers
 from deadheat.ties.groups import Ints
 
 T = TypeVar("T")
+B = TypeVar("B")
 SCORES = 1 << 21
 """Scores of a block: as many documents are multiplied at once as give so many."""
 FEWEST, MOST = 1 << 10, 1 << 13
@@ -161,7 +162,7 @@ class Block:
 def shared_scores(
     products: Products, blocks: Items[Block], documents: int, work: Work[T]
 ) -> list[T]:
-    """Let threads share the blocks of so many documents, each product in one thread.
+    """Let threads share the scores of so many documents, each product in one thread.
 
     `work` is called in every thread with positions and scores of the blocks that fall to it, block
     by block; the scores of a block are overwritten by those of the next. What each thread makes of
@@ -172,12 +173,23 @@ def shared_scores(
     def scored(own: Iterator[Block]) -> Iterator[tuple[Ints, Any]]:
         scores = None
         for block in own:
-            scores = _score_block(products, block, scores)
+            scores = score_block(products, block, scores)
             yield from block.spread(scores, length)
 
+    return shared_blocks(products, blocks, documents, lambda own: work(scored(own)))
+
+
+def shared_blocks(
+    products: Products, blocks: Items[B], documents: int, work: Callable[[Iterator[B]], T]
+) -> list[T]:
+    """Let threads share the blocks of so many documents, each product in one thread.
+
+    `work` is called in every thread with the blocks that fall to it, whatever they are.
+    """
     with one_thread_each(products.queries) as side_by_side:
-        threads = max(1, min(side_by_side.threads, -(-documents // length)))
-        return shared(lambda own: work(scored(own)), blocks, threads, side_by_side.begin)
+        needed = -(-documents // block_length(len(products)))
+        threads = max(1, min(side_by_side.threads, needed))
+        return shared(work, blocks, threads, side_by_side.begin)
 
 
 def score_chunk(products: Products, chunk: Chunk) -> Any:
@@ -187,7 +199,7 @@ def score_chunk(products: Products, chunk: Chunk) -> Any:
     return scores
 
 
-def _score_block(products: Products, block: Block, out: Any = None) -> Any:
+def score_block(products: Products, block: Block, out: Any = None) -> Any:
     """Score every query with the rows of a block, always in a product of the same shape.
 
     The scores of the rows that the block lacks mean nothing. `out` is an earlier answer that is

@@ -56,10 +56,23 @@ class StoredShard:
         ]
         stored = _tensor(self.path, self.tensor)
         for (start, stop), ids in zip(bounds, self._ids(bounds), strict=True):
-            # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read
-            # before it is used.
-            rows = stored.rows(self.path, start, stop)
-            yield ids, _as_tensor(rows) if self.torch else rows
+            yield ids, self._rows(stored, start, stop)
+
+    def between(self, first: int, last: int) -> Iterator[tuple[range, Any]]:
+        """Give the numbers and embeddings of documents from `first` to before `last`, if any.
+
+        Numbers are counted from 0 on through all files, whatever the ids are.
+        """
+        start, stop = max(0, first - self.first), min(last - self.first, self.documents)
+        if start < stop:
+            stored = _tensor(self.path, self.tensor)
+            yield range(self.first + start, self.first + stop), self._rows(stored, start, stop)
+
+    def _rows(self, stored: _Stored, start: int, stop: int) -> Any:
+        # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read before
+        # it is used.
+        rows = stored.rows(self.path, start, stop)
+        return _as_tensor(rows) if self.torch else rows
 
     def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
         """Give the ids of one chunk after the other."""

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from deadheat.datasets import RetrievalDataset
+from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
+from deadheat.evaluation.corpus_stored import stored_shards
+from deadheat.experiment.changes import (
+    Changes,
+    Embedded,
+    changes_of_embeddings,
+    changes_of_scores,
+)
+from deadheat.experiment.derive import distinct_texts, query_products, sees
+from deadheat.experiment.folder import CellFolder
 from deadheat.experiment.results import StoredResult
 from deadheat.experiment.study import Compute
 from deadheat.experiment.table1 import every_measure
@@ -54,29 +68,51 @@ class _Alike:
         return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
 
     @cached_property
-    def changes(self) -> tuple[float | None, float | None]:
-        """Share of the scores that are not the same in all variants, and the farthest move.
-
-        Where each variant keeps its own best documents, those that all of them keep are compared.
-        """
+    def changes(self) -> Changes | None:
+        """Scores that are not the same in all variants; None where that is not known."""
         if len(self.variants) < 2:
-            return None, None
-        try:
-            frames = [stored.scores() for stored in self.variants]
-        except InputError:  # those of a full corpus are too many to be stored
-            return None, None
-        document = ["query_id", "doc_id"]
-        together = pl.concat(frames).group_by(document).agg("score")
-        of_all = together.filter(pl.col("score").list.len() == len(frames))
-        scores = of_all["score"].cast(pl.List(pl.Float64)).list
-        moved = (scores.max() - scores.min()).to_numpy()
-        return (float((moved > 0).mean()), float(moved.max())) if len(moved) else (None, None)
+            return None
+        if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
+            changes = changes_of_scores([stored.scores() for stored in self.variants])
+            return changes if changes.scores else None
+        return self.first.folder.changes(self.cells, self.first.regime)
+
+    @property
+    def cells(self) -> list[CellFolder]:
+        """The cells that are compared."""
+        return [stored.cell for stored in self.variants]
+
+    def compare(
+        self, dataset: RetrievalDataset, engine: Engine, progress: Progress | None
+    ) -> Changes:
+        """Compare scores that are not stored: those of every query with the full corpus."""
+        first, regime = self.first, self.first.regime
+        orders, variants = [], []
+        for stored in self.variants:
+            parts = list(stored.cell.streams()["documents"].indices())
+            orders.append([text for _, texts in parts for text in texts])
+            queries = query_products(stored.cell, stored.manifest, regime)
+            paths = [path for path, _ in parts]
+            variants.append(Embedded(queries, stored_shards(paths, tensor="documents", torch=True)))
+        if any(order != orders[0] for order in orders):
+            raise InputError(
+                f"{first.cell.path} and its variants hold the texts in different orders: delete "
+                "them and run the same command again"
+            )
+        having = [len(documents) for documents in distinct_texts(dataset).values()]
+        name = f"{first.short_name} {first.model_dtype} {Path(dataset.name).name}: {regime}"
+        return changes_of_embeddings(
+            variants,
+            np.array(having)[orders[0]],
+            engine if sees(engine, variants[0].parts[0].path) else Here(),
+            None if progress is None else partial(progress, f"{name}, comparing"),
+        )
 
     def row(self, measure: Measure) -> dict[str, Any]:
         """The budget of one measure."""
         summary = self.first.result[measure]
         expected = [stored.result[measure].expected for stored in self.variants]
-        changed, farthest = self.changes
+        changes = self.changes
         return {
             "dataset": self.first.dataset,
             "model": self.first.short_name,
@@ -89,8 +125,8 @@ class _Alike:
             "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
             "query_error": summary.sampling_error,
             "variants": len(self.variants),
-            "changed": changed,
-            "farthest": farthest,
+            "changed": changes and changes.share,
+            "farthest": changes and changes.farthest,
         }
 
 
@@ -125,15 +161,45 @@ def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None
     if not rows:
         evaluated = ", ".join(map(repr, every))
         raise InputError(f"none of the measures asked for was evaluated; there are {evaluated}")
-    ways = dict.fromkeys(
-        f"compute: {' / '.join(group.ways)}" for group in groups if len(group.variants) > 1
-    )
+    several = [group for group in groups if len(group.variants) > 1]
+    ways = dict.fromkeys(f"compute: {' / '.join(group.ways)}" for group in several)
+    unknown = [group for group in several if group.changes is None]
     notes = [
         *(ways or ["compute: not measured; give --batch-size, --attention or --threads twice"]),
+        *(["scores: some are not compared yet; run the same command again"] if unknown else []),
         "ties, compute and queries are different kinds of error, and are not added up.",
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return Table(frame, _COLUMNS, "The error budget of each number", notes, grouped=4)
+
+
+def compare_variants(
+    results: Sequence[StoredResult],
+    datasets: Mapping[str, RetrievalDataset],
+    engine: Engine,
+    progress: Progress | None = None,
+) -> None:
+    """Store how far scores differ that are too many to be stored themselves.
+
+    Parameters
+    ----------
+    results
+        All that a folder holds.
+    datasets
+        By the names of their folders; results of others are left as they are.
+    engine
+        Where embeddings are multiplied, if it sees them.
+    """
+    without_scores = [
+        stored
+        for stored in results
+        if stored.manifest.dataset_folder in datasets and not stored.cell.has_scores(stored.regime)
+    ]
+    for group in _groups(without_scores):
+        if len(group.variants) > 1 and group.changes is None:
+            dataset = datasets[group.first.manifest.dataset_folder]
+            changes = group.compare(dataset, engine, progress)
+            group.first.folder.write_changes(group.cells, group.first.regime, changes)
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
@@ -146,7 +212,9 @@ def _groups(results: Sequence[StoredResult]) -> list[_Alike]:
     for stored in results:
         settings = stored.manifest.settings.items()
         other = frozenset((name, value) for name, value in settings if name not in COMPUTE)
-        key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
+        data = stored.result.provenance.dataset  # says where lists were cut
+        candidates = data and data.candidates
+        key = (stored.dataset, candidates, stored.model, stored.model_dtype, stored.regime, other)
         alike.setdefault(key, []).append(stored)
     return [_Alike(sorted(variants, key=_way)) for variants in alike.values()]
 

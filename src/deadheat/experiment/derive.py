@@ -216,14 +216,23 @@ def _corpus(
 
     An engine whose workers see the stored parts reads and counts them.
     """
-    function: Any = manifest.function
-    streams = cell.streams()
-    chunks = list(_stored_chunks(streams["documents"], dataset))
-    queries = Products.of(streams["queries"].read()["queries"], function, regime)
+    chunks = list(_stored_chunks(cell.streams()["documents"], dataset))
+    queries = query_products(cell, manifest, regime)
     names = list(dataset.queries)
-    if engine is not None and engine.ask(partial(_exists, chunks[0].paths[0])):
+    if engine is not None and sees(engine, chunks[0].paths[0]):
         return Corpus(queries, names, chunks, engine)
     return Corpus(queries, names, [lambda: (chunk for own in chunks for chunk in own())])
+
+
+def query_products(cell: CellFolder, manifest: Manifest, regime: str) -> Products:
+    """Make the stored queries of a bi-encoder ready to be multiplied with documents."""
+    function: Any = manifest.function
+    return Products.of(cell.streams()["queries"].read()["queries"], function, regime)
+
+
+def sees(engine: Engine, path: Path) -> bool:
+    """Whether a file of this machine is there where an engine does its work, too."""
+    return engine.ask(partial(Path.is_file, path))
 
 
 def _stored_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChunk]:
@@ -245,10 +254,6 @@ def _stored_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredCh
             paths, texts = [], []
     if texts:
         yield chunk(paths, texts)
-
-
-def _exists(path: Path) -> bool:
-    return path.is_file()
 
 
 def _best_of_corpus(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -67,6 +67,16 @@ class HashedFolder:
             write_file(self.path / name, files[name])
         if {**recorded, **hashes} != recorded or changed:
             self._record({**recorded, **hashes})
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take files that are there off the list, then away."""
+        there = {name for name in names if (self.path / name).is_file()}
+        recorded = self.recorded()
+        if recorded.keys() & there:
+            self._record({name: own for name, own in recorded.items() if name not in there})
+        for name in there:
+            with writing(self.path / name):
+                (self.path / name).unlink()
 
     def read(self, name: str) -> bytes:
         """Read a file; refuse one that is missing or damaged."""

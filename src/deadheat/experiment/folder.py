@@ -13,6 +13,9 @@
         scores/REGIME.parquet            query_id, doc_id, score
         runs/REGIME.txt                  the same as a TREC run
         results/REGIME.json              what `deadheat.Result.from_json` reads
+    DIR/changes/                         of cells that were computed in different ways, and whose
+        SHA256SUMS                       scores are too many to be stored: how many of them differ,
+        REGIME-HASH.json                 and how far
 
 The hash of a dataset is that of its content, the hash of a cell that of its settings: whoever
 asks for something else gets another folder, and what is stored stays valid. A file appears under
@@ -22,7 +25,6 @@ the others are listed with theirs: `ExperimentFolder.verify` names what is not a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -40,6 +42,7 @@ from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.evaluation.corpus_stored import safetensors_header
+from deadheat.experiment.changes import Changes
 from deadheat.experiment.files import (
     SUMS,
     Fault,
@@ -70,7 +73,8 @@ STREAMS = ("logits", "queries", "documents")
 MANIFEST, DATASET = "manifest.json", "dataset.json"
 _OF_DATASET = re.compile(r"(corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json")
 _OF_CELL = re.compile(r"manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json")
-"""Names of files that a dataset and a cell have."""
+_OF_CHANGES = re.compile(r"[^/]+\.json")
+"""Names of files that a dataset, a cell and the changes between cells have."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +199,7 @@ class ExperimentFolder:
 
     def cell(self, model: str, model_dtype: str, dataset: str, settings: Any) -> CellFolder:
         """Return the folder of a cell, which need not exist yet."""
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{digest[:8]}"
+        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{_short_hash(settings)}"
         return CellFolder(self.path / "cells" / name)
 
     def cells(self) -> list[CellFolder]:
@@ -204,6 +207,28 @@ class ExperimentFolder:
         cells = self.path / "cells"
         begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
         return [CellFolder(path) for path in sorted(begun)]
+
+    def changes(self, cells: Iterable[CellFolder], regime: str) -> Changes | None:
+        """Read how the scores of cells differ; None where that is not there."""
+        name = _changes(cells, regime)
+        if not (self._changes.path / name).is_file():
+            return None
+        data = self._changes.read(name)
+        try:
+            return Changes.from_dict(_object(self._changes.path / name, data)["changes"])
+        except FolderError:
+            raise
+        except (InputError, KeyError) as error:
+            raise _unreadable(self._changes.path / name, error) from None
+
+    def write_changes(self, cells: Iterable[CellFolder], regime: str, changes: Changes) -> None:
+        """Store how the scores of cells differ."""
+        data = {"cells": _names(cells), "regime": regime, "changes": changes.to_dict()}
+        self._changes.write({_changes(cells, regime): _json(data)})
+
+    @property
+    def _changes(self) -> HashedFolder:
+        return HashedFolder(self.path / "changes")
 
     def verify(self) -> tuple[int, list[Fault]]:
         """Hold every file against its hash.
@@ -220,6 +245,7 @@ class ExperimentFolder:
         for folder in sorted((self.path / "cells").glob("*/")):
             known |= _checked(HashedFolder(folder), _OF_CELL)
             known |= CellFolder(folder).checked_parts()
+        known |= _checked(self._changes, _OF_CHANGES)
         for path in sorted(self.path.rglob("*")):
             hidden = any(part.startswith(".") for part in path.relative_to(self.path).parts)
             if path.is_file() and not hidden:
@@ -299,15 +325,22 @@ class CellFolder:
     def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
         """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
         files = {}
-        if scores is not None:
+        if scores is None:  # an earlier evaluation may have left those of shorter lists
+            self._files.remove([_scores(regime), _run(regime)])
+        else:
             files[_scores(regime)] = to_parquet(scores)
-            files[f"runs/{regime}.txt"] = trec_run(scores, f"{self.path.name}.{regime}")
+            files[_run(regime)] = trec_run(scores, f"{self.path.name}.{regime}")
         self._files.write({**files, _result(regime): utf8(result.to_json())})
+
+    def has_scores(self, regime: str) -> bool:
+        """Whether scores were stored; those of a full corpus may be too many."""
+        name = _scores(regime)
+        return (self.path / name).is_file() or name in self._files.recorded()
 
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, candidates in their order."""
         path = self.path / _scores(regime)
-        if not path.is_file() and _scores(regime) not in self._files.recorded():
+        if not self.has_scores(regime):
             raise InputError(f"{path} does not exist: the full corpus was too long to be stored")
         self._files.read(_scores(regime))
         try:
@@ -458,6 +491,23 @@ def _scores(regime: str) -> str:
 
 def _result(regime: str) -> str:
     return f"results/{regime}.json"
+
+
+def _run(regime: str) -> str:
+    return f"runs/{regime}.txt"
+
+
+def _changes(cells: Iterable[CellFolder], regime: str) -> str:
+    return f"{regime}-{_short_hash(_names(cells))}.json"
+
+
+def _names(cells: Iterable[CellFolder]) -> list[str]:
+    return sorted(cell.path.name for cell in cells)
+
+
+def _short_hash(data: Any) -> str:
+    """Hash plain values."""
+    return sha256(json.dumps(data, sort_keys=True).encode())[:8]
 
 
 def _json(data: Any) -> bytes:

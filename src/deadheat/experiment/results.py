@@ -90,8 +90,12 @@ class StoredResult:
 
     def texts(self) -> RetrievalDataset:
         """Read queries, documents, candidates and judgements."""
-        folder = ExperimentFolder(self.cell.path.parents[1])
-        return folder.dataset(self.manifest.dataset_folder)
+        return self.folder.dataset(self.manifest.dataset_folder)
+
+    @property
+    def folder(self) -> ExperimentFolder:
+        """The DIR that this is stored in."""
+        return ExperimentFolder(self.cell.path.parents[1])
 
 
 def load_results(folder: str | Path) -> list[StoredResult]:

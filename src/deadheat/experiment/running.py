@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from deadheat.datasets import RetrievalDataset, load_dataset
 from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import DeadheatError
+from deadheat.experiment.budget import compare_variants
 from deadheat.experiment.files import FolderError
 from deadheat.experiment.folder import ExperimentFolder
 from deadheat.experiment.forward import CellRun
+from deadheat.experiment.results import load_results
 from deadheat.experiment.study import Cell, Compute, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.worker import find_environment
 
@@ -67,6 +69,7 @@ def run_study(
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or Here()
     failures = []
+    datasets: dict[str, RetrievalDataset] = {}
     with experiment.lock():
         texts = Remembering(partial(_store_texts, experiment, study))
         for model in study.models:
@@ -78,6 +81,7 @@ def run_study(
                     cell = Cell(model, dtype, spec, compute)
                     try:
                         dataset, name = texts(spec)
+                        datasets[name] = dataset
                         where = environment()
                         CellRun(
                             study=study,
@@ -94,6 +98,8 @@ def run_study(
                         raise
                     except DeadheatError as error:
                         failures.append(Failure(cell, error))
+        if len(failures) < len(study.cells):
+            compare_variants(load_results(experiment.path), datasets, workplace, progress)
     return failures
 
 

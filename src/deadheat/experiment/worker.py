@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -111,8 +112,9 @@ class ForwardPass:
         for name, value in asdict(self.environment).items():
             if here[name] != value:
                 raise InputError(
-                    f"the machines differ in {name}, {here[name]} and {value}: the scores would "
-                    "depend on which of them ran what"
+                    f"{platform.node()} differs from the machine that was asked first: its {name} "
+                    f"is {here[name]} and not {value}; the scores would depend on which of them "
+                    "ran what, so use machines of one kind"
                 )
         return _Worker(self, model).work
 

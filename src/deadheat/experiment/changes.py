@@ -1,0 +1,170 @@
+"""How many scores change, and how far, where the same forward pass is computed in several ways."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from deadheat.engines import Engine
+from deadheat.evaluation.corpus_blocks import Block, Shard, score_block, shared_blocks
+from deadheat.evaluation.corpus_stored import StoredShard
+from deadheat.late import pl
+from deadheat.numbers import exact_floats
+from deadheat.provenance import Record
+from deadheat.scoring import Products
+from deadheat.ties.groups import Ints
+
+PIECE = 1 << 16
+"""Texts whose scores are compared in one piece of work."""
+
+
+@dataclass(frozen=True)
+class Changes(Record):
+    """Scores that are not the same in all variants; those of different documents add up."""
+
+    scores: int = 0
+    """Scores that were compared: of every query with every document."""
+    changed: int = 0
+    farthest: float = 0.0
+    """The farthest that one of them moved."""
+
+    def __add__(self, other: Changes) -> Changes:
+        return Changes(
+            self.scores + other.scores,
+            self.changed + other.changed,
+            max(self.farthest, other.farthest),
+        )
+
+    @property
+    def share(self) -> float:
+        """Of the scores that were compared: how many changed."""
+        return self.changed / self.scores
+
+
+def changes_of_scores(frames: Sequence[pl.DataFrame]) -> Changes:
+    """Compare stored scores: of each variant query_id, doc_id and score.
+
+    Where each variant keeps its own best documents, those that all of them keep are compared.
+    """
+    together = pl.concat(frames).group_by(["query_id", "doc_id"]).agg("score")
+    of_all = together.filter(pl.col("score").list.len() == len(frames))
+    scores = of_all["score"].cast(pl.List(pl.Float64)).list
+    moved = (scores.max() - scores.min()).to_numpy()
+    return Changes(len(moved), int(np.count_nonzero(moved)), float(moved.max(initial=0)))
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What one variant stores: queries, and the parts that hold a row for each text."""
+
+    queries: Products
+    parts: Sequence[StoredShard]
+
+    def blocks(self, first: int, last: int, finish: Callable[[], None]) -> Iterator[Block]:
+        """Give the rows from `first` to before `last`, in blocks of one length."""
+        rows = Shard(self.queries, _Rows(self.parts, first, last))
+        return rows.blocks(first, last - first, (), finish)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some rows of stored parts, whichever files they lie in."""
+
+    parts: Sequence[StoredShard]
+    first: int
+    last: int
+    stays: ClassVar[bool] = True
+
+    def __call__(self) -> Iterator[tuple[range, Any]]:
+        for part in self.parts:
+            yield from part.between(self.first, self.last)
+
+
+def changes_of_embeddings(
+    variants: Sequence[Embedded],
+    documents: Ints,
+    engine: Engine,
+    progress: Callable[[int, int], None] | None = None,
+) -> Changes:
+    """Compare scores that are too many to be stored: multiply the embeddings of all variants again.
+
+    The texts of every variant are in the same order. Memory holds a block of embeddings and one of
+    scores for each variant and thread.
+
+    Parameters
+    ----------
+    documents
+        Per text: how many documents have it.
+    engine
+        Where the parts are read and multiplied.
+    progress
+        Told how many texts were compared, and how many there are.
+    """
+    texts = len(documents)
+    pieces = [_Texts(first, documents[first : first + PIECE]) for first in range(0, texts, PIECE)]
+    compared = Changes()
+    done = 0
+    with engine.pool(_Comparing(variants)) as pool:
+        for piece, changes in pool.results(pieces):
+            compared += changes
+            done += len(piece.documents)
+            if progress is not None:
+                progress(done, texts)
+    return compared
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Consecutive texts, which are compared together."""
+
+    first: int
+    documents: Ints
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.documents)
+
+
+@dataclass(frozen=True)
+class _Comparing:
+    """Makes a worker that compares the scores of texts, in any process."""
+
+    variants: Sequence[Embedded]
+
+    def __call__(self) -> Callable[[_Texts], Changes]:
+        return self._compare
+
+    def _compare(self, texts: _Texts) -> Changes:
+        def blocks(finish: Callable[[], None]) -> Iterator[tuple[Block, ...]]:
+            every = [variant.blocks(texts.first, texts.last, finish) for variant in self.variants]
+            return zip(*every, strict=True)
+
+        def changes(own: Iterator[tuple[Block, ...]]) -> Changes:
+            return reduce(operator.add, self._each(own, texts), Changes())
+
+        queries = self.variants[0].queries
+        return reduce(operator.add, shared_blocks(queries, blocks, len(texts.documents), changes))
+
+    def _each(self, own: Iterator[tuple[Block, ...]], texts: _Texts) -> Iterator[Changes]:
+        """Compare one block after the other."""
+        scores: list[Any] = [None] * len(self.variants)
+        for blocks in own:
+            scores = [
+                score_block(variant.queries, block, before)
+                for variant, block, before in zip(self.variants, blocks, scores, strict=True)
+            ]
+            text = np.concatenate([part.positions for part in blocks[0].parts]) - texts.first
+            floats = [exact_floats(some)[:, : len(text)] for some in scores]
+            highest, lowest = reduce(np.maximum, floats), reduce(np.minimum, floats)
+            moved = np.subtract(highest, lowest, dtype=np.float64)
+            documents = texts.documents[text]
+            yield Changes(
+                len(moved) * int(documents.sum()),
+                int(np.count_nonzero(moved, axis=0) @ documents),
+                float(moved.max(initial=0)),
+            )
