@@ -502,6 +502,20 @@ def numbered(vectors, *bounds):
     return [lambda a=a, b=b: [(range(a, b), vectors[: b - a])] for a, b in bounds]
 
 
+def test_small_shards_are_multiplied_together(monkeypatch):
+    """A product costs the same however few documents it has."""
+    asked, vectors, qrels = example()
+    one = dh.evaluate_corpus(named(asked), sharded(vectors, [np.arange(300)]), qrels, ["MRR"])
+    products, score_block = [], corpus_blocks.score_block
+    monkeypatch.setattr(
+        corpus_blocks, "score_block", lambda *given: products.append(1) or score_block(*given)
+    )
+    shards = sharded(vectors, np.arange(300).reshape(100, 3))
+    found = dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"])
+    assert len(products) == 2, "one for the judged documents, one for all"
+    assert found.to_json() == one.to_json()
+
+
 class Leaving:
     """A shard that has fewer documents each time."""
 

@@ -338,23 +338,21 @@ class Shard:
             found += ids.filter(ids.hash().is_in(hashes.implode())).to_list()
         return found
 
-    def blocks(
+    def again(
         self, start: int, documents: int, judged: Sequence[Judged], finish: Callable[[], None]
-    ) -> Iterator[Block]:
-        """Pass the chunks again: cut their rows into blocks of one length; the last may be shorter.
+    ) -> Iterator[Chunk]:
+        """Pass the chunks again; refuse others than those of the first time.
 
         Parameters
         ----------
         start
             Documents of the corpus before the shard.
         documents, judged
-            What the first pass found: it must be there again.
+            What the first pass found.
         finish
-            Waits until all blocks that were given are done with.
+            Waits until all chunks that were given are done with.
         """
-        length = block_length(len(self.products))
-        parts: list[Chunk] = []
-        room, passed, seen = length, 0, 0
+        passed = seen = 0
         by_chunk = {found.chunk: found for found in judged}
         chunk_numbers = count()
         for chunk in self.read(start, finish):
@@ -363,17 +361,8 @@ class Shard:
             if number in by_chunk:
                 self._check_again(chunk, by_chunk[number])
                 seen += 1
-            first, rows = 0, len(chunk.embeddings)
-            while rows - first >= room:
-                yield Block([*parts, chunk.part(first, first + room)])
-                first += room
-                parts, room = [], length
-            if first < rows:
-                parts.append(chunk.part(first, rows).detached())
-                room -= rows - first
+            yield chunk
             del chunk
-        if parts:
-            yield Block(parts)
         check_passed(self.name, documents, passed)
         if seen != len(judged):
             raise InputError(
@@ -409,6 +398,24 @@ class Shard:
             yield
         except InputError as error:
             raise InputError(f"chunk {number} of {self.name}: {error}") from None
+
+
+def cut(chunks: Iterable[Chunk], length: int) -> Iterator[Block]:
+    """Cut the rows of all chunks into blocks of one length; the last may be shorter."""
+    parts: list[Chunk] = []
+    room = length
+    for chunk in chunks:
+        first, rows = 0, len(chunk.embeddings)
+        while rows - first >= room:
+            yield Block([*parts, chunk.part(first, first + room)])
+            first += room
+            parts, room = [], length
+        if first < rows:
+            parts.append(chunk.part(first, rows).detached())
+            room -= rows - first
+        del chunk
+    if parts:
+        yield Block(parts)
 
 
 def check_passed(name: str, documents: int, passed: int) -> None:

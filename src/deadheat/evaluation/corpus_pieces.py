@@ -7,7 +7,7 @@ import operator
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from deadheat.evaluation.corpus_blocks import (
     Open,
     Shard,
     Surveyed,
+    block_length,
+    cut,
     score_chunk,
     shared_scores,
 )
@@ -75,13 +77,16 @@ class Count(Piece):
     documents: int
     judged: tuple[Judged, ...]
 
-    def blocks(self, products: Products, finish: Callable[[], None]) -> Iterator[Block]:
-        """Cut the documents into blocks; `finish` waits for all that were given."""
-        return self.shard(products).blocks(self.start, self.documents, self.judged, finish)
+    def chunks(self, products: Products, finish: Callable[[], None]) -> Iterator[Chunk]:
+        """Pass the documents a second time; `finish` waits for all that were given."""
+        return self.shard(products).again(self.start, self.documents, self.judged, finish)
 
     def do(self, products: Products, interest: Interest) -> Counted:
         """Give the counts."""
-        blocks = partial(self.blocks, products)
+
+        def blocks(finish: Callable[[], None]) -> Iterator[Block]:
+            return cut(self.chunks(products, finish), block_length(len(products)))
+
         return added(shared_scores(products, blocks, self.documents, interest.count))
 
 

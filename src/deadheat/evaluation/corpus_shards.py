@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from deadheat.evaluation.corpus_blocks import (
     Surveyed,
     Work,
     block_length,
+    cut,
     hashed,
     score_chunk,
     shared_scores,
@@ -128,8 +130,11 @@ class Corpus:
                 telling.some(len(positions))
 
         def blocks(finish: Callable[[], None]) -> Iterator[Block]:
-            for count in self._counts():
-                yield from count.blocks(self.products, finish)
+            # A chain holds no chunk while the next one is made.
+            chunks = chain.from_iterable(
+                count.chunks(self.products, finish) for count in self._counts()
+            )
+            return cut(chunks, block_length(len(self.products)))
 
         return shared_scores(self.products, blocks, self.documents, lambda own: work(watched(own)))
 

@@ -11,7 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deadheat.engines import Engine
-from deadheat.evaluation.corpus_blocks import Block, Shard, score_block, shared_blocks
+from deadheat.evaluation.corpus_blocks import (
+    Block,
+    Shard,
+    block_length,
+    cut,
+    score_block,
+    shared_blocks,
+)
 from deadheat.evaluation.corpus_stored import StoredShard
 from deadheat.late import pl
 from deadheat.numbers import exact_floats
@@ -68,7 +75,8 @@ class Embedded:
     def blocks(self, first: int, last: int, finish: Callable[[], None]) -> Iterator[Block]:
         """Give the rows from `first` to before `last`, in blocks of one length."""
         rows = Shard(self.queries, _Rows(self.parts, first, last))
-        return rows.blocks(first, last - first, (), finish)
+        chunks = rows.again(first, last - first, (), finish)
+        return cut(chunks, block_length(len(self.queries)))
 
 
 @dataclass(frozen=True)
