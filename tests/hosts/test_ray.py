@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from experiment_folders import MEASURES, made  # noqa: E402
 from ray_nodes import engine, other_nodes, two_nodes  # noqa: E402
 
-from deadheat.engines import cluster  # noqa: E402
+from deadheat.engines import cluster, connection  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import (  # noqa: E402
@@ -96,6 +96,16 @@ def test_results_are_complete_and_a_lost_worker_is_replaced(engine, tmp_path):
         assert dict(pool.results(pieces)) == {1: 1, 2: 4, pieces[2]: "again", 3: 9, 4: 16}
         assert dict(pool.results([5])) == {5: 25}, "the pool can be asked again"
     assert (tmp_path / "died").exists()
+
+
+def test_paths_mean_the_same_on_a_worker(engine, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    assert engine.ask(Path.cwd) == gone
+    gone.rmdir()
+    monkeypatch.setattr(cluster.Path, "cwd", lambda: gone)
+    assert engine.ask(os.getcwd) != str(gone), "a machine without the folder stays where it is"
 
 
 def test_what_a_worker_refuses_is_said_here(engine):
@@ -246,7 +256,7 @@ def test_ray_client_is_refused_at_once(address, monkeypatch):
 )
 def test_something_that_is_no_cluster_is_refused_in_time(says, monkeypatch, capfd):
     ray.shutdown()
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    monkeypatch.setattr(connection, "PATIENCE", 1)
     connections = []
     with socket.create_server(("", 0)) as server:
 

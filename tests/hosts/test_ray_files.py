@@ -114,17 +114,18 @@ def test_a_leaderboard_is_the_same(engine, tmp_path):
     assert seen[-1][1] == seen[-1][2]
 
 
-def test_the_command_line_takes_the_address(two_nodes, engine, tmp_path):
-    folder = write(tmp_path / "folder", rows(6), 3)
+def test_the_command_line_takes_the_address(two_nodes, engine, tmp_path, monkeypatch):
+    """Paths are those of the folder that the command is given in."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "folder", rows(6), 3)
     rows(7).write_parquet(tmp_path / "whole.parquet")
-    qrels = tmp_path / "qrels.txt"
-    qrels.write_text(
+    (tmp_path / "qrels.txt").write_text(
         "".join(f"{q} 0 {d} {g}\n" for q, own in judgements(6).items() for d, g in own.items())
     )
     ray_words = ["--engine", "ray", "--ray-address", two_nodes.address, "--workers", "2"]
     for words in (
-        ["eval", str(qrels), str(folder), str(tmp_path / "whole.parquet"), "-m", "nDCG@5"],
-        ["leaderboard", str(qrels), f"a={folder}", str(tmp_path / "whole.parquet"), "-m", "MRR"],
+        ["eval", "qrels.txt", "folder", "whole.parquet", "-m", "nDCG@5"],
+        ["leaderboard", "qrels.txt", "a=folder", "whole.parquet", "-m", "MRR"],
     ):
         there = CliRunner().invoke(main, [*words, "--format", "csv", *ray_words])
         here = CliRunner().invoke(main, [*words, "--format", "csv"])

@@ -6,30 +6,24 @@ import operator
 import os
 import platform
 import re
-import socket
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
+from deadheat.engines.connection import connect
 from deadheat.engines.engine import MakeWorker, Pool, given
 from deadheat.errors import DeadheatError, InputError, one_line
 from deadheat.packages import require
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
-"""Seconds in which something must answer at an address."""
-CONNECT_PATIENCE = 3
-"""How many times as long a connection may take: another process tries it first."""
-ROOM_PATIENCE = 12
-"""How many times as long the cluster has to find room for a first worker."""
+ROOM_PATIENCE = 120.0
+"""Seconds in which the cluster must find room for a first worker."""
 ATTEMPTS = 3
 """How often one piece of work may lose its worker before the work is given up."""
 TOGETHER = 8
@@ -37,18 +31,6 @@ TOGETHER = 8
 LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-transformers")
 """Packages whose version must be the same wherever results are computed."""
 
-_CONNECT = """
-import sys
-sys.path[:] = sys.argv[2:]
-import ray
-try:
-    ray.init(sys.argv[1], log_to_driver=False, logging_level="ERROR")
-    print(*(node["NodeID"] for node in ray.nodes()))
-except Exception as error:
-    print(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
-    sys.exit(1)
-"""
-"""Prints the nodes of a cluster, or why there is no connection."""
 _MEMORY = "it ran out of memory; use smaller batches or chunks, or fewer workers per machine"
 
 
@@ -84,7 +66,7 @@ class RayCluster:
         ):
             if value is not None and value < least:
                 raise InputError(f"{name} must be at least {least}, not {value}")
-        may_grow = self._connect(address)
+        may_grow = connect(self._ray, address)
         self._options = {"num_gpus": gpus_per_worker} if gpus_per_worker else {"num_cpus": 1}
         room = None if workers and may_grow else self._room(gpus_per_worker)
         self._workers = workers or room or 1
@@ -104,27 +86,6 @@ class RayCluster:
             yield pool
         finally:
             pool.close()
-
-    def _connect(self, address: str | None) -> bool:
-        """Connect to a cluster; tell whether it may grow, as one of this machine cannot."""
-        ray = self._ray
-        address = _meant(address)
-        if ray.is_initialized():
-            if address not in (None, "auto"):
-                _check_same(ray, str(address))
-            return True
-        if address is not None:
-            _nodes_at(address)
-        try:
-            ray.init(
-                address=address or "local",
-                log_to_driver=False,
-                logging_level="ERROR",
-                include_dashboard=False if address is None else None,
-            )
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise _unreachable(address or "of this machine", one_line(error)) from error
-        return address is not None
 
     def _room(self, gpus: float) -> int:
         """Count the workers that the machines could hold if they did nothing else."""
@@ -154,7 +115,9 @@ class _Actor:
     driver looks at; the second stays where it was made until somebody needs it.
     """
 
-    def __init__(self, make_worker: MakeWorker, versions: dict[str, str]) -> None:
+    def __init__(self, make_worker: MakeWorker, versions: dict[str, str], folder: Path) -> None:
+        with suppress(OSError):  # a path means the same to all, where this machine has the folder
+            os.chdir(folder)
         self._make_worker = make_worker
         self._versions = versions
         self._work: Callable[..., Any] | None = None
@@ -317,7 +280,7 @@ class _RayPool:
         """Ask for as many actors as there is work for, and not more than the workers asked for."""
         wanted = min(self._workers, len(self._ready) - len(self._idle) + tasks)
         for _ in range(wanted - len(self._ready) - len(self._starting)):
-            actor = self._actor.remote(self._make_worker, installed())
+            actor = self._actor.remote(self._make_worker, installed(), Path.cwd())
             self._starting[actor.started.remote()] = actor
 
     def _first_done(self, work: list[Any]) -> list[Any]:
@@ -325,18 +288,17 @@ class _RayPool:
 
         Not for ever, where the cluster has no room for a single actor.
         """
-        for _ in range(ROOM_PATIENCE):
-            events = [*work, *self._starting]
-            patience = PATIENCE if not self._ready else None
-            done, _ = self._ray.wait(events, timeout=patience, fetch_local=False)
-            for start in self._starting.keys() & set(done):
-                self._started(start)
-            if done:
-                return [status for status in work if status in done]
-        raise InputError(
-            f"in {ROOM_PATIENCE * PATIENCE:g} seconds the Ray cluster had no room for a worker: "
-            "other work may hold its processors or GPUs, or it may have none; ask for less, or wait"
-        )
+        events = [*work, *self._starting]
+        patience = None if self._ready else ROOM_PATIENCE
+        done, _ = self._ray.wait(events, timeout=patience, fetch_local=False)
+        if not done:
+            raise InputError(
+                f"in {ROOM_PATIENCE:g} seconds the Ray cluster had no room for a worker: other "
+                "work may hold its processors or GPUs, or it may have none; ask for less, or wait"
+            )
+        for start in self._starting.keys() & set(done):
+            self._started(start)
+        return [status for status in work if status in done]
 
     def _started(self, start: Any) -> None:
         actor = self._starting.pop(start)
@@ -387,88 +349,6 @@ def _check_versions(drivers: dict[str, str]) -> None:
             f"the worker on {platform.node()} has other versions: {', '.join(differing)}; its "
             "numbers could differ, install the same versions on every machine"
         )
-
-
-def _meant(address: str | None) -> str | None:
-    """Give the address that Ray would take; None for that of a cluster on this machine alone."""
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS") or address
-    if address is not None and address.startswith("ray://"):
-        raise InputError(
-            f"{address} is an address for Ray Client, through which deadheat does not work: run "
-            "this on a machine of the cluster, or send it there with `ray job submit`, and give "
-            "host:port or auto"
-        )
-    return None if address == "local" else address
-
-
-def _check_same(ray: Any, address: str) -> None:
-    """Refuse another cluster than that of this process; one may have several addresses."""
-    connected = ray.get_runtime_context().gcs_address
-    if address == connected:
-        return
-    own = {node["NodeID"] for node in ray.nodes()}
-    if own.isdisjoint(_nodes_at(address)):
-        raise InputError(
-            f"this process is connected to the Ray cluster at {connected}, which is not the one at "
-            f"{address}: call ray.shutdown() first, or leave the address out to use the former"
-        )
-
-
-def _nodes_at(address: str) -> set[str]:
-    """Name the nodes of a cluster; refuse an address at which there is none in time.
-
-    Another process connects: Ray's attempts last minutes, and only their process can end them.
-    """
-    if address != "auto":
-        _check_listens(address)
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _CONNECT, address, *map(str, sys.path)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=CONNECT_PATIENCE * PATIENCE,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _silent(address, "timed out", error.timeout) from None
-    said = (asked.stdout.splitlines() or ["the attempt crashed"])[-1]
-    if asked.returncode:
-        raise _unreachable(address, said)
-    return set(said.split())
-
-
-def _check_listens(address: str) -> None:
-    """Refuse what is no address, and one at which nothing listens, for which Ray would wait."""
-    try:
-        parts = urlsplit(f"//{address}")
-        host, port = parts.hostname, parts.port
-        if host is None or port is None:
-            raise ValueError("a port is missing" if host else "a host is missing")
-    except ValueError as error:
-        raise InputError(
-            f"{address!r} is no address of a Ray cluster ({error}): write host:port or auto"
-        ) from None
-    try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise _silent(address, why, PATIENCE) from None
-
-
-def _silent(address: str, why: str, seconds: float) -> InputError:
-    return InputError(
-        f"no Ray cluster answers at {address} ({why}) within {seconds:g} seconds: check the "
-        "address, that the cluster is up, and that this machine belongs to it"
-    )
-
-
-def _unreachable(address: str, why: str) -> InputError:
-    return InputError(
-        f"the Ray cluster {address} cannot be reached ({why}): check the address, and that Ray and "
-        "Python have the same versions there"
-    )
 
 
 def _is_loss(ray: Any, error: Exception) -> bool:
