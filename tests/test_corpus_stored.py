@@ -66,7 +66,11 @@ def cut(folder):
 
 
 def lines(n):
-    return lambda folder: (folder / "part-1.ids.txt").write_text("x\n" * n)
+    def write(folder):
+        (folder / "part-0.ids.txt").write_text("".join(f"a{d}\n" for d in range(200)))
+        (folder / "part-1.ids.txt").write_text("".join(f"b{d}\n" for d in range(n)))
+
+    return write
 
 
 def another(vectors):
@@ -92,6 +96,10 @@ WRONG = {
     "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
     "few ids": (lines(3), "part-1.ids.txt names 3 documents, and part-1.safetensors has 100"),
     "no ids": (lines(0), "part-1.ids.txt names 0 documents, and part-1.safetensors has 100"),
+    "ids of one part": (
+        lambda folder: (folder / "part-0.ids.txt").write_text("a\n" * 200),
+        r"part-1.safetensors has no part-1.ids.txt beside it, and part-0.safetensors has its ids",
+    ),
     "many ids": (lines(101), "part-1.ids.txt names more than the 100 documents"),
 }
 

@@ -76,7 +76,7 @@ class StoredShard:
 
     def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
         """Give the ids of one chunk after the other."""
-        names = self.path.with_name(self.path.name.removesuffix(".safetensors") + IDS)
+        names = _names(self.path)
         if not names.is_file():
             for start, stop in bounds:
                 yield range(self.first + start, self.first + stop)
@@ -112,8 +112,8 @@ def stored_shards(
     path
         A folder, whose ``*.safetensors`` files are taken in the order of their names; one file;
         or several in their order. Each holds a tensor ``[documents, width]``. The ids of the
-        documents of ``part.safetensors`` are the lines of ``part.ids.txt`` beside it. Where there
-        is no such file, documents are named by their numbers, from 0 on through all files.
+        documents of ``part.safetensors`` are the lines of ``part.ids.txt`` beside it. Where no
+        part has such a file, documents are named by their numbers, from 0 on through all files.
     tensor
         Name of the tensor; not needed where a file holds one of two dimensions only.
     chunk
@@ -147,7 +147,24 @@ def stored_shards(
             )
         before = sum(shard.documents for shard in shards)
         shards.append(StoredShard(file, stored.name, documents, width, before, size, torch))
+    _check_names([shard.path for shard in shards])
     return shards
+
+
+def _check_names(paths: Sequence[Path]) -> None:
+    """Refuse parts some of which have ids, and others none."""
+    named = [_names(path).is_file() for path in paths]
+    if any(named) and not all(named):
+        lacking, having = paths[named.index(False)], paths[named.index(True)]
+        raise InputError(
+            f"{lacking} has no {_names(lacking).name} beside it, and {having.name} has its ids: "
+            "write ids for every part, or for none"
+        )
+
+
+def _names(path: Path) -> Path:
+    """Where the ids of a part are, if it has any."""
+    return path.with_name(path.name.removesuffix(".safetensors") + IDS)
 
 
 def _files(path: Any) -> list[Path]:
