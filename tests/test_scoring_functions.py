@@ -173,6 +173,7 @@ def test_head_logits_are_a_linear_layer_in_fp32():
         ),
         (lambda: product([[200.0] * 4], [[200.0] * 4], "fp16"), "a product of 160000 does not fit"),
         (lambda: product([[6e4] * 4], [[1.0] * 4], "fp16", "cosine"), "a length of 120000"),
+        (lambda: product([[3e38] * 4], [[1.0] * 4], "fp32", "cosine"), "a length of inf"),
         (lambda: hamming(np.zeros((1, 1), np.int8), np.zeros((1, 1), np.uint8)), "one dtype"),
         (lambda: hamming([[0.5]], [[0.5]]), "must be int8 or uint8"),
         (lambda: head_logits([[1.0, 2.0]], [[1.0]]), r"weight \[C×H\]"),

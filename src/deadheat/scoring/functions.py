@@ -254,7 +254,8 @@ def _exact(queries: npt.NDArray[Any], documents: npt.NDArray[Any]) -> npt.NDArra
 
 
 def _normalised(name: str, values: Floats, format: Format) -> Floats:
-    norms = np.linalg.norm(values, axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):  # a length that overflows is refused
+        norms = np.linalg.norm(values, axis=-1, keepdims=True)
     check_norms(name, float(norms.min()), float(norms.max()), format)
     norms = format.round(norms)
     return format.round(values / norms)
