@@ -36,6 +36,8 @@ from deadheat.scoring import Products
 
 WIDTH, SHARD, SHARDS = 384, 20_000, 8
 BILLION = 1_000_000_000
+REPEATS = 5
+"""Of which the fastest counts, for one worker as for two."""
 
 
 class Wire:
@@ -148,7 +150,7 @@ def timed_workers(
         for number, part in enumerate(np.array_split(example.vectors, SHARDS)):
             save_file({"embeddings": part}, Path(folder) / f"part-{number:02}.safetensors")
         shards = dh.stored_shards(folder, chunk=1 << 14)
-        for _ in range(3):
+        for _ in range(REPEATS):
             for workers in (1, 2):
                 with Started(RayCluster(address, workers=workers), workers) as engine:
                     before, start = engine.busy(), time.perf_counter()
