@@ -17,7 +17,6 @@ from deadheat.cli import main
 from deadheat.errors import InputError
 from deadheat.experiment import (
     Study,
-    budget,
     changes,
     derive,
     error_budget,
@@ -122,12 +121,11 @@ def whole_corpus(made, told, tmp_path):
 
     def run(name: str, **words):
         study = Study.of(
-            models=[made["product"]],
             datasets=[made["data"]],
             model_dtypes=["bf16"],
             measures=["MRR"],
             candidates="full",
-            **{"batch_size": [1, 3, 8], **words},
+            **{"models": [made["product"]], "batch_size": [1, 3, 8], **words},
         )
         told.clear()
         assert run_study(study, tmp_path / name, progress=lambda *one: told.append(one)) == []
@@ -151,16 +149,27 @@ def test_scores_too_many_to_be_stored_are_compared_all_the_same(whole_corpus, to
     assert long[0].folder.verify()[1] == []
 
 
-def test_what_was_compared_is_not_compared_again(whole_corpus, monkeypatch):
+def test_further_ways_are_compared_with_those_that_are_stored(whole_corpus, told, monkeypatch):
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
-    before = error_budget(whole_corpus("long")).frame.rows()
-    compare = budget.changes_of_embeddings
-    monkeypatch.setattr(budget, "changes_of_embeddings", None)
-    assert error_budget(whole_corpus("long")).frame.rows() == before
-    monkeypatch.setattr(budget, "changes_of_embeddings", compare)
-    frame = error_budget(whole_corpus("long", batch_size=[2])).frame
+    whole_corpus("long")
+    results = whole_corpus("long", batch_size=[2])
+    frame = error_budget(results).frame
     assert frame["variants"].to_list() == [4, 4]
     assert frame["changed"].null_count() == 0
+    kept = next(result.cell for result in results if result.manifest.model.batch_size == 1)
+    shutil.rmtree(kept.path / "documents")
+    table = error_budget(whole_corpus("long", batch_size=[4]))
+    assert table.frame["changed"].to_list() == [None, None], "the embeddings of one are gone"
+    assert "scores: some are not compared; run all these ways again" in table.notes
+    assert error_budget(whole_corpus("long", batch_size=[1])).frame["changed"].null_count() == 0
+
+
+def test_cells_of_other_models_are_left_alone(whole_corpus, made, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    whole_corpus("long", batch_size=[1, 2])
+    shutil.copytree(made["product"], tmp_path / "other")
+    whole_corpus("long", models=[{"name": str(tmp_path / "other"), "max_length": 8}])
+    assert {words.split()[0] for words, _, _ in told if "comparing" in words} == {"other"}
 
 
 def test_changes_that_are_not_there_or_are_damaged(whole_corpus, monkeypatch):
@@ -172,6 +181,8 @@ def test_changes_that_are_not_there_or_are_damaged(whole_corpus, monkeypatch):
     native.write_text(native.read_text().replace("1", "2"))
     with pytest.raises(InputError, match=r"native-\w+\.json is damaged .*: delete it and run"):
         error_budget(load_results(folder))
+    whole_corpus("long")
+    assert error_budget(load_results(folder)).frame.rows() == before.frame.rows()
     native.unlink()
     [missing] = results[0].folder.verify()[1]
     assert (missing.path, missing.what) == (native, "missing")
@@ -180,7 +191,7 @@ def test_changes_that_are_not_there_or_are_damaged(whole_corpus, monkeypatch):
     shutil.rmtree(folder / "changes")
     table = error_budget(load_results(folder))
     assert table.frame["changed"].to_list() == [None, None]
-    assert "scores: some are not compared yet; run the same command again" in table.notes
+    assert "scores: some are not compared; run all these ways again" in table.notes
 
 
 def test_lists_of_different_depths_are_not_variants(whole_corpus, monkeypatch):

@@ -79,7 +79,7 @@ class _Alike:
 
     @property
     def cells(self) -> list[CellFolder]:
-        """The cells that are compared."""
+        """The cells of the variants."""
         return [stored.cell for stored in self.variants]
 
     def compare(
@@ -90,11 +90,11 @@ class _Alike:
         orders, variants = [], []
         for stored in self.variants:
             parts = list(stored.cell.streams()["documents"].indices())
-            orders.append([text for _, texts in parts for text in texts])
+            orders.append(np.concatenate([texts for _, texts in parts]))
             queries = query_products(stored.cell, stored.manifest, regime)
             paths = [path for path, _ in parts]
             variants.append(Embedded(queries, stored_shards(paths, tensor="documents", torch=True)))
-        if any(order != orders[0] for order in orders):
+        if not all(np.array_equal(order, orders[0]) for order in orders):
             raise InputError(
                 f"{first.cell.path} and its variants hold the texts in different orders: delete "
                 "them and run the same command again"
@@ -166,7 +166,7 @@ def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None
     unknown = [group for group in several if group.changes is None]
     notes = [
         *(ways or ["compute: not measured; give --batch-size, --attention or --threads twice"]),
-        *(["scores: some are not compared yet; run the same command again"] if unknown else []),
+        *(["scores: some are not compared; run all these ways again"] if unknown else []),
         "ties, compute and queries are different kinds of error, and are not added up.",
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
@@ -175,7 +175,7 @@ def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None
 
 def compare_variants(
     results: Sequence[StoredResult],
-    datasets: Mapping[str, RetrievalDataset],
+    ran: Mapping[Path, RetrievalDataset],
     engine: Engine,
     progress: Progress | None = None,
 ) -> None:
@@ -185,20 +185,16 @@ def compare_variants(
     ----------
     results
         All that a folder holds.
-    datasets
-        By the names of their folders; results of others are left as they are.
+    ran
+        The cells that were run or evaluated anew; these are compared with their variants.
     engine
         Where embeddings are multiplied, if it sees them.
     """
-    without_scores = [
-        stored
-        for stored in results
-        if stored.manifest.dataset_folder in datasets and not stored.cell.has_scores(stored.regime)
-    ]
+    without_scores = [stored for stored in results if not stored.cell.has_scores(stored.regime)]
     for group in _groups(without_scores):
-        if len(group.variants) > 1 and group.changes is None:
-            dataset = datasets[group.first.manifest.dataset_folder]
-            changes = group.compare(dataset, engine, progress)
+        own = [cell.path for cell in group.cells if cell.path in ran]
+        if own and len(group.variants) > 1 and all(cell.is_complete for cell in group.cells):
+            changes = group.compare(ran[own[0]], engine, progress)
             group.first.folder.write_changes(group.cells, group.first.regime, changes)
 
 

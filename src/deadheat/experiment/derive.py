@@ -248,7 +248,7 @@ def _stored_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredCh
     texts: list[int] = []
     for path, own in parts.indices():
         paths.append(path.absolute())
-        texts += own
+        texts += own.tolist()
         if len(texts) >= CHUNK:
             yield chunk(paths, texts)
             paths, texts = [], []

@@ -61,6 +61,7 @@ from deadheat.output import DRAFT, utf8
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
 from deadheat.scoring.regimes import regime_order
+from deadheat.ties.groups import Ints
 
 if TYPE_CHECKING:
     import torch
@@ -210,7 +211,7 @@ class ExperimentFolder:
 
     def changes(self, cells: Iterable[CellFolder], regime: str) -> Changes | None:
         """Read how the scores of cells differ; None where that is not there."""
-        name = _changes(cells, regime)
+        name = _changes_file(cells, regime)
         if not (self._changes.path / name).is_file():
             return None
         data = self._changes.read(name)
@@ -224,7 +225,7 @@ class ExperimentFolder:
     def write_changes(self, cells: Iterable[CellFolder], regime: str, changes: Changes) -> None:
         """Store how the scores of cells differ."""
         data = {"cells": _names(cells), "regime": regime, "changes": changes.to_dict()}
-        self._changes.write({_changes(cells, regime): _json(data)})
+        self._changes.write({_changes_file(cells, regime): _json(data)})
 
     @property
     def _changes(self) -> HashedFolder:
@@ -295,6 +296,11 @@ class CellFolder:
             stream: self.parts(stream, facts.count, size)
             for stream, facts in manifest.inputs.items()
         }
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the output of the model is there for all inputs."""
+        return all(parts.is_complete for parts in self.streams().values())
 
     def checked_parts(self) -> dict[Path, Fault | None]:
         """Look at all parts; without a manifest nobody knows which of them are missing."""
@@ -371,6 +377,11 @@ class Parts:
         """Batches per part."""
         self.count = math.ceil(batches / self.step)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a file for every part, sound or not."""
+        return len(self._paths()) == self.count
+
     def gaps(self) -> list[range]:
         """Return the parts that are missing, neighbours together; refuse a damaged one."""
         _refuse(fault for fault in self.faults() if fault.what != "unfinished")
@@ -413,15 +424,15 @@ class Parts:
         for number in range(self.count):
             yield load(stored[number].read_bytes())
 
-    def indices(self) -> Iterator[tuple[Path, list[int]]]:
+    def indices(self) -> Iterator[tuple[Path, Ints]]:
         """Give the file of each part and the inputs it has rows for, without the rows."""
         _refuse(self.faults())
         stored = self._paths()
         for number in range(self.count):
             header, start = safetensors_header(stored[number])
             first, last = header["index"]["data_offsets"]
-            index = np.fromfile(stored[number], "<i8", (last - first) // 8, offset=start + first)
-            yield stored[number], index.tolist()
+            count = (last - first) // 8
+            yield stored[number], np.fromfile(stored[number], "<i8", count, offset=start + first)
 
     def halved(self) -> dict[str, int]:
         """Return the batches that did not fit into memory, and the size they were run at."""
@@ -442,7 +453,7 @@ class Parts:
                 data = path.read_bytes()
             if f".{_digest(data)}." not in path.name:
                 faults.append(Fault(path, "damaged"))
-        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
+        return faults + ([] if self.is_complete else [Fault(self.folder, "unfinished")])
 
     def _paths(self) -> dict[int, Path]:
         """Return the parts by their numbers."""
@@ -497,7 +508,7 @@ def _run(regime: str) -> str:
     return f"runs/{regime}.txt"
 
 
-def _changes(cells: Iterable[CellFolder], regime: str) -> str:
+def _changes_file(cells: Iterable[CellFolder], regime: str) -> str:
     return f"{regime}-{_short_hash(_names(cells))}.json"
 
 

@@ -69,7 +69,7 @@ def run_study(
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or Here()
     failures = []
-    datasets: dict[str, RetrievalDataset] = {}
+    ran: dict[Path, RetrievalDataset] = {}
     with experiment.lock():
         texts = Remembering(partial(_store_texts, experiment, study))
         for model in study.models:
@@ -81,9 +81,8 @@ def run_study(
                     cell = Cell(model, dtype, spec, compute)
                     try:
                         dataset, name = texts(spec)
-                        datasets[name] = dataset
                         where = environment()
-                        CellRun(
+                        one = CellRun(
                             study=study,
                             cell=cell,
                             folder=experiment,
@@ -93,13 +92,15 @@ def run_study(
                             load=load,
                             engine=workplace,
                             progress=progress,
-                        ).run()
+                        )
+                        one.run()
+                        ran[one.stored.path] = dataset
                     except FolderError:  # true of every cell
                         raise
                     except DeadheatError as error:
                         failures.append(Failure(cell, error))
-        if len(failures) < len(study.cells):
-            compare_variants(load_results(experiment.path), datasets, workplace, progress)
+        if ran:
+            compare_variants(load_results(experiment.path), ran, workplace, progress)
     return failures
 
 
