@@ -115,7 +115,7 @@ class _Actor:
     driver looks at; the second stays where it was made until somebody needs it.
     """
 
-    def __init__(self, make_worker: MakeWorker, versions: dict[str, str], folder: Path) -> None:
+    def __init__(self, make_worker: MakeWorker, versions: dict[str, str], folder: str) -> None:
         with suppress(OSError):  # a path means the same to all, where this machine has the folder
             os.chdir(folder)
         self._make_worker = make_worker
@@ -174,6 +174,7 @@ class _RayPool:
         self._ray = ray
         self._make_worker = ray.put(make_worker)
         self._workers = workers
+        self._folder = _folder()
         self._actor = ray.remote(**options)(_Actor)
         self._starting: dict[Any, Any] = {}
         """Actors that the cluster has found no room for yet, by what is there once it has."""
@@ -280,7 +281,7 @@ class _RayPool:
         """Ask for as many actors as there is work for, and not more than the workers asked for."""
         wanted = min(self._workers, len(self._ready) - len(self._idle) + tasks)
         for _ in range(wanted - len(self._ready) - len(self._starting)):
-            actor = self._actor.remote(self._make_worker, installed(), Path.cwd())
+            actor = self._actor.remote(self._make_worker, installed(), self._folder)
             self._starting[actor.started.remote()] = actor
 
     def _first_done(self, work: list[Any]) -> list[Any]:
@@ -324,6 +325,14 @@ def _addition(sums: list[tuple[_Task, Any]]) -> _Task:
     pieces = tuple(piece for task, _ in sums for piece in task.pieces)
     attempt = max(task.attempt for task, _ in sums)
     return _Task("add", tuple(result for _, result in sums), pieces, attempt, tuple(sums))
+
+
+def _folder() -> str:
+    """Where this process is; nowhere, if its folder was deleted."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return ""
 
 
 def installed() -> dict[str, str]:

@@ -28,6 +28,8 @@ except Exception as error:
     sys.exit(1)
 """
 """Prints the nodes of a cluster, or why there is no connection."""
+_started: set[str] = set()
+"""Addresses of the clusters of this machine that were started here."""
 
 
 def connect(ray: Any, address: str | None) -> bool:
@@ -40,7 +42,7 @@ def connect(ray: Any, address: str | None) -> bool:
     if ray.is_initialized():
         if address not in (None, "auto"):
             _check_same(ray, str(address))
-        return True
+        return ray.get_runtime_context().gcs_address not in _started
     if address is not None:
         _nodes_at(address)
     try:
@@ -52,6 +54,8 @@ def connect(ray: Any, address: str | None) -> bool:
         )
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         raise _unreachable(address or "of this machine", one_line(error)) from error
+    if address is None:
+        _started.add(ray.get_runtime_context().gcs_address)
     return address is not None
 
 
