@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 
 import ml_dtypes
 import numpy as np
@@ -168,9 +169,11 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
         assert found[measure] == exact[measure]
 
 
-def test_chunks_are_read_twice_and_one_at_a_time():
+@pytest.mark.parametrize("size", [30, 5_000, 20_000], ids=["in parts", "whole", "many blocks"])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_chunks_are_read_twice_and_one_at_a_time(size, shards):
     """And nothing of a chunk is kept but the judged rows."""
-    asked, vectors, qrels = example()
+    asked, vectors, qrels = example(documents=10 * size)
     alive: set[int] = set()
     most = []
 
@@ -178,17 +181,19 @@ def test_chunks_are_read_twice_and_one_at_a_time():
         def __del__(self):
             alive.discard(id(self))
 
-    def chunks():
-        for ids, part in in_chunks(vectors, 30):
+    def chunks(first=0, last=10):
+        for ids, part in in_chunks(vectors, size)[first:last]:
             copy = np.array(part).view(Tracked)
             alive.add(id(copy))
             most.append(len(alive))
             yield ids, copy
             del copy
 
-    found = dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
+    bounds = np.linspace(0, 10, shards + 1).astype(int)
+    parts = [partial(chunks, *pair) for pair in pairwise(bounds)]
+    found = dh.evaluate_corpus(named(asked), parts, qrels, ["MRR"])
     assert len(most) == 2 * 10
-    assert max(most) <= 2  # the generator holds the new one while the loop lets the old one go
+    assert max(most) == 1
     assert found["MRR"] == dh.evaluate_corpus(named(asked), [*chunks()], qrels, ["MRR"])["MRR"]
 
 
@@ -500,6 +505,34 @@ def test_any_sharding_gives_the_same_bits(queries, as_tensor):
 def numbered(vectors, *bounds):
     """Shards whose documents are named by numbers, and follow one another."""
     return [lambda a=a, b=b: [(range(a, b), vectors[: b - a])] for a, b in bounds]
+
+
+def test_the_document_is_named_where_its_ids_are_overwritten():
+    """As long as a part of a chunk waits for others, its ids must not change."""
+    asked, vectors, qrels = example()
+    vectors[2, 5] = np.nan
+    ids = np.empty(100, dtype="U9")
+
+    def shard(number):
+        ids[:] = [f"d{d}" for d in range(100 * number, 100 * number + 100)]
+        yield ids, vectors[100 * number : 100 * number + 100]
+
+    shards = [partial(shard, number) for number in range(3)]
+    with pytest.raises(dh.InputError, match="document 'd2': "):
+        dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"])
+
+
+def test_rows_that_no_document_has():
+    asked, vectors, qrels = example()
+    every = [f"d{d}" for d in range(299)]
+    empty = ([], vectors[:0], [], [])
+    chunks = [empty, (every, vectors, list(range(299)), list(range(299)))]
+    found = dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
+    whole = dh.evaluate_corpus(named(asked), [(every, vectors[:299])], qrels, ["MRR"])
+    assert found["MRR"] == whole["MRR"]
+    vectors[299, 0] = np.nan
+    with pytest.raises(dh.InputError, match="a row without a document: "):
+        dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
 
 
 def test_small_shards_are_multiplied_together(monkeypatch):

@@ -70,6 +70,7 @@ def shared(
                 for item in items(table.finish):
                     if not table.put(item):
                         break
+                    del item  # not held while the next one is made
             except Exception as error:  # after what was made before it
                 failure = error
             table.close()

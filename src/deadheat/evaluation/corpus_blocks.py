@@ -83,9 +83,10 @@ class Chunk:
         place = document if self.order is None else int(self.order[document])
         return text_id(self.given_ids[place])
 
-    def first_document(self, row: int) -> int:
-        """Find the first document that has a row of the embeddings."""
-        return row if self.rows is None else int(np.flatnonzero(self.rows == row)[0])
+    def name(self, row: int) -> str:
+        """Name the first document that has a row of the embeddings."""
+        documents = [row] if self.rows is None else np.flatnonzero(self.rows == row).tolist()
+        return f"document {self.id(documents[0])!r}" if documents else "a row without a document"
 
     def part(self, first: int, last: int) -> Chunk:
         """Give the documents that have one of the rows from `first` to before `last`."""
@@ -98,9 +99,14 @@ class Chunk:
         return Chunk(self.given_ids, self.embeddings[first:last], self.positions[own], order, rows)
 
     def detached(self) -> Chunk:
-        """Give the chunk with embeddings of its own, which keep no larger array alive."""
-        own = self.embeddings
-        return replace(self, embeddings=own.clone() if is_tensor(own) else np.array(own))
+        """Give the chunk with ids and embeddings of its own, whatever becomes of the given ones."""
+        rows = self.embeddings
+        embeddings = rows.clone() if is_tensor(rows) else np.array(rows)
+        if isinstance(self.given_ids, range):
+            return replace(self, embeddings=embeddings)
+        own = range(len(self)) if self.order is None else self.order.tolist()
+        ids = [self.given_ids[place] for place in own]
+        return replace(self, given_ids=ids, embeddings=embeddings, order=None)
 
     def take(self, documents: Ints) -> Chunk:
         """Give some of the documents, each with a row of its own."""
@@ -175,6 +181,7 @@ def shared_scores(
         for block in own:
             scores = score_block(products, block, scores)
             yield from block.spread(scores, length)
+            del block  # not held, nor the chunks it is of, while another one is waited for
 
     return shared_blocks(products, blocks, documents, lambda own: work(scored(own)))
 
@@ -218,7 +225,7 @@ def _culprit(products: Products, block: Block) -> str:
             try:
                 products(part.embeddings[row : row + 1])
             except InputError:
-                return f"document {part.id(part.first_document(row))!r}"
+                return part.name(row)
     ends = block.parts[0], block.parts[-1]
     return f"document {ends[0].id(0)!r} to document {ends[1].id(len(ends[1]) - 1)!r}"
 
@@ -504,7 +511,7 @@ def _chunk(given: Any, start: int, products: Products) -> Chunk:
             f"{len(ids)} document ids stand beside embeddings of the shape "
             f"{list(embeddings.shape)}; a row for each document is needed"
         )
-    if rows is not None and rows.max(initial=0) >= len(embeddings):
+    if rows is not None and rows.max(initial=-1) >= len(embeddings):
         raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
     if len(ids):
         products.check(embeddings)
