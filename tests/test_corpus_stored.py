@@ -116,6 +116,23 @@ def test_wrong_files_are_refused(tmp_path, name):
         )
 
 
+def test_ids_that_are_gone_when_they_are_read_are_missed(tmp_path):
+    asked, vectors = example()
+    folder = stored(tmp_path / "e", [vectors], ids=[f"d{d}" for d in range(300)])
+    shards = dh.stored_shards(folder)
+    (folder / "part-0.ids.txt").unlink()
+    with pytest.raises(dh.InputError, match=r"cannot be read .*part-0\.ids\.txt"):
+        dh.evaluate_corpus.quiet((["q"], asked[:1]), shards, {"q": {"d7": 1}}, ["MRR"])
+
+
+def test_an_empty_part_needs_no_ids(tmp_path):
+    asked, vectors = example()
+    folder = stored(tmp_path / "e", [vectors, vectors[:0]], ids=[f"d{d}" for d in range(300)])
+    (folder / "part-1.ids.txt").unlink()
+    qrels = {"q": {"d7": 1}}
+    assert dh.evaluate_corpus((["q"], asked[:1]), dh.stored_shards(folder), qrels, ["MRR"])
+
+
 def test_a_tensor_that_is_not_there_is_named(tmp_path):
     folder = stored(tmp_path / "e", [example()[1]])
     with pytest.raises(dh.InputError, match=r"part-0.* no tensor 'vectors'"):

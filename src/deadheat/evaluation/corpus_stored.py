@@ -45,6 +45,8 @@ class StoredShard:
     """Documents in the files before it."""
     chunk: int
     torch: bool
+    named: bool
+    """Whether the ids of the documents stand in a file beside it."""
     stays: ClassVar[bool] = True
     """Every chunk is mapped into memory anew."""
 
@@ -77,7 +79,7 @@ class StoredShard:
     def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
         """Give the ids of one chunk after the other."""
         names = _names(self.path)
-        if not names.is_file():
+        if not self.named:
             for start, stop in bounds:
                 yield range(self.first + start, self.first + stop)
             return
@@ -137,6 +139,7 @@ def stored_shards(
     """
     size = check_number("chunk", chunk, least=1)
     shards: list[StoredShard] = []
+    before = 0
     for file in _files(path):
         stored = _tensor(file, tensor)
         documents, width = stored.shape
@@ -145,20 +148,21 @@ def stored_shards(
                 f"{file} holds embeddings of the width {width}, and {shards[0].path} of "
                 f"{shards[0].width}: they are not of one corpus"
             )
-        before = sum(shard.documents for shard in shards)
-        shards.append(StoredShard(file, stored.name, documents, width, before, size, torch))
-    _check_names([shard.path for shard in shards])
+        named = _names(file).is_file()
+        shards.append(StoredShard(file, stored.name, documents, width, before, size, torch, named))
+        before += documents
+    _check_names([shard for shard in shards if shard.documents])
     return shards
 
 
-def _check_names(paths: Sequence[Path]) -> None:
+def _check_names(shards: Sequence[StoredShard]) -> None:
     """Refuse parts some of which have ids, and others none."""
-    named = [_names(path).is_file() for path in paths]
-    if any(named) and not all(named):
-        lacking, having = paths[named.index(False)], paths[named.index(True)]
+    having = [shard.path for shard in shards if shard.named]
+    lacking = [shard.path for shard in shards if not shard.named]
+    if having and lacking:
         raise InputError(
-            f"{lacking} has no {_names(lacking).name} beside it, and {having.name} has its ids: "
-            "write ids for every part, or for none"
+            f"{lacking[0]} has no {_names(lacking[0]).name} beside it, and {having[0].name} has "
+            "its ids: write ids for every part, or for none"
         )
 
 
