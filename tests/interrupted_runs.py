@@ -1,6 +1,8 @@
 """Ends a small run at every one of its writes, once by a kill and once by an error of the disk.
 
 ``python interrupted_runs.py MODEL DATA FOLDER`` prints what went wrong, and how many ends it tried.
+With ``corpus`` after it, the run is that of a bi-encoder over a full corpus too long to be stored,
+in two ways, in a folder that has the scores of shorter lists; it is killed only.
 Every run is a child of this process, which has torch and the model loaded: a run takes a moment.
 """
 
@@ -22,7 +24,7 @@ import torch
 
 import deadheat.models
 import deadheat.output
-from deadheat.experiment import Study, run_study
+from deadheat.experiment import Study, derive, run_study
 from deadheat.experiment.files import FolderError
 
 KILLED, REFUSED, DONE = "killed", "refused", "done"
@@ -67,6 +69,12 @@ class Disk:
         Path.replace = self.step(Path.replace, errno.EIO)  # type: ignore[method-assign,assignment]
         Path.mkdir = self.step(Path.mkdir, errno.ENOSPC)  # type: ignore[method-assign]
         Path.write_text = self.step(Path.write_text, errno.ENOSPC)  # type: ignore[method-assign]
+        nothing, unlink = Path.unlink, self.step(Path.unlink, errno.EIO)
+
+        def unlink_one(path: Path, **options: Any) -> object:
+            return unlink(path, **options) if path.exists() else nothing(path, **options)
+
+        Path.unlink = unlink_one  # type: ignore[method-assign,assignment]
         yield  # the process ends with the run: nothing is put back
 
 
@@ -125,24 +133,46 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def main(model: str, data: str, root: str) -> int:
+def main(model: str, data: str, root: str, what: str = "lists") -> int:
     torch.set_num_threads(1)  # other threads do not survive a fork
-    loaded = deadheat.models.load_model(model, model_dtype="bf16", device="cpu", batch_size=22)
-    deadheat.models.load_model = lambda *_, **__: loaded  # type: ignore[assignment]
-    options = {"model_dtypes": ["bf16"], "regimes": ["native"], "limit": 2, "batch_size": 22}
-    study = Study.of(models=[model], datasets=[data], measures=["nDCG@3"], **options)
+    sizes = [22] if what == "lists" else [2, 22]
+    loaded = {
+        size: deadheat.models.load_model(model, model_dtype="bf16", device="cpu", batch_size=size)
+        for size in sizes
+    }
+    deadheat.models.load_model = lambda *_, batch_size, **__: loaded[batch_size]  # type: ignore
+    options = {"model_dtypes": ["bf16"], "regimes": ["native"], "limit": 2, "batch_size": sizes}
+    if what == "corpus":
+        options["candidates"] = "full"
+    make = functools.partial(
+        Study.of, models=[model], datasets=[data], measures=["nDCG@3"], **options
+    )
+    study, begun = make(), Path(root) / "begun"
+    if what == "corpus":
+        run(make(depth=2), begun)
+        derive.LONGEST_RUN = 0
+    else:
+        begun.mkdir()
+    before = contents(begun)
+    shutil.copytree(begun, Path(root) / "whole")
     how, said = run(study, Path(root) / "whole")
     if how != DONE:
         sys.exit(f"the run itself fails: {said}")
     whole, wrong = contents(Path(root) / "whole"), []
-    for ending, expected in (("kill", KILLED), ("fault", REFUSED)):
+    endings = {"kill": KILLED, "fault": REFUSED} if what == "lists" else {"kill": KILLED}
+    for ending, expected in endings.items():
         for last in range(int(said)):
             folder = Path(root) / f"{ending}-{last}"
+            shutil.copytree(begun, folder)
             ended, words = run(study, folder, last, ending)
             if ended != expected or (ended == REFUSED and "cannot be" not in words):
                 wrong.append(f"{ending} at step {last}: {ended} ({words})")
             partly = {name: each for name, each in contents(folder).items() if name in whole}
-            other = [n for n, each in partly.items() if each != whole[n] and "SHA256SUMS" not in n]
+            other = [
+                name
+                for name, each in partly.items()
+                if each not in (whole[name], before.get(name)) and "SHA256SUMS" not in name
+            ]
             if other:
                 wrong.append(f"{ending} at step {last} leaves {other[0]} with other bytes")
             ended, words = run(study, folder)
@@ -152,7 +182,7 @@ def main(model: str, data: str, root: str) -> int:
             if left_over:
                 wrong.append(f"{ending} at step {last}, then run again: {left_over} are left")
             shutil.rmtree(folder)
-    print(f"{2 * int(said)} ends\n" + "\n".join(wrong))  # noqa: T201
+    print(f"{len(endings) * int(said)} ends\n" + "\n".join(wrong))  # noqa: T201
     return int(bool(wrong))
 
 

@@ -17,12 +17,14 @@ from deadheat.cli import main
 from deadheat.errors import InputError
 from deadheat.experiment import (
     Study,
+    budget,
     changes,
     derive,
     error_budget,
     load_results,
     run_study,
 )
+from deadheat.experiment import folder as folder_module
 from deadheat.experiment.budget import is_computed_twice
 
 __all__ = ["made"]
@@ -160,7 +162,7 @@ def test_further_ways_are_compared_with_those_that_are_stored(whole_corpus, told
     shutil.rmtree(kept.path / "documents")
     table = error_budget(whole_corpus("long", batch_size=[4]))
     assert table.frame["changed"].to_list() == [None, None], "the embeddings of one are gone"
-    assert "scores: some are not compared; run all these ways again" in table.notes
+    assert NOT_COMPARED in table.notes
     assert error_budget(whole_corpus("long", batch_size=[1])).frame["changed"].null_count() == 0
 
 
@@ -172,31 +174,112 @@ def test_cells_of_other_models_are_left_alone(whole_corpus, made, told, monkeypa
     assert {words.split()[0] for words, _, _ in told if "comparing" in words} == {"other"}
 
 
-def test_changes_that_are_not_there_or_are_damaged(whole_corpus, monkeypatch):
+NOT_COMPARED = "scores: some are not compared; run all these ways again"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_text(path.read_text().replace("1", "2")),
+        lambda path: path.unlink(),
+        lambda path: shutil.rmtree(path.parent),
+        lambda path: [(path.parent / "SHA256SUMS").unlink(), path.write_text('{"changes": {}')],
+        lambda path: [
+            (path.parent / "SHA256SUMS").unlink(),
+            path.write_text('{"changes": {"scores": 1, "changed": 5, "farthest": 0.5}}'),
+        ],
+    ],
+    ids=["damaged", "deleted", "all deleted", "no JSON", "no share"],
+)
+def test_changes_that_cannot_be_read_are_not_told_and_come_back(whole_corpus, monkeypatch, harm):
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
     results = whole_corpus("long")
     folder = results[0].folder.path
     before = error_budget(results)
+    assert NOT_COMPARED not in before.notes
     [native] = (folder / "changes").glob("native-*.json")
-    native.write_text(native.read_text().replace("1", "2"))
-    with pytest.raises(InputError, match=r"native-\w+\.json is damaged .*: delete it and run"):
-        error_budget(load_results(folder))
-    whole_corpus("long")
-    assert error_budget(load_results(folder)).frame.rows() == before.frame.rows()
-    native.unlink()
-    [missing] = results[0].folder.verify()[1]
-    assert (missing.path, missing.what) == (native, "missing")
-    whole_corpus("long")
-    assert error_budget(load_results(folder)).frame.rows() == before.frame.rows()
-    shutil.rmtree(folder / "changes")
+    harm(native)
     table = error_budget(load_results(folder))
-    assert table.frame["changed"].to_list() == [None, None]
-    assert "scores: some are not compared; run all these ways again" in table.notes
+    [row] = table.frame.filter(regime="native").to_dicts()
+    assert (row["changed"], row["farthest"]) == (None, None)
+    assert NOT_COMPARED in table.notes
+    assert error_budget(whole_corpus("long")).frame.rows() == before.frame.rows()
+    assert results[0].folder.verify()[1] == []
+
+
+def test_stored_scores_that_cannot_be_read_are_not_compared(computed, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(computed[0].folder.path, folder)
+    scores = sorted(folder.glob("cells/*/scores/native.parquet"))[0]
+    scores.write_bytes(scores.read_bytes()[:-1])
+    table = error_budget(load_results(folder), ["MRR"])
+    known = {row["regime"]: row["changed"] for row in table.frame.to_dicts()}
+    assert known["native"] is None and known["hps"] is not None
+    assert NOT_COMPARED in table.notes
+
+
+def test_scores_that_no_two_ways_share_are_no_reason_to_run_again(computed, monkeypatch):
+    monkeypatch.setattr(budget, "changes_of_scores", lambda frames: changes.Changes())
+    table = error_budget(computed)
+    assert table.frame["changed"].null_count() == table.frame["farthest"].null_count() == 6
+    assert NOT_COMPARED not in table.notes
+
+
+def a_part(cell):
+    part = next((cell.path / "documents").iterdir())
+    part.write_bytes(part.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("harm", "readable"),
+    [
+        (a_part, True),
+        (lambda cell: shutil.rmtree(cell.path / "queries"), True),
+        (lambda cell: (cell.path / "results" / "native.json").write_text("{"), False),
+        (lambda cell: (cell.path / "manifest.json").unlink(), False),
+    ],
+    ids=["part", "embeddings", "result", "manifest"],
+)
+def test_damage_of_another_way_spoils_no_run(whole_corpus, made, monkeypatch, harm, readable):
+    """What was run is complete, and its failures are told."""
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    results = whole_corpus("long", batch_size=[1, 8])
+    [other] = {stored.cell for stored in results if stored.manifest.model.batch_size == 8}
+    harm(other)
+    study = Study.of(
+        models=[results[0].model, "nowhere/nothing"],
+        datasets=[made["data"]],
+        model_dtypes=["bf16"],
+        measures=["MRR"],
+        candidates="full",
+        batch_size=[1],
+    )
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = results[0].folder.path
+    assert [each.cell.model.name for each in run_study(study, folder)] == ["nowhere/nothing"]
+    if readable:
+        table = error_budget(load_results(folder))
+        assert table.frame["changed"].to_list() == [None, None], "nothing stale is shown"
+        assert NOT_COMPARED in table.notes
+
+
+def test_ways_that_hold_texts_in_different_orders_are_not_compared(whole_corpus, monkeypatch):
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    whole_corpus("long", batch_size=[8])
+    indices = folder_module.Parts.indices
+
+    def turned(parts):
+        found = list(indices(parts))
+        return ((path, 8 - own if parts.batches > 2 else own) for path, own in found)
+
+    monkeypatch.setattr(folder_module.Parts, "indices", turned)
+    assert NOT_COMPARED in error_budget(whole_corpus("long", batch_size=[1, 8])).notes
 
 
 def test_lists_of_different_depths_are_not_variants(whole_corpus, monkeypatch):
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
-    whole_corpus("mixed", batch_size=[1], depth=4)
+    cut = whole_corpus("mixed", batch_size=[1], depth=4)
+    (cut[0].cell.path / "scores" / f"{cut[0].regime}.parquet").unlink()  # by hand
     results = whole_corpus("mixed", batch_size=[8])
     assert not is_computed_twice(results)
     results = whole_corpus("mixed", batch_size=[1, 8])

@@ -71,9 +71,14 @@ def test_a_killed_run_is_continued_to_the_same_bytes(made, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the runs are forked")
-def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(made, tmp_path):
+@pytest.mark.parametrize(
+    ("what", "kind", "ends"), [("lists", "sigmoid", 150), ("corpus", "product", 60)]
+)
+def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(
+    made, tmp_path, what, kind, ends
+):
     """Kills and errors of the disk at every step of every write: half a file, fsync, rename."""
-    words = [made["sigmoid"], made["data"], str(tmp_path)]
+    words = [made[kind], made["data"], str(tmp_path), what]
     done = subprocess.run(
         [sys.executable, str(TESTS / "interrupted_runs.py"), *words],
         env=ENVIRONMENT,
@@ -82,7 +87,7 @@ def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(made, tmp_p
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.split()[0]) > 150, done.stdout
+    assert int(done.stdout.split()[0]) > ends, done.stdout
 
 
 def test_only_missing_parts_are_run(made, tmp_path):

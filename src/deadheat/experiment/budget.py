@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,8 +23,9 @@ from deadheat.experiment.changes import (
     changes_of_scores,
 )
 from deadheat.experiment.derive import distinct_texts, query_products, sees
-from deadheat.experiment.folder import CellFolder
-from deadheat.experiment.results import StoredResult
+from deadheat.experiment.files import FolderError
+from deadheat.experiment.folder import CellFolder, ExperimentFolder
+from deadheat.experiment.results import StoredResult, load_results
 from deadheat.experiment.study import Compute
 from deadheat.experiment.table1 import every_measure
 from deadheat.late import pl
@@ -72,10 +74,11 @@ class _Alike:
         """Scores that are not the same in all variants; None where that is not known."""
         if len(self.variants) < 2:
             return None
-        if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
-            changes = changes_of_scores([stored.scores() for stored in self.variants])
-            return changes if changes.scores else None
-        return self.first.folder.changes(self.cells, self.first.regime)
+        with suppress(FolderError):  # the files of one are damaged or missing
+            if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
+                return changes_of_scores([stored.scores() for stored in self.variants])
+            return self.first.folder.changes(self.cells, self.first.regime)
+        return None
 
     @property
     def cells(self) -> list[CellFolder]:
@@ -85,7 +88,13 @@ class _Alike:
     def compare(
         self, dataset: RetrievalDataset, engine: Engine, progress: Progress | None
     ) -> Changes:
-        """Compare scores that are not stored: those of every query with the full corpus."""
+        """Compare scores that are not stored: those of every query with the full corpus.
+
+        Raises
+        ------
+        FolderError
+            The embeddings of a variant are damaged or missing.
+        """
         first, regime = self.first, self.first.regime
         orders, variants = [], []
         for stored in self.variants:
@@ -95,10 +104,7 @@ class _Alike:
             paths = [path for path, _ in parts]
             variants.append(Embedded(queries, stored_shards(paths, tensor="documents", torch=True)))
         if not all(np.array_equal(order, orders[0]) for order in orders):
-            raise InputError(
-                f"{first.cell.path} and its variants hold the texts in different orders: delete "
-                "them and run the same command again"
-            )
+            raise FolderError(f"{first.cell.path} and its variants differ in the order of texts")
         having = [len(documents) for documents in distinct_texts(dataset).values()]
         name = f"{first.short_name} {first.model_dtype} {Path(dataset.name).name}: {regime}"
         return changes_of_embeddings(
@@ -126,7 +132,7 @@ class _Alike:
             "query_error": summary.sampling_error,
             "variants": len(self.variants),
             "changed": changes and changes.share,
-            "farthest": changes and changes.farthest,
+            "farthest": changes.farthest if changes and changes.scores else None,
         }
 
 
@@ -174,28 +180,36 @@ def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None
 
 
 def compare_variants(
-    results: Sequence[StoredResult],
+    folder: ExperimentFolder,
     ran: Mapping[Path, RetrievalDataset],
     engine: Engine,
     progress: Progress | None = None,
 ) -> None:
     """Store how far scores differ that are too many to be stored themselves.
 
+    What cannot be compared, because something of another cell is damaged or missing, is not: what
+    was run is sound all the same, and `deadheat verify` names the rest.
+
     Parameters
     ----------
-    results
-        All that a folder holds.
     ran
         The cells that were run or evaluated anew; these are compared with their variants.
     engine
         Where embeddings are multiplied, if it sees them.
     """
-    without_scores = [stored for stored in results if not stored.cell.has_scores(stored.regime)]
-    for group in _groups(without_scores):
-        own = [cell.path for cell in group.cells if cell.path in ran]
-        if own and len(group.variants) > 1 and all(cell.is_complete for cell in group.cells):
-            changes = group.compare(ran[own[0]], engine, progress)
-            group.first.folder.write_changes(group.cells, group.first.regime, changes)
+    groups: list[_Alike] = []
+    with suppress(FolderError):
+        results = load_results(folder.path)
+        long = [stored for stored in results if not stored.cell.has_scores(stored.regime)]
+        own = {_number(stored) for stored in long if stored.cell.path in ran}
+        groups = _groups([stored for stored in long if _number(stored) in own])
+    for group in groups:
+        datasets = [ran[cell.path] for cell in group.cells if cell.path in ran]
+        if datasets and len(group.variants) > 1:
+            changes = None
+            with suppress(FolderError):
+                changes = group.compare(datasets[0], engine, progress)
+            folder.write_changes(group.cells, group.first.regime, changes)
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
@@ -206,13 +220,17 @@ def is_computed_twice(results: Sequence[StoredResult]) -> bool:
 def _groups(results: Sequence[StoredResult]) -> list[_Alike]:
     alike: dict[Any, list[StoredResult]] = {}
     for stored in results:
-        settings = stored.manifest.settings.items()
-        other = frozenset((name, value) for name, value in settings if name not in COMPUTE)
         data = stored.result.provenance.dataset  # says where lists were cut
-        candidates = data and data.candidates
-        key = (stored.dataset, candidates, stored.model, stored.model_dtype, stored.regime, other)
+        key = (*_number(stored), data and data.candidates)
         alike.setdefault(key, []).append(stored)
     return [_Alike(sorted(variants, key=_way)) for variants in alike.values()]
+
+
+def _number(stored: StoredResult) -> tuple[Any, ...]:
+    """Tell what a result is a result of, however it was computed."""
+    settings = stored.manifest.settings.items()
+    other = frozenset((name, value) for name, value in settings if name not in COMPUTE)
+    return stored.dataset, stored.model, stored.model_dtype, stored.regime, other
 
 
 def _way(stored: StoredResult) -> tuple[int, str, int]:

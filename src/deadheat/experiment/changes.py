@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deadheat.engines import Engine
+from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
     Shard,
@@ -47,10 +48,14 @@ class Changes(Record):
             max(self.farthest, other.farthest),
         )
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.changed <= self.scores or not self.farthest >= 0:
+            raise InputError(f"{self} cannot be")
+
     @property
-    def share(self) -> float:
-        """Of the scores that were compared: how many changed."""
-        return self.changed / self.scores
+    def share(self) -> float | None:
+        """Of the scores that were compared: how many changed; None where there were none."""
+        return self.changed / self.scores if self.scores else None
 
 
 def changes_of_scores(frames: Sequence[pl.DataFrame]) -> Changes:
@@ -101,8 +106,8 @@ def changes_of_embeddings(
 ) -> Changes:
     """Compare scores that are too many to be stored: multiply the embeddings of all variants again.
 
-    The texts of every variant are in the same order. Memory holds a block of embeddings and one of
-    scores for each variant and thread.
+    The texts of every variant are in the same order. Memory holds, for each thread, a block of
+    embeddings and one of scores of every variant, and what they are compared in.
 
     Parameters
     ----------
@@ -176,3 +181,4 @@ class _Comparing:
                 int(np.count_nonzero(moved, axis=0) @ documents),
                 float(moved.max(initial=0)),
             )
+            del blocks  # not held while others are waited for

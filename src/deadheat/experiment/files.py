@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -68,15 +68,15 @@ class HashedFolder:
         if {**recorded, **hashes} != recorded or changed:
             self._record({**recorded, **hashes})
 
-    def remove(self, names: Iterable[str]) -> None:
-        """Take files that are there off the list, then away."""
-        there = {name for name in names if (self.path / name).is_file()}
+    def remove(self, *names: str) -> None:
+        """Take files off the list, then away."""
         recorded = self.recorded()
-        if recorded.keys() & there:
-            self._record({name: own for name, own in recorded.items() if name not in there})
-        for name in there:
+        kept = {name: own for name, own in recorded.items() if name not in names}
+        if kept != recorded:
+            self._record(kept)
+        for name in names:
             with writing(self.path / name):
-                (self.path / name).unlink()
+                (self.path / name).unlink(missing_ok=True)
 
     def read(self, name: str) -> bytes:
         """Read a file; refuse one that is missing or damaged."""

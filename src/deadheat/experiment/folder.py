@@ -13,9 +13,9 @@
         scores/REGIME.parquet            query_id, doc_id, score
         runs/REGIME.txt                  the same as a TREC run
         results/REGIME.json              what `deadheat.Result.from_json` reads
-    DIR/changes/                         of cells that were computed in different ways, and whose
-        SHA256SUMS                       scores are too many to be stored: how many of them differ,
-        REGIME-HASH.json                 and how far
+    DIR/changes/
+        SHA256SUMS                       the hash of every other file
+        REGIME-HASH.json                 how far scores too many to be stored differ between cells
 
 The hash of a dataset is that of its content, the hash of a cell that of its settings: whoever
 asks for something else gets another folder, and what is stored stays valid. A file appears under
@@ -222,8 +222,13 @@ class ExperimentFolder:
         except (InputError, KeyError) as error:
             raise _unreadable(self._changes.path / name, error) from None
 
-    def write_changes(self, cells: Iterable[CellFolder], regime: str, changes: Changes) -> None:
-        """Store how the scores of cells differ."""
+    def write_changes(
+        self, cells: Iterable[CellFolder], regime: str, changes: Changes | None
+    ) -> None:
+        """Store how the scores of cells differ; None takes away what was stored before."""
+        if changes is None:
+            self._changes.remove(_changes_file(cells, regime))
+            return
         data = {"cells": _names(cells), "regime": regime, "changes": changes.to_dict()}
         self._changes.write({_changes_file(cells, regime): _json(data)})
 
@@ -297,11 +302,6 @@ class CellFolder:
             for stream, facts in manifest.inputs.items()
         }
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the output of the model is there for all inputs."""
-        return all(parts.is_complete for parts in self.streams().values())
-
     def checked_parts(self) -> dict[Path, Fault | None]:
         """Look at all parts; without a manifest nobody knows which of them are missing."""
         known: dict[Path, Fault | None] = {}
@@ -332,7 +332,7 @@ class CellFolder:
         """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
         files = {}
         if scores is None:  # an earlier evaluation may have left those of shorter lists
-            self._files.remove([_scores(regime), _run(regime)])
+            self._files.remove(_scores(regime), _run(regime))
         else:
             files[_scores(regime)] = to_parquet(scores)
             files[_run(regime)] = trec_run(scores, f"{self.path.name}.{regime}")
@@ -376,11 +376,6 @@ class Parts:
         self.step = max(1, math.ceil(batches / MAX_PARTS))
         """Batches per part."""
         self.count = math.ceil(batches / self.step)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is a file for every part, sound or not."""
-        return len(self._paths()) == self.count
 
     def gaps(self) -> list[range]:
         """Return the parts that are missing, neighbours together; refuse a damaged one."""
@@ -453,7 +448,7 @@ class Parts:
                 data = path.read_bytes()
             if f".{_digest(data)}." not in path.name:
                 faults.append(Fault(path, "damaged"))
-        return faults + ([] if self.is_complete else [Fault(self.folder, "unfinished")])
+        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
 
     def _paths(self) -> dict[int, Path]:
         """Return the parts by their numbers."""

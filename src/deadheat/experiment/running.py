@@ -16,7 +16,6 @@ from deadheat.experiment.budget import compare_variants
 from deadheat.experiment.files import FolderError
 from deadheat.experiment.folder import ExperimentFolder
 from deadheat.experiment.forward import CellRun
-from deadheat.experiment.results import load_results
 from deadheat.experiment.study import Cell, Compute, DatasetSpec, ModelSpec, Study
 from deadheat.experiment.worker import find_environment
 
@@ -100,7 +99,7 @@ def run_study(
                     except DeadheatError as error:
                         failures.append(Failure(cell, error))
         if ran:
-            compare_variants(load_results(experiment.path), ran, workplace, progress)
+            compare_variants(experiment, ran, workplace, progress)
     return failures
 
 
