@@ -78,6 +78,15 @@ def test_items_that_cannot_be_read(threads):
         shared(list, items, threads)
 
 
+@pytest.fixture
+def interruptible():
+    """A shell lets what it starts in the background ignore the signal of Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_all_threads():
     """Ctrl-C comes to the thread that waits; the others take no further item."""
     taken = []
@@ -237,6 +246,7 @@ def test_chunks_are_made_by_the_caller(many):
     assert found["MRR"].best > 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_does_not_wait_for_a_slow_chunk(many):
     def chunks():
         for first in range(0, len(many), 500):
