@@ -14,12 +14,12 @@ from deadheat.engines import Engine
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
-    Shard,
     block_length,
     cut,
     score_block,
     shared_blocks,
 )
+from deadheat.evaluation.corpus_chunks import Shard
 from deadheat.evaluation.corpus_stored import StoredShard
 from deadheat.late import pl
 from deadheat.numbers import exact_floats
@@ -141,6 +141,10 @@ class _Texts:
     @property
     def last(self) -> int:
         return self.first + len(self.documents)
+
+    @property
+    def name(self) -> str:
+        return f"comparing texts {self.first:,} to {self.last - 1:,}"
 
 
 @dataclass(frozen=True)
