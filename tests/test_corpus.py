@@ -708,7 +708,7 @@ def test_a_forked_process_says_what_it_cannot_do():
 
 def test_ids_are_hashed_alike_in_every_process():
     program = (
-        "import polars as pl; from deadheat.evaluation.corpus_blocks import hashed; "
+        "import polars as pl; from deadheat.evaluation.corpus_chunks import hashed; "
         "print(hashed(pl.Series(['a', 'b7'])).tolist())"
     )
     found = {

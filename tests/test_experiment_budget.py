@@ -24,8 +24,8 @@ from deadheat.experiment import (
     load_results,
     run_study,
 )
-from deadheat.experiment import folder as folder_module
 from deadheat.experiment.budget import is_computed_twice
+from deadheat.experiment.parts import Parts
 
 __all__ = ["made"]
 
@@ -266,13 +266,13 @@ def test_damage_of_another_way_spoils_no_run(whole_corpus, made, monkeypatch, ha
 def test_ways_that_hold_texts_in_different_orders_are_not_compared(whole_corpus, monkeypatch):
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
     whole_corpus("long", batch_size=[8])
-    indices = folder_module.Parts.indices
+    indices = Parts.indices
 
     def turned(parts):
         found = list(indices(parts))
         return ((path, 8 - own if parts.batches > 2 else own) for path, own in found)
 
-    monkeypatch.setattr(folder_module.Parts, "indices", turned)
+    monkeypatch.setattr(Parts, "indices", turned)
     assert NOT_COMPARED in error_budget(whole_corpus("long", batch_size=[1, 8])).notes
 
 

@@ -18,7 +18,8 @@ from test_experiment import contents, study  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.experiment import load_results, run_study  # noqa: E402
 from deadheat.experiment.files import write_file  # noqa: E402
-from deadheat.experiment.folder import ExperimentFolder, Parts, slug  # noqa: E402
+from deadheat.experiment.folder import ExperimentFolder, slug  # noqa: E402
+from deadheat.experiment.parts import Parts  # noqa: E402
 
 __all__ = ["made"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from deadheat.engines import Engine, Here, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus_blocks import Chunks, are_shards, opened
+from deadheat.evaluation.corpus_chunks import Chunks, are_shards, opened
 from deadheat.evaluation.corpus_pieces import Interest, See, ShardWork
 from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES

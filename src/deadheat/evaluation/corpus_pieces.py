@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
+    block_length,
+    cut,
+    score_chunk,
+    shared_scores,
+)
+from deadheat.evaluation.corpus_chunks import (
     Chunk,
     Judged,
     Open,
     Shard,
     Surveyed,
-    block_length,
-    cut,
-    score_chunk,
-    shared_scores,
 )
 from deadheat.late import pl
 from deadheat.numbers import exact_floats, is_tensor

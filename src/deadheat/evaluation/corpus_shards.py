@@ -16,16 +16,18 @@ from deadheat.engines import Engine, Here, Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus_blocks import (
     Block,
+    Work,
+    block_length,
+    cut,
+    score_chunk,
+    shared_scores,
+)
+from deadheat.evaluation.corpus_chunks import (
     Chunk,
     Open,
     Shard,
     Surveyed,
-    Work,
-    block_length,
-    cut,
     hashed,
-    score_chunk,
-    shared_scores,
 )
 from deadheat.evaluation.corpus_pieces import (
     Count,

@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus import corpus_result, similarity_named
-from deadheat.evaluation.corpus_blocks import (
-    Chunks,
-    Open,
-    block_length,
-    check_passed,
-    opened,
-    score_chunk,
-)
+from deadheat.evaluation.corpus_blocks import block_length, score_chunk
+from deadheat.evaluation.corpus_chunks import Chunks, Open, check_passed, opened
 from deadheat.evaluation.corpus_shards import Corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
 from deadheat.evaluation.result import Result

@@ -17,7 +17,8 @@ from deadheat.engines import Engine, Progress
 from deadheat.evaluation import Result, evaluated
 from deadheat.evaluation.corpus import corpus_result
 from deadheat.evaluation.corpus_shards import Corpus
-from deadheat.experiment.folder import CellFolder, Manifest, Parts
+from deadheat.experiment.folder import CellFolder, Manifest
+from deadheat.experiment.parts import Parts
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
 from deadheat.late import pl

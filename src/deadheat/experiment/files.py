@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -124,6 +124,12 @@ class HashedFolder:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise the first fault, if there is one."""
+    for fault in faults:
+        raise fault.error
 
 
 def sha256(data: bytes) -> str:

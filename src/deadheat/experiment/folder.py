@@ -35,13 +35,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.datasets.write import qrels_of
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.evaluation.corpus_stored import safetensors_header
 from deadheat.experiment.changes import Changes
 from deadheat.experiment.files import (
     SUMS,
@@ -49,11 +46,13 @@ from deadheat.experiment.files import (
     FolderError,
     HashedFolder,
     reading,
+    refuse,
     refuse_ways_out,
     sha256,
     write_file,
     writing,
 )
+from deadheat.experiment.parts import MAX_PARTS, Parts
 from deadheat.formats.files import table_from_file
 from deadheat.formats.write import to_parquet, trec_qrels, trec_run
 from deadheat.late import pl
@@ -61,15 +60,12 @@ from deadheat.output import DRAFT, utf8
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
 from deadheat.scoring.regimes import regime_order
-from deadheat.ties.groups import Ints
 
 if TYPE_CHECKING:
     import torch
 
 SCHEMA = 2
 MARK = "experiment.json"
-MAX_PARTS = 1000
-PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
 STREAMS = ("logits", "queries", "documents")
 MANIFEST, DATASET = "manifest.json", "dataset.json"
 _OF_DATASET = re.compile(r"(corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json")
@@ -164,7 +160,7 @@ class ExperimentFolder:
         name = f"{slug(str(dataset.provenance()))}-{dataset.content_hash[:8]}"
         stored = HashedFolder(self.path / "datasets" / name)
         faults = stored.faults()
-        _refuse(fault for fault in faults if fault.what == "damaged")
+        refuse(fault for fault in faults if fault.what == "damaged")
         if faults or DATASET not in stored.recorded():
             files: dict[str, bytes] = {}
             write_dataset(dataset, files.__setitem__)
@@ -179,7 +175,7 @@ class ExperimentFolder:
             raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
         folder = self.path / "datasets" / name
         stored = HashedFolder(folder)
-        _refuse(stored.faults())
+        refuse(stored.faults())
         lists = (folder / "top_ranked.parquet").is_file()
         try:
             origin = DatasetProvenance.from_dict(_object(folder / DATASET, stored.read(DATASET)))
@@ -367,99 +363,6 @@ class CellFolder:
         return HashedFolder(self.path)
 
 
-class Parts:
-    """The output of a stream of batches, in numbered files of a few batches each."""
-
-    def __init__(self, folder: Path, batches: int) -> None:
-        self.folder = folder
-        self.batches = batches
-        self.step = max(1, math.ceil(batches / MAX_PARTS))
-        """Batches per part."""
-        self.count = math.ceil(batches / self.step)
-
-    def gaps(self) -> list[range]:
-        """Return the parts that are missing, neighbours together; refuse a damaged one."""
-        _refuse(fault for fault in self.faults() if fault.what != "unfinished")
-        stored = self._paths()
-        gaps: list[range] = []
-        for number in range(self.count):
-            if number in stored:
-                continue
-            if gaps and gaps[-1].stop == number:
-                gaps[-1] = range(gaps[-1].start, number + 1)
-            else:
-                gaps.append(range(number, number + 1))
-        return gaps
-
-    def write(
-        self, number: int, tensors: dict[str, torch.Tensor], halved: Mapping[str, int]
-    ) -> None:
-        """Store one part: the index of each input, and a row for it in every tensor."""
-        from safetensors.torch import save
-
-        # One entry at most: the order of several is not fixed, and equal parts have equal bytes.
-        data = save(tensors, {"halved": json.dumps(halved)} if halved else None)
-        write_file(self.folder / f"{number:06}.{_digest(data)}.safetensors", data)
-
-    def read(self) -> dict[str, torch.Tensor]:
-        """Read all parts and put their rows in the order of the inputs."""
-        import torch
-
-        pieces = list(self.pieces())
-        whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
-        order = whole.pop("index").argsort()
-        return {name: rows[order] for name, rows in whole.items()}
-
-    def pieces(self) -> Iterator[dict[str, torch.Tensor]]:
-        """Read one part after the other; the rows of a part are those of its `index`."""
-        from safetensors.torch import load
-
-        _refuse(self.faults())
-        stored = self._paths()
-        for number in range(self.count):
-            yield load(stored[number].read_bytes())
-
-    def indices(self) -> Iterator[tuple[Path, Ints]]:
-        """Give the file of each part and the inputs it has rows for, without the rows."""
-        _refuse(self.faults())
-        stored = self._paths()
-        for number in range(self.count):
-            header, start = safetensors_header(stored[number])
-            first, last = header["index"]["data_offsets"]
-            count = (last - first) // 8
-            yield stored[number], np.fromfile(stored[number], "<i8", count, offset=start + first)
-
-    def halved(self) -> dict[str, int]:
-        """Return the batches that did not fit into memory, and the size they were run at."""
-        halved: dict[str, int] = {}
-        for path in self._paths().values():
-            header, _ = safetensors_header(path)  # safetensors itself takes no path but UTF-8
-            halved.update(json.loads(header.get("__metadata__", {}).get("halved", "{}")))
-        return halved
-
-    def faults(self) -> list[Fault]:
-        """Return parts that are damaged or foreign, and the folder if parts are missing."""
-        paths, faults = self._paths(), []
-        for path in sorted(self.folder.glob("*.safetensors")):
-            if path not in paths.values():
-                faults.append(Fault(path, "foreign"))
-                continue
-            with reading(path):
-                data = path.read_bytes()
-            if f".{_digest(data)}." not in path.name:
-                faults.append(Fault(path, "damaged"))
-        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
-
-    def _paths(self) -> dict[int, Path]:
-        """Return the parts by their numbers."""
-        paths: dict[int, Path] = {}
-        for path in sorted(self.folder.glob("*.safetensors")):
-            match = PART.fullmatch(path.name)
-            if match and int(match[1]) < self.count:
-                paths.setdefault(int(match[1]), path)
-        return paths
-
-
 def slug(name: str) -> str:
     """Make a folder name: of a hub id its words, of a path its last part.
 
@@ -484,11 +387,6 @@ def _checked(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | N
         if name not in recorded and own.fullmatch(name):
             known[path] = Fault(path, "unfinished")
     return known
-
-
-def _refuse(faults: Iterable[Fault]) -> None:
-    for fault in faults:
-        raise fault.error
 
 
 def _scores(regime: str) -> str:
@@ -533,7 +431,3 @@ def _object(path: Path, data: bytes) -> dict[str, Any]:
 
 def _unreadable(path: Path, why: object) -> FolderError:
     return FolderError(f"{path} cannot be read ({why}): delete it and run the same command again")
-
-
-def _digest(data: bytes) -> str:
-    return sha256(data)[:16]

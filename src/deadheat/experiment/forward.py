@@ -14,7 +14,8 @@ from deadheat.datasets import RetrievalDataset
 from deadheat.engines import Engine, Here, Pool, Progress
 from deadheat.errors import InputError
 from deadheat.experiment.derive import distinct_texts, evaluate_cell
-from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest, Parts
+from deadheat.experiment.folder import CellFolder, ExperimentFolder, Manifest
+from deadheat.experiment.parts import Parts
 from deadheat.experiment.study import Cell, Study
 from deadheat.experiment.worker import Environment, Facts, ForwardPass, Part, use_threads
 from deadheat.provenance import flatten
