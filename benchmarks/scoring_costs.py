@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from deadheat.datasets import load_dataset
-from deadheat.models import BiEncoder, load_model
+from deadheat.lab.datasets import load_dataset
+from deadheat.lab.models import BiEncoder, load_model
 from deadheat.scoring.regimes import score
 from deadheat.scoring.torch_functions import head_logits
 from deadheat.tables import Column, Table, render
@@ -48,7 +48,7 @@ def costs(
     name: str, dataset: str, model_dtype: str, inputs: int, candidates: Any = "given"
 ) -> list[dict[str, Any]]:
     """Time the forward pass of some inputs, and their scoring in every regime."""
-    data = load_dataset.quiet(dataset, candidates=candidates)
+    data = load_dataset(dataset, candidates=candidates)
     model = load_model(name, model_dtype=model_dtype)
     if isinstance(model, BiEncoder):
         documents, queries = list(data.corpus.values())[:inputs], list(data.queries.values())[:8]

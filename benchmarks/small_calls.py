@@ -48,7 +48,7 @@ def ways(names: list[str], length: int, share: float) -> dict[str, Callable[[int
     return {
         "dict, dh.Evaluator": lambda q: evaluator.query(f"q{q}", runs[q][f"q{q}"]),
         "dict, dh.evaluate": lambda q: dh.evaluate(qrels[q], runs[q], names),
-        "arrays, dh.evaluate_arrays": lambda q: dh.evaluate_arrays(scores[q], grades[q], names),
+        "arrays, dh.evaluate_arrays": lambda q: dh.evaluate_arrays(grades[q], scores[q], names),
     }
 
 

@@ -118,10 +118,10 @@ def grades() -> Plot:
             demo.recordings(), style.COLOURS, style.MARKERS, strict=False
         ):
             run, qrels = recording.runs["fp32"], recording.qrels
-            rounded = dh.diagnose.quiet(run, qrels, "nDCG@10", levels=GRADES).effect
+            rounded = dh.diagnose(qrels, run, "nDCG@10", levels=GRADES).effect
             share = (run.scores - run.scores.min()) / np.ptp(run.scores)
             four = replace(run, scores=np.rint(3.0 * share))
-            refined = dh.diagnose.quiet(four, qrels, "nDCG@10", levels=FINER).effect
+            refined = dh.diagnose(qrels, four, "nDCG@10", levels=FINER).effect
             for effect, how, look in (
                 (rounded, "rounded", {"label": recording.model, "markerfacecolor": colour}),
                 (refined, "refined", {"linestyle": "none", "markerfacecolor": "white"}),

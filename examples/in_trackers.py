@@ -27,7 +27,7 @@ relevance = rng.random((50, 100)) < 0.05
 logits = (rng.normal(size=(50, 100)) + 2 * relevance).astype(np.float32)
 for precision in (np.float32, ml_dtypes.bfloat16):
     scores = (1 / (1 + np.exp(-logits))).astype(precision)
-    result = dh.evaluate_arrays(scores, relevance, ["nDCG@10", "MRR@10"])
+    result = dh.evaluate_arrays(relevance, scores, ["nDCG@10", "MRR@10"])
     name = np.dtype(precision).name
     with mlflow.start_run(run_name=name):
         mlflow.log_metrics(result.flat(plain=True))

@@ -26,7 +26,7 @@ exact = vector_search.search(vector_search.USearch(index, exact=True), queries, 
 
 print("nDCG@10 of lists of ten, and with the rest of their last tie group")
 for name, run in (("ten", ten), ("whole group", whole)):
-    summary = dh.evaluate.quiet(qrels, run, "nDCG@10")["nDCG@10"]
+    summary = dh.evaluate(qrels, run, "nDCG@10")["nDCG@10"]
     print(f"{name:12} {summary.expected:.4f}  from {summary.worst:.4f} to {summary.best:.4f}")
 
 print("\nrecall@10 against an exact search of the same index")

@@ -1,31 +1,39 @@
 """What is fuzzed: every reader, each a function of bytes that returns or raises an InputError.
 
+Parquet is not fuzzed: polars reads it, and can end the process at a damaged file (SECURITY.md).
+
 A target fails by any other exception, by a warning that is not deadheat's, by an error that does
 not name its file, and by a number that no input can have: a measure outside of its bounds.
 """
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import deadheat as dh
+from deadheat.cli.pages import group_results
 from deadheat.cli.plot import _cutoffs
-from deadheat.datasets import load_dataset
-from deadheat.evaluation import Result, evaluated, read_results
-from deadheat.experiment.folder import Manifest
-from deadheat.experiment.study import read_study
+from deadheat.comparison.leaderboard import read_published
+from deadheat.evaluation import Result, evaluate_run, read_results
 from deadheat.formats import trec
 from deadheat.formats.frames import run_from_table
 from deadheat.formats.lines import run_from_lines
+from deadheat.lab.datasets import load_dataset
+from deadheat.lab.experiment.folder import Manifest
+from deadheat.lab.experiment.study import read_study
 from deadheat.measures.parse import parse_measures
+from deadheat.report.page import render_page
 
 QRELS = {"q": {"d": 1, "e": 2}, "q1": {"d1": 1}}
 RUN = {"q": {"d": 0.5, "e": 0.5, "f": 1}, "q1": {"d1": 1, "d2": 1}}
@@ -58,7 +66,7 @@ def _named(path: Path, read: Callable[[Path], object]) -> object | None:
 def _evaluate(qrels: object, run: object) -> None:
     """Evaluate what was accepted; a value lies where values of its measure lie."""
     try:
-        result = evaluated(dh.read_qrels(qrels), dh.read_run(run), parse_measures(MEASURES))
+        result = evaluate_run(dh.read_qrels(qrels), dh.read_run(run), parse_measures(MEASURES))
     except dh.InputError:
         return
     for views in result.views.values():
@@ -125,12 +133,48 @@ def _cutoff_list(data: bytes) -> None:
 
 
 def _result(data: bytes) -> None:
-    results = _named(_file("result.json", data), read_results)
-    for result in results or ():  # type: ignore[attr-defined]
+    """Read stored results; write those that are accepted as tables, and some of them as a page."""
+    results: Any = _named(_file("result.json", data), read_results) or []
+    for result in results:
         again = Result.from_json(result.to_json())
         if again.to_json() != result.to_json():
             raise RuntimeError("a result does not read what it writes")
-        str(result), result.warnings, result.notes
+        numbers = [*result.flat().values(), *_views(result)]
+        if not np.isfinite(numbers).all():
+            raise RuntimeError("a number of the result is not finite")
+        str(result), result.warnings, result.notes, result.to_csv(per_query=True)
+    if results and zlib.crc32(data) % 16 == 0 and find_spec("jinja2") is not None:  # it is slow
+        try:
+            render_page(group_results(results))
+        except dh.InputError:  # results that do not go together
+            return
+
+
+def _views(result: Result) -> list[float]:
+    """All views of all queries."""
+    views = result.per_query.select("expected", "best", "worst", "range", "oblivious", "bias")
+    stds = result.per_query["std"].drop_nulls().to_list()
+    return [*views.to_numpy().ravel().tolist(), *stds]
+
+
+def _result_fields(data: bytes) -> None:
+    """Put values into fields of a valid result: a line with a path, a line with its JSON."""
+    stored = json.loads(_a_result())
+    lines = data.decode(errors="replace").split("\n")
+    for path, text in zip(lines[::2], lines[1::2], strict=False):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        *folders, name = path.split("/")
+        place: Any = stored
+        try:
+            for folder in folders:
+                place = place[int(folder) if isinstance(place, list) else folder]
+            place[int(name) if isinstance(place, list) else name] = value
+        except (LookupError, TypeError, ValueError):  # the result has no such place
+            continue
+    _result(json.dumps(stored).encode())
 
 
 def _manifest(data: bytes) -> None:
@@ -146,6 +190,41 @@ def _study(data: bytes) -> None:
     _named(_file("study.toml", data), read_study)
 
 
+def _published(data: bytes) -> None:
+    """Read a published board; what is accepted can be compared with runs of its names."""
+    path = _file("board.jsonl" if data.startswith(b"{") else "board.csv", data)
+    board = _named(path, read_published)
+    if board is None:
+        return
+    cells = [cell for column in board.columns for cell in column.cells.values()]  # type: ignore[attr-defined]
+    if not all(np.isfinite(cell.value) and 0 < cell.unit < np.inf for cell in cells):
+        raise RuntimeError(f"{cells} are no published numbers")
+    runs = dict.fromkeys(board.names[:2], RUN)  # type: ignore[attr-defined]
+    with contextlib.suppress(dh.InputError):
+        _show(dh.leaderboard(QRELS, runs, published=path, workers=1))
+
+
+def _rounds(data: bytes) -> None:
+    """Read a manifest of leaderboards, and make what it names."""
+    folder = _folder() / "rounds"
+    if not folder.exists():
+        (folder / "runs").mkdir(parents=True)
+        (folder / "qrels.json").write_text(json.dumps(QRELS))
+        (folder / "runs" / "a.json").write_text(json.dumps(RUN))
+        (folder / "board.csv").write_text("run,MRR,other\na,0.5,0.5\n")
+    for board in _named(_file("rounds/rounds.toml", data), _leaderboards) or ():  # type: ignore[attr-defined]
+        _show(board)
+
+
+def _leaderboards(path: Path) -> object:
+    return dh.leaderboards(path, workers=1)
+
+
+def _show(board: dh.Leaderboard) -> None:
+    json.dumps(board.to_dict(), allow_nan=False)
+    str(board)
+
+
 def _dataset(data: bytes) -> None:
     """Split the bytes into the files of a dataset."""
     folder = _folder() / "dataset"
@@ -156,10 +235,45 @@ def _dataset(data: bytes) -> None:
         (folder / name).write_bytes(part)
     for candidates in ("given", "full"):
         try:
-            load_dataset.quiet(folder, candidates=candidates)  # type: ignore[arg-type]
+            load_dataset(folder, candidates=candidates)  # type: ignore[arg-type]
         except dh.InputError as error:
             if "dataset" not in str(error):
                 raise RuntimeError(f"the message does not name the folder: {error}") from error
+
+
+def _stored_corpus(part: bytes, ids: bytes | None) -> None:
+    """Read embeddings and ids as the shards of a corpus, and evaluate what is accepted."""
+    folder = _folder() / "stored"
+    folder.mkdir(exist_ok=True)
+    (folder / "part.safetensors").write_bytes(part)
+    (folder / "part.ids.txt").unlink(missing_ok=True)
+    if ids is not None:
+        (folder / "part.ids.txt").write_bytes(ids)
+    try:
+        for shard in dh.stored_shards(folder, chunk=2):
+            read = list(shard())
+    except dh.InputError as error:
+        if "part." not in str(error):
+            raise RuntimeError(f"the message does not name the file: {error}") from error
+        return
+    width = read[0][1].shape[1] if read else 1
+    queries = np.ones((1, width), read[0][1].dtype if read else np.float32)
+    bits = "hamming" if queries.dtype == np.bool_ else "dot"
+    try:
+        dh.evaluate_corpus((["q"], queries), [shard], {"q": {"0": 1}}, ["MRR"], similarity=bits)
+    except dh.InputError:
+        return
+
+
+def _safetensors(data: bytes) -> None:
+    """Read bytes as a file; and, so that more reach the checks, with the length of their header."""
+    _stored_corpus(data, None)
+    header = data[8 : data.rfind(b"}") + 1]
+    _stored_corpus(len(header).to_bytes(8, "little") + header + bytes(36), None)
+
+
+def _ids(data: bytes) -> None:
+    _stored_corpus(_safetensors_file(np.eye(3, dtype=np.float32)), data)
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -169,14 +283,18 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "tsv": _runs_and_judgements("tsv"),
     "json": _runs_and_judgements("json"),
     "jsonl": _runs_and_judgements("jsonl"),
-    "parquet": _runs_and_judgements("parquet"),
     "compressed": _runs_and_judgements("gz"),
     "measures": _measures,
     "cutoffs": _cutoff_list,
     "result": _result,
+    "result_fields": _result_fields,
     "manifest": _manifest,
     "study": _study,
+    "published": _published,
+    "rounds": _rounds,
     "dataset": _dataset,
+    "safetensors": _safetensors,
+    "ids": _ids,
 }
 
 
@@ -195,7 +313,7 @@ def seeds(name: str) -> list[bytes]:
     rows = [{"query_id": "q", "doc_id": "d", "score": 0.5, "relevance": 1}]
     rows.append({"query_id": "q", "doc_id": "e", "score": 0.5, "relevance": 0})
     lines = "\n".join(map(json.dumps, rows)).encode()
-    result = evaluated(dh.read_qrels(QRELS), dh.read_run(RUN), parse_measures(MEASURES))
+    result = _a_result()
     return {
         "trec": lambda: [
             run,
@@ -209,7 +327,6 @@ def seeds(name: str) -> list[bytes]:
         "tsv": lambda: [_table(b"\t"), b"query-id\tcorpus-id\tscore\nq\td\t1\n"],
         "json": lambda: [json.dumps(RUN).encode(), json.dumps(QRELS, indent=1).encode()],
         "jsonl": lambda: [lines],
-        "parquet": lambda: _parquet_files(rows),
         "compressed": lambda: _compressed(run),
         "measures": lambda: [
             b"nDCG@5,10",
@@ -219,31 +336,57 @@ def seeds(name: str) -> list[bytes]:
             b"MRR",
         ],
         "cutoffs": lambda: [b"1..10,20", b"5"],
-        "result": lambda: [result.to_json().encode(), f"[{result.to_json()}]".encode()],
+        "result": lambda: [result.encode(), f"[{result}]".encode()],
+        "result_fields": lambda: [
+            f"{path}\n{value}".encode()
+            for path in (
+                *(f"per_query/MRR/{view}" for view in ("expected", "best", "variance/0")),
+                *(f"per_query/nDCG@3/{view}/1" for view in ("worst", "oblivious", "variance")),
+                *("per_query/query_id", "per_query/query_id/0", "remarks", "remarks/0/values"),
+                *("provenance/tie_tolerance", "provenance/queries", "provenance/label"),
+            )
+            for value in ("-1", "[0.5, 0.5]", "1e400", "1" + 400 * "0", "true", "null", '"\\ud800"')
+        ],
         "manifest": lambda: [_a_manifest()],
         "study": lambda: [b'models = ["a/b", {name = "c"}]\ndatasets = ["d"]\nbatch_size = 8\n'],
+        "published": lambda: [
+            b"tag,team,ndcg@3,MRR\na,x,0.5,78.1%\nb,y,-,0.25\n",
+            b"rank,run,RBP(gain='linear'),P@1\n1,a,1.25,1e-1\n2,b,0.5,100\n",
+            b'{"run": "a", "MAP": 0.5, "team": "x"}\n{"run": "b", "MAP": "0.25", "team": null}\n',
+        ],
+        "rounds": lambda: [
+            b'[[board]]\nname = "one"\nqrels = "qrels.json"\nruns = ["runs", "runs/*.json"]\n'
+            b'published = "board.csv"\ncolumns = { other = "MAP" }\n'
+            b'[[board]]\nqrels = "qrels.json"\nruns = "runs/a.json"\nmeasures = ["MRR", "P@1"]\n',
+        ],
         "dataset": lambda: [
             b'{"_id": "d", "text": "x", "title": ""}\n{"_id": "e", "text": "y"}\n====\n'
             b'{"_id": "q", "text": "z"}\n====\nquery-id\tcorpus-id\tscore\nq\td\t1\n====\n'
             b'{"query-id": "q", "corpus-ids": ["d", "e"]}\n'
         ],
+        "safetensors": lambda: [
+            _safetensors_file(np.eye(3, dtype=dtype)) for dtype in (np.float32, np.float16, np.int8)
+        ],
+        "ids": lambda: [b"a\nb\nc\n", b"\xef\xbb\xbfa\r\nb\r\nc", "ä\n文\n0\n".encode()],
     }[name]()
+
+
+@cache
+def _a_result() -> str:
+    result = evaluate_run(dh.read_qrels(QRELS), dh.read_run(RUN), parse_measures(MEASURES))
+    return result.to_json()
+
+
+def _safetensors_file(vectors: np.ndarray) -> bytes:
+    names = {"float32": "F32", "float16": "F16", "int8": "I8"}
+    entry = {"dtype": names[str(vectors.dtype)], "shape": vectors.shape}
+    header = json.dumps({"embeddings": {**entry, "data_offsets": [0, vectors.nbytes]}}).encode()
+    return len(header).to_bytes(8, "little") + header + vectors.tobytes()
 
 
 def _table(separator: bytes) -> bytes:
     rows = [b"query_id doc_id score relevance", b"q d 0.5 1", b"q e 0.5 0", b"q1 d1 1e3 1", b""]
     return b"\n".join(rows).replace(b" ", separator)
-
-
-def _parquet_files(rows: list[dict[str, object]]) -> list[bytes]:
-    import polars as pl
-
-    found = []
-    for compression in ("uncompressed", "snappy"):
-        buffer = io.BytesIO()
-        pl.DataFrame(rows).write_parquet(buffer, compression=compression)  # type: ignore[arg-type]
-        found.append(buffer.getvalue())
-    return found
 
 
 def _compressed(data: bytes) -> list[bytes]:

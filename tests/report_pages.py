@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat.cli import main
-from deadheat.report.page import Collection, System, render_page, with_comparison
+from deadheat.comparison import compare_if_possible
+from deadheat.report.page import Collection, System, render_page
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -56,6 +58,12 @@ def evaluated(qrels: dict, run: dict, measures: list[str], **options: object) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dh.DeadheatWarning)
         return dh.evaluate(qrels, run, measures, **options)
+
+
+def with_comparison(collection: Collection, measures: list) -> Collection:
+    """Return the collection with the comparison of its systems."""
+    comparison, reason = compare_if_possible(collection.results, measures)
+    return replace(collection, comparison=comparison, not_compared=reason)
 
 
 def compared_page(*results: dh.Result) -> str:

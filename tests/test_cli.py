@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -231,6 +233,81 @@ def test_output_file(folder):
     assert (folder / "out").read_text() == expected
     run("eval", "q", "r", "-o", "y" * 255)  # the longest name there is
     assert sorted(p.name[:3] for p in folder.iterdir()) == ["o", "out", "q", "r", "w", "yyy"]
+
+
+INPUTS = {
+    "eval": (["eval", "q", "r"], ["q", "r"]),
+    "eval of a folder": (["eval", "q", "parquet"], ["parquet/0.parquet"]),
+    "compare": (["compare", "q", "a=r", "b=o"], ["q", "r", "o"]),
+    "leaderboard": (["leaderboard", "q", "runs", "--published", "w"], ["q", "runs/r.run", "w"]),
+    "leaderboard of a pattern": (["leaderboard", "q", "runs/*.run"], ["runs/r.run"]),
+    "leaderboard of a manifest": (["leaderboard", "b.toml"], ["b.toml", "q", "runs/r.run", "w"]),
+    "diagnose": (["diagnose", "q", "r", "--logits", "o"], ["q", "r", "o"]),
+    "diagnose --qrels": (["diagnose", "r", "--qrels", "q"], ["q", "r"]),
+    "report": (["report", "--qrels", "q", "x=r", "--dataset", "runs"], ["q", "r", "runs/r.run"]),
+    "report --runs": (["report", "w", "--qrels", "q", "--runs", "r"], ["q", "r", "w"]),
+    "table": (["table", "dir"], ["dir/experiment.json", "dir/cells/c/results/native.json"]),
+    "mteb": (["mteb", "runs", "--qrels", "A/B=q"], ["q", "runs/r.run"]),
+    "plot curves": (["plot", "curves", "q", "r.svg"], ["r.svg"]),
+    "plot compare": (["plot", "compare", "q", "r.svg", "o"], ["r.svg"]),
+    "plot ranks": (["plot", "ranks", "q", "r.svg", "o"], ["r.svg"]),
+    "plot list": (["plot", "list", "q", "r.svg"], ["r.svg"]),
+    "plot sizes": (["plot", "sizes", "r.svg"], ["r.svg"]),
+}
+"""Commands, and files that each of them reads."""
+
+
+@pytest.fixture
+def inputs(folder) -> Path:
+    for name in ("runs", "parquet", "dir/cells/c/results"):
+        (folder / name).mkdir(parents=True)
+    (folder / "runs" / "r.run").write_text(RUN)
+    (folder / "parquet" / "0.parquet").write_bytes(b"PAR1")
+    (folder / "r.svg").write_text(RUN)
+    (folder / "b.toml").write_text("[[board]]\nqrels = 'q'\nruns = 'runs/*'\npublished = 'w'")
+    for name in ("experiment.json", "cells/c/results/native.json"):
+        (folder / "dir" / name).write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize(("words", "files"), INPUTS.values(), ids=INPUTS)
+def test_force_does_not_replace_an_input(inputs, words, files):
+    for file in files:
+        before = (inputs / file).read_bytes()
+        for path in ("symbolic", "hard"):
+            (inputs / f"{path}.svg").unlink(missing_ok=True)
+        (inputs / "symbolic.svg").symlink_to(file)
+        (inputs / "hard.svg").hardlink_to(inputs / file)
+        for output in (file, inputs / file, "symbolic.svg", "hard.svg"):
+            found = run(*words, "-o", output, "--force", status=2)
+            assert f"{output}: this command reads that file" in found.stderr
+            assert found.stdout == "" and (inputs / file).read_bytes() == before
+
+
+def test_every_command_with_force_is_among_those():
+    def forced(command, *names: str):
+        for name in getattr(command, "commands", ()):
+            yield from forced(command.commands[name], *names, name)
+        if any("--force" in option.opts for option in command.params):
+            yield " ".join(names)
+
+    context = click.Context(cli.main)
+    found = {
+        one for name in cli.COMMANDS for one in forced(cli.main.get_command(context, name), name)
+    }
+    assert found == {label.partition(" of ")[0].partition(" --")[0] for label in INPUTS}
+
+
+def test_force_does_not_replace_what_standard_input_reads(folder):
+    with (folder / "r").open("rb") as stream:
+        found = command("eval", "q", "-", "-o", "r", "--force", stdin=stream)
+    assert found.returncode == 2 and b"this command reads that file" in found.stderr
+    assert (folder / "r").read_text() == RUN
+
+
+def test_force_replaces_a_page_in_the_folder_of_an_experiment(inputs):
+    (inputs / "dir" / "table.md").write_text("old")
+    common.check_output("dir/table.md", force=True, inputs=[Path("dir"), None])
 
 
 def test_output_is_written_completely_or_not_at_all(folder, monkeypatch):
@@ -495,3 +572,14 @@ def test_the_query_that_ties_move_most_is_drawn(folder):
     assert "query q1: of all queries ties move Recall@2 most in it, by 0.5000" in found.stderr
     assert "wrote list.svg" in found.stderr
     assert "query q1" in found.stdout
+
+
+@pytest.mark.parametrize("style", common.STYLES)
+def test_output_can_be_redirected_to_a_stream_of_text(folder, style):
+    """As `contextlib.redirect_stdout` does with io.StringIO: a stream without bytes below."""
+    (folder / "é").write_text(RUN)
+    words = ["eval", "q", "é", "-m", "MRR", "--per-query", "--format", style]
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        cli.main(words, standalone_mode=False)
+    assert stream.getvalue() == run(*words).stdout
+    assert "MRR" in stream.getvalue()

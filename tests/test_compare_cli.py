@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
+import click
 import pytest
 from click.testing import CliRunner
 from made_up_runs import made_up
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.cli import main
-from deadheat.evaluation import rank_query
+from deadheat.settings import EvalOptions, EvalSettings
 
 
 @pytest.fixture
@@ -100,7 +109,8 @@ def test_cli_shows_the_ranking_and_what_is_contested(many_files):
     titles = ["Ranking · 30 queries", "Verdicts on all pairs", "Contested: A against B"]
     assert [done.stdout.find(title) >= 0 for title in titles] == [True] * 3
     assert "│ s0 " in done.stdout and "│ team" not in done.stdout
-    assert "p (Tukey)" in done.stdout and "999 permutations" in done.stdout
+    text = " ".join(done.stdout.split())  # notes are wrapped
+    assert "p (Tukey)" in text and "999 permutations" in text
     everything = run(*many_files, "-m", "MRR", "--resamples", "999", "--all-pairs")
     assert "A against B" in everything.stdout and "Verdicts" not in everything.stdout
     assert len(everything.stdout.splitlines()) > len(done.stdout.splitlines())
@@ -133,7 +143,7 @@ def test_the_report_takes_the_options_of_a_comparison(many_files, tmp_path):
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert "for 5 pairs in each measure" in text and "499 random sign flips" in text
-    assert "90 % bootstrap" in text
+    assert "90 % (Student" in text
     done = CliRunner().invoke(main, [*words, "--force", "--baseline", "none"])
     assert done.exit_code == 2 and "'none' is not among the systems" in done.stderr
     assert page.read_text() == text
@@ -149,15 +159,67 @@ def test_a_name_for_one_run_leaves_the_labels_of_the_others_short(files):
     assert "s1.json" in same.stdout  # or two systems would be called s1
 
 
-@pytest.mark.parametrize("function", [dh.compare, dh.evaluate, dh.leaderboard, rank_query])
+@pytest.mark.parametrize("function", [dh.compare, dh.evaluate, dh.evaluate_arrays, dh.leaderboard])
 def test_rules_and_policies_are_words_that_an_editor_offers(function):
-    parameters = inspect.signature(function, eval_str=True).parameters
-    rules = get_args(parameters["tie_break"].annotation)
-    assert set(dh.TIE_RULES) <= {word for rule in rules for word in (rule, *get_args(rule))}
-    assert "nan" not in parameters or "str" not in str(parameters["nan"].annotation)
+    options = inspect.signature(function).parameters["options"]
+    assert options.annotation == "Unpack[EvalOptions]"
+    hints = get_type_hints(EvalOptions)
+    assert hints.keys() == {field.name for field in fields(EvalSettings)}
+    assert set(get_args(hints["tie_break"])) == set(dh.TIE_RULES)
+    assert get_args(hints["nan"])
 
 
 def test_results_take_no_options_of_evaluating(files):
-    results = [dh.evaluate.quiet(files["qrels"], files[name], "MRR") for name in ("s0", "s1")]
+    results = [quiet(dh.evaluate)(files["qrels"], files[name], "MRR") for name in ("s0", "s1")]
     with pytest.raises(dh.InputError, match="tie_break, nan: these results have been evaluated"):
         dh.compare(results, tie_break="rank", nan="last")
+
+
+WAITS = 30
+"""Seconds after which a test gives up; the machine may be busy."""
+
+
+def test_ctrl_c_ends_a_long_comparison_at_once_with_status_130(many_files):
+    """A bar shows that the resampling has begun; it would take minutes."""
+    words = [*many_files, "-m", "MRR", "-m", "nDCG@5", "--resamples", "50000000"]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deadheat.cli", "compare", *words],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    shown, sent = b"", 0.0
+    try:
+        # Read until the end: a process that writes to a full terminal waits.
+        while True:
+            try:
+                read = os.read(ours, 4096)
+            except OSError:  # nobody has the other end any more
+                break
+            shown += read
+            if not read:
+                break
+            if not sent and b"resampling" in shown:
+                sent = time.monotonic()
+                process.send_signal(signal.SIGINT)
+            assert not sent or time.monotonic() < sent + WAITS
+        assert process.wait(WAITS) == 130
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+    assert b"interrupted" in shown and b"Traceback" not in shown
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    assert time.monotonic() - sent < (WAITS if busy else 2)
+
+
+@pytest.mark.parametrize("words", [["eval", "qrels", "run"], ["leaderboard", "qrels", "run"]])
+def test_ctrl_c_gives_status_130_in_every_command(words, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Command, "invoke", interrupted)
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stderr) == (130, "interrupted\n")

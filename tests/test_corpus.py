@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 
 import deadheat as dh
-from deadheat.evaluation import corpus_blocks
-from deadheat.evaluation.corpus_shards import Corpus
+from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus.chunks import Chunk
+from deadheat.evaluation.corpus.count import Probe
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
@@ -79,7 +81,7 @@ def whole(queries, documents, qrels, measures, kind, regime):
     run = {
         f"q{q}": {f"d{d}": s for d, s in enumerate(row.tolist())} for q, row in enumerate(scores)
     }
-    return dh.evaluate.quiet(qrels, run, measures)
+    return quiet(dh.evaluate)(qrels, run, measures)
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
@@ -110,9 +112,12 @@ def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
     ]
     names = [f"q{q}" for q in range(n)]
     with pytest.MonkeyPatch.context() as patch:
-        for limit in ("FEWEST", "MOST"):  # several blocks a chunk, and odd ones at its end
+        for limit in (
+            "MIN_DOCUMENTS",
+            "MAX_DOCUMENTS",
+        ):  # several blocks a chunk, and odd ones at its end
             patch.setattr(corpus_blocks, limit, 7)
-        found = dh.evaluate_corpus.quiet(
+        found = quiet(dh.evaluate_corpus)(
             (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
         )
     assert_same_views(found, whole(queries, documents, qrels, ALL, kind, regime))
@@ -221,7 +226,7 @@ def test_where_it_comes_from():
     origin = dh.evaluate_corpus(
         named(half[0]), in_chunks(half[1]), qrels, ["MRR"], similarity="cosine", regime="hps"
     ).provenance
-    assert origin.run == "corpus" and origin.tie_break == "input"
+    assert origin.run == "corpus" and origin.settings.tie_break == "input"
     assert str(origin.scoring) == "model dtype fp16, scoring dtype fp32, regime hps"
     assert (origin.scoring.function, origin.scoring.backend) == ("cosine", "numpy")
 
@@ -263,8 +268,8 @@ WRONG = {
     "ids once": ([(iter(["a"]), np.zeros((1, 24), "f4"))], "that can be read again"),
     "mixed": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 24), "i1"))],
               r"float32 \(chunk 0 of the corpus\), int8 \(chunk 1 of the corpus\): embed all"),
-    "lengths": ([(["a"], np.zeros((3, 24), "f4"))], "1 document ids stand beside"),
-    "one row": ([(["a"], np.zeros(24, "f4"))], "1 document ids stand beside"),
+    "lengths": ([(["a"], np.zeros((3, 24), "f4"))], "1 document ids were given"),
+    "one row": ([(["a"], np.zeros(24, "f4"))], "1 document ids were given"),
     "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
               r"chunk 1 .* \[1, 23\] .* width 24"),
     "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents are fp16 and the queries fp32"),
@@ -286,7 +291,7 @@ def test_wrong_chunks_are_refused(name):
     chunks, words = WRONG[name]
     asked, _, qrels = example()
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_corpus.quiet(named(asked), chunks, qrels, ["MRR"])
+        quiet(dh.evaluate_corpus)(named(asked), chunks, qrels, ["MRR"])
 
 
 def test_a_judged_document_with_nan_is_named():
@@ -324,6 +329,13 @@ def test_chunks_in_another_order_the_second_time_are_refused():
         dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
 
 
+def test_other_chunks_of_the_same_documents_the_second_time_are_refused():
+    asked, vectors, qrels = example()
+    passes = iter([in_chunks(vectors), in_chunks(vectors, 300)])
+    with pytest.raises(dh.InputError, match="'d290' is not where it was"):
+        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+
+
 @pytest.mark.parametrize(
     ("queries", "options", "words"),
     [
@@ -350,7 +362,7 @@ def test_queries_without_judgements_and_without_embeddings():
     expected = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])
     names = ["q3", "unjudged", "q0"]
     rows = asked[[3, 1, 0]]
-    found = dh.evaluate_corpus.quiet((names, rows), in_chunks(vectors), qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)((names, rows), in_chunks(vectors), qrels, ["MRR"])
     assert found.query_ids == ["q0", "q1", "q2", "q3"]
     values = expected.views[dh.MRR].expected
     assert found.views[dh.MRR].expected.tolist() == [values[0], 0, 0, values[3]]
@@ -379,14 +391,14 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
                   if first[q, d] >= least[q]}
         for q in range(4)
     }  # fmt: skip
-    expected = dh.evaluate.quiet(qrels, run, ALL)
+    expected = quiet(dh.evaluate)(qrels, run, ALL)
     given = [bits[0], small[0], bits[1], small[1]]
     if as_tensor:
         given = [tensor(x) for x in given]
     chunks = [
         (ids, part, given[3][int(ids[0][1:]) :][: len(ids)]) for ids, part in in_chunks(given[2])
     ]
-    found = dh.evaluate_rescoring.quiet(
+    found = quiet(dh.evaluate_rescoring)(
         ([f"q{q}" for q in range(4)], *given[:2]), chunks, qrels, ALL, candidates=candidates
     )
     assert_same_views(found.second, expected)
@@ -439,11 +451,11 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
         part = tensor(vectors[rows]) if as_tensor else vectors[rows]
         chunks.append(([f"d{d}" for d in own], part, own, text[own] - first))
     with pytest.MonkeyPatch.context() as patch:
-        for limit in ("FEWEST", "MOST"):
+        for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
             patch.setattr(corpus_blocks, limit, step)
         given = tensor(asked) if as_tensor else asked
         found = dh.evaluate_corpus(named(given), chunks, qrels, ALL, exact_ties=True)
-    assert_same_views(found, dh.evaluate.quiet(qrels, run, ALL))
+    assert_same_views(found, quiet(dh.evaluate)(qrels, run, ALL))
     assert found.provenance.scores.distinct == 4 * len(np.unique(text))
     assert found.remarks == ()
 
@@ -599,13 +611,13 @@ def test_wrong_shards_are_refused(name):
     make, words = WRONG_SHARDS[name]
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_corpus.quiet(named(asked), make(vectors), qrels, ["MRR"])
+        quiet(dh.evaluate_corpus)(named(asked), make(vectors), qrels, ["MRR"])
 
 
 def test_places_without_a_document_are_told():
     asked, vectors, qrels = example()
     shards = sharded(vectors, [np.arange(100), np.arange(103, 300)])
-    found = dh.evaluate_corpus.quiet(named(asked), shards, qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)(named(asked), shards, qrels, ["MRR"])
     assert any(
         "3 places below 300 of the corpus have no document, for example 100" in words
         for words in found.warnings
@@ -626,10 +638,10 @@ def test_documents_named_by_numbers():
     asked, vectors, _ = example()
     qrels = {"q0": {"7": 1, "200": 1}, "q1": {"299": 1}}
     shards = [lambda: [(range(100), vectors[:100])], lambda: [(range(100, 300), vectors[100:])]]
-    found = dh.evaluate_corpus.quiet(named(asked), shards, qrels, ["MRR"])
+    found = quiet(dh.evaluate_corpus)(named(asked), shards, qrels, ["MRR"])
     texts = [([str(d) for d in range(300)], vectors)]
     assert (
-        found.to_json() == dh.evaluate_corpus.quiet(named(asked), texts, qrels, ["MRR"]).to_json()
+        found.to_json() == quiet(dh.evaluate_corpus)(named(asked), texts, qrels, ["MRR"]).to_json()
     )
 
 
@@ -648,9 +660,7 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
     """As a worker of an engine does before it counts."""
     asked, vectors, _ = example()
     products = Products.of(asked, "dot", "native")
-    corpus = Corpus(products, ["q"], [lambda: in_chunks(vectors)], engine=None)
-    corpus.survey({"d7", "d8"})
-    probe = corpus.probe()
+    probe = Probe.of(products, Chunk(["d7", "d8"], vectors[7:9], np.array([7, 8])))
     probe.check(products)
     with pytest.raises(dh.InputError, match=r"differ in their last bits .* one kind"):
         probe.check(Products.of(np.nextafter(asked, 9), "dot", "native"))
@@ -658,7 +668,7 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
 
 def test_progress_is_told_block_by_block(monkeypatch):
     asked, vectors, qrels = example()
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 64)
     told = []
     shards = [lambda: in_chunks(vectors)[:2], lambda: in_chunks(vectors)[2:]]
@@ -676,9 +686,17 @@ def test_progress_is_told_block_by_block(monkeypatch):
 def test_ids_that_do_not_match_are_shown():
     asked, vectors, _ = example()
     for chunks in (in_chunks(vectors), in_chunks(vectors, 1)):
-        found = dh.evaluate_corpus.quiet(named(asked), chunks, {"q0": {"0": 1, "1": 1}}, ["MRR"])
+        found = quiet(dh.evaluate_corpus)(named(asked), chunks, {"q0": {"0": 1, "1": 1}}, ["MRR"])
         text = "the judgements name documents like '0' and '1', the run like 'd0' and 'd1'"
         assert any(text in warning for warning in found.warnings)
+
+
+def test_a_corpus_of_one_document_that_is_not_judged():
+    """With two queries a list of two rows names the same document twice."""
+    one = np.ones((2, 4), np.float32)
+    found = quiet(dh.evaluate_corpus)(named(one), [(["x"], one[:1])], {"q0": {"d": 1}}, ["MRR"])
+    assert found["MRR"].expected == 0
+    assert any("documents like 'd', the run like 'x'" in warning for warning in found.warnings)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -708,8 +726,8 @@ def test_a_forked_process_says_what_it_cannot_do():
 
 def test_ids_are_hashed_alike_in_every_process():
     program = (
-        "import polars as pl; from deadheat.evaluation.corpus_chunks import hashed; "
-        "print(hashed(pl.Series(['a', 'b7'])).tolist())"
+        "import polars as pl; from deadheat.evaluation.corpus.scan import hash_ids; "
+        "print(hash_ids(pl.Series(['a', 'b7'])).tolist())"
     )
     found = {
         subprocess.run(

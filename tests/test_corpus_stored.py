@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from quiet import quiet
 
 import deadheat as dh
 
@@ -111,9 +113,91 @@ def test_wrong_files_are_refused(tmp_path, name):
     folder = stored(tmp_path / "e", [vectors[:200], vectors[200:]])
     change(folder)
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_corpus.quiet(
+        quiet(dh.evaluate_corpus)(
             (["q"], asked[:1]), dh.stored_shards(folder), {"q": {"7": 1}}, ["MRR"]
         )
+
+
+def with_header(folder, header, data=b""):
+    """Write a file of a given header, text or bytes."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path = folder / "hostile.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+def entry(shape, dtype="F32", offsets=(0, 0)):
+    return {"embeddings": {"dtype": dtype, "shape": shape, "data_offsets": list(offsets)}}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        entry([2**55, 0]),
+        entry([0, 0]),
+        entry([2.0, 16.0]),
+        entry([-2, 16]),
+        entry([True, 16]),
+        entry([2**70, 1]),
+        entry([2**62, 4], offsets=(0, 2**64)),
+        entry([1, 4], offsets=(16, 0)),
+        entry([1, 4], offsets=(-16, 0)),
+        entry([1, 4], offsets=(0.0, 16.0)),
+        entry([1, 4], offsets=(0, 16, 16)),
+        entry([1, 4], offsets=(0, 12)),
+        entry([1, 4], dtype=["F32"], offsets=(0, 16)),
+        entry([1, 4], dtype="F33", offsets=(0, 16)),
+        entry("14", offsets=(0, 16)),
+        entry(None),
+        {"embeddings": [1, 4]},
+        {"embeddings": {}},
+        {},
+        [],
+        7,
+        b"[" * 5000,
+        b"\xff\xfe",
+        b'{"embeddings": {"shape": [1' + b"0" * 5000 + b"]}}",
+    ],
+)
+def test_hostile_headers_are_refused_by_the_name_of_the_file(tmp_path, header):
+    path = with_header(tmp_path, header, bytes(16))
+    with pytest.raises(dh.InputError, match=r"hostile\.safetensors"):
+        for shard in dh.stored_shards(path):
+            list(shard())
+
+
+def test_a_file_that_has_changed_is_refused(tmp_path):
+    asked, vectors = example()
+    folder = stored(tmp_path / "e", [vectors])
+    shards = dh.stored_shards(folder)
+    stored(folder, [vectors[:200]])
+    with pytest.raises(dh.InputError, match=r"part-0.* \[200, 16\] and had \[300, 16\] before"):
+        quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"7": 1}}, ["MRR"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (b"a\nb\n\xff\nd\n", "line 3: the id is not UTF-8"),
+        ("a\nb\nc\nd\n".encode("utf-16"), "line 1: the id is not UTF-8"),
+        (b"a\n\nc\nd\n", "line 2: the id of a document is empty"),
+    ],
+)
+def test_wrong_ids_are_refused_by_file_and_line(tmp_path, lines, words):
+    asked, vectors = example()
+    folder = stored(tmp_path / "e", [vectors[:4]])
+    (folder / "part-0.ids.txt").write_bytes(lines)
+    for chunk in (1, 100):
+        with pytest.raises(dh.InputError, match=rf"part-0\.ids\.txt, {words}"):
+            shards = dh.stored_shards(folder, chunk=chunk)
+            quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"a": 1}}, ["MRR"])
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_id(tmp_path):
+    folder = stored(tmp_path / "e", [example()[1][:2]])
+    (folder / "part-0.ids.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    [shard] = dh.stored_shards(folder)
+    assert [ids for ids, _ in shard()] == [["a", "b"]]
 
 
 def test_ids_that_are_gone_when_they_are_read_are_missed(tmp_path):
@@ -122,7 +206,7 @@ def test_ids_that_are_gone_when_they_are_read_are_missed(tmp_path):
     shards = dh.stored_shards(folder)
     (folder / "part-0.ids.txt").unlink()
     with pytest.raises(dh.InputError, match=r"cannot be read .*part-0\.ids\.txt"):
-        dh.evaluate_corpus.quiet((["q"], asked[:1]), shards, {"q": {"d7": 1}}, ["MRR"])
+        quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"d7": 1}}, ["MRR"])
 
 
 def test_an_empty_part_needs_no_ids(tmp_path):
@@ -141,6 +225,12 @@ def test_a_tensor_that_is_not_there_is_named(tmp_path):
         dh.stored_shards(tmp_path / "gone.safetensors")
 
 
+@pytest.mark.parametrize("path", [7, None, [7]])
+def test_what_is_not_a_path_is_refused(path):
+    with pytest.raises(dh.InputError, match="path must be a path"):
+        dh.stored_shards(path)
+
+
 MEMORY = """
 import sys
 from pathlib import Path
@@ -153,7 +243,7 @@ def peak():
 def evaluate(shards):
     query = np.ones((8, 256), np.float32)
     names = [f"q{q}" for q in range(8)]
-    dh.evaluate_corpus.quiet((names, query), shards, {name: {"7": 1} for name in names}, ["MRR"])
+    dh.evaluate_corpus((names, query), shards, {name: {"7": 1} for name in names}, ["MRR"])
 
 shards = dh.stored_shards(sys.argv[1], chunk=8_192)
 for _ in range(3):  # until every thread has had what it needs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from functools import partial
+from importlib.util import find_spec
 
 import ml_dtypes
 import numpy as np
@@ -16,8 +16,11 @@ import deadheat as dh
 from deadheat.errors import InputError
 from deadheat.formats import keys
 from deadheat.measures import MEASURES
-from deadheat.ties import BACKEND, TieCounter, counting, numpy_counting
+from deadheat.ties import BACKEND, TieCounter, build_groups, counting, numpy_counting
 from deadheat.ties import counter as counter_module
+from deadheat.ties.counting import count_columns
+from deadheat.ties.lists import JudgedLists
+from deadheat.ties.torch_counting import count_tensor
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -63,7 +66,7 @@ def brute_force(scores, starts, stops, offsets, values, rows):
 )
 def test_count_is_brute_force_counting(backend, dtype, seed, shape):
     case = random_case(seed, *shape, dtype)
-    found = counting.count_candidates(*case)
+    found = counting._active.count_candidates(*case)
     np.testing.assert_array_equal(np.stack(found), brute_force(*case))
 
 
@@ -148,7 +151,7 @@ def test_pieces_of_any_type_and_order_give_the_same_groups(kind, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counter_module, "BLOCK", data.draw(st.sampled_from([1, 50, 1 << 18])))
         if kind == "tensor on a device":
-            patch.setattr(TieCounter, "_counts_of_piece", elsewhere)
+            patch.setattr(TieCounter, "_count_piece", elsewhere)
         for part in np.array_split(order, data.draw(st.integers(1, 3))):
             piece = scores[:, part] if kind == "array" else as_tensor(scores[:, part])
             pieces.update(piece, positions=part, threads=data.draw(st.integers(1, 2)))
@@ -157,9 +160,32 @@ def test_pieces_of_any_type_and_order_give_the_same_groups(kind, data):
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-def elsewhere(self, scores, column, inside, pool, sound):
+@given(seed=st.integers(0, 2**32), dtype=st.sampled_from([np.float32, np.float16, BFLOAT16]))
+def test_columns_are_counted_for_queries_in_any_order(backend, seed, dtype):
+    """Of each query the row of its scores is given; one without documents has none."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-2, 3, (4, 9)).astype(dtype)
+    rows, lengths = rng.permutation([0, 2, 3, -1]), rng.integers(0, 4, 4)
+    lengths[rows < 0] = 0
+    query = np.repeat(np.arange(4), lengths)
+    values = rng.integers(-2, 3, len(query)).astype(np.float32)
+    values = values[np.lexsort((-values, query))]
+    column = rng.integers(0, 10, len(query))
+    column = column[np.lexsort((column, -values, query))]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    found = count_columns(scores, rows, offsets, values, column)
+    for i, (q, value, last) in enumerate(zip(query, values, column, strict=True)):
+        row = scores[rows[q]].astype(np.float32)
+        expected = [(row > value).sum(), (row == value).sum(), (row[:last] == value).sum()]
+        assert found[:, i].tolist() == expected
+    if find_spec("torch"):
+        there = count_tensor(as_tensor(scores)[rows], offsets, values, column)
+        np.testing.assert_array_equal(found, there)
+
+
+def elsewhere(self, scores, column, inside, pool=None):
     """Count a tensor of the CPU as one of another device is counted."""
-    return self._counts_on_device(scores, column, inside, sound)
+    return self._count_on_device(scores, column, inside)
 
 
 def as_tensor(array):
@@ -192,7 +218,9 @@ def test_the_bits_of_every_sixteen_bit_float_are_counted_as_its_value(backend, d
         order = np.lexsort((rows, -values.astype(np.float32)))
         places = (np.array([0]), np.array([len(scores)]), np.array([0, len(values)]))
         found, expected = (
-            counting.count_candidates(form(scores), *places, form(values[order]), rows[order])
+            counting._active.count_candidates(
+                form(scores), *places, form(values[order]), rows[order]
+            )
             for form in (lambda x: x.view(np.int16), lambda x: x.astype(np.float32))
         )
         np.testing.assert_array_equal(found, expected)
@@ -214,8 +242,8 @@ def test_an_announced_score_that_the_type_cannot_hold_ties_with_nobody():
     counter = TieCounter(1, [0], [0.1], [1])
     scores = torch.tensor([[0.1, 0.5]], dtype=torch.bfloat16)
     nowhere = np.zeros(1, np.int64), np.zeros(1, bool)
-    for count in (counter._counts_on_device, partial(counter._counts_of_piece, pool=None)):
-        assert np.concatenate(count(scores, *nowhere, sound=False)).tolist() == [2, 0, 0]
+    for count in (counter._count_on_device, counter._count_piece):
+        assert np.concatenate(count(scores, *nowhere)).tolist() == [2, 0, 0]
 
 
 def test_a_stream_gives_the_values_of_the_whole_list():
@@ -230,7 +258,7 @@ def test_a_stream_gives_the_values_of_the_whole_list():
         counter.update(scores[:, start : start + 431], start)
     groups = counter.groups()
     measures = [m @ 100 for m in MEASURES if not m.needs_judged]
-    result = dh.evaluate_arrays(scores, relevance, measures)
+    result = dh.evaluate_arrays(relevance, scores, measures)
     assert dh.evaluate_groups(groups, measures).views == result.views
 
 
@@ -301,30 +329,6 @@ def test_a_wrong_number_of_queries_is_refused(n_queries):
         TieCounter(n_queries, [], [], [])
 
 
-INSIDE = (np.array([0, 2]), np.array([2, 4]))
-
-
-@pytest.mark.parametrize(
-    ("bounds", "words"),
-    [
-        (([0, 2], [2, 5_000_000]), "bounds of query 1 are 2 and 5000000"),
-        (([-9, 2], [2, 4]), "from 0 on"),
-        (([3, 2], [2, 4]), "bounds of query 0 are 3 and 2"),
-        (([0], [2]), "each of the 2 queries"),
-        (([0, 2, 0], [2, 4, 0]), "each of the 2 queries"),
-        (([0.5, 2], [2, 4]), "whole numbers"),
-        (7, "pair"),
-    ],
-)
-def test_bounds_outside_of_the_scores_are_refused(backend, bounds, words):
-    """The compiled pass reads what it is told to: nothing may point outside."""
-    counter = TieCounter(2, [0, 1], [0.5, 0.5], [1, 1])
-    with pytest.raises(dh.InputError, match=words):
-        counter.update(np.full(4, 0.5), bounds=bounds)
-    counter.update(np.full(4, 0.5), bounds=INSIDE)
-    assert counter.groups().size.tolist() == [2, 2]
-
-
 @pytest.mark.parametrize("start", [-1, 0.5, [0, 1, 2], [[0], [0]], 2**63])
 def test_wrong_places_of_a_piece_are_refused(start):
     counter = TieCounter(2, [0, 1], [0.5, 0.5], [1, 1], [0, 0])
@@ -335,8 +339,7 @@ def test_wrong_places_of_a_piece_are_refused(start):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"positions": [0, 1, 2], "start": 3}, "leave start and bounds out"),
-        ({"positions": [0, 1, 2], "bounds": ([0, 3], [3, 6])}, "leave start and bounds out"),
+        ({"positions": [0, 1, 2], "start": 3}, "leave start out"),
         ({"threads": 0}, "threads must be"),
         ({"threads": "2"}, "threads must be"),
     ],
@@ -370,7 +373,7 @@ def test_the_compiled_pass_reads_nothing_outside(data):
 
 
 def random_lists(seed: int, queries: int, length: int, share: float, levels: int, dtype: type):
-    """Lists in one row, and documents of interest in the order that `group_lists` asks for."""
+    """Lists in one row, and documents of interest in the order of queries."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, length + 1, queries)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -396,39 +399,84 @@ def random_lists(seed: int, queries: int, length: int, share: float, levels: int
 def test_groups_of_lists_are_those_of_a_counter(
     backend, seed, queries, length, share, levels, dtype
 ):
-    """The counter that a stream passes, and the groups of lists at hand, know the same."""
+    """Lists in memory, sorted and counted at once, and lists counted in pieces, agree."""
     scores, starts, stops, query, position, grade = random_lists(
         seed, queries, length, share, levels, dtype
     )
-    found = counting.group_lists(scores, starts, stops, query, position, grade)
-    counter = TieCounter(queries, query, scores[starts[query] + position], grade, position)
-    counter.update(scores, bounds=(starts, stops))
-    groups = counter.groups()
-    names = ("query", "above", "size", "group", "rank", "grade")
-    for name, values in zip(names, found, strict=True):
-        np.testing.assert_array_equal(values, getattr(groups, name), err_msg=name)
+    none = np.empty(0, np.int64)
+    lists = JudgedLists(
+        list(map(str, range(queries))),
+        scores,
+        (starts, stops),
+        query,
+        position,
+        grade,
+        (none, np.empty(0)),
+        complete=True,
+    )
+    found = build_groups(lists)
+    for q in range(queries):
+        own = query == q
+        row = scores[starts[q] : stops[q]]
+        counter = TieCounter(1, query[own] - q, row[position[own]], grade[own], position[own])
+        counter.update([row[: len(row) // 2]])
+        counter.update([row[len(row) // 2 :]], start=len(row) // 2)
+        groups, part = counter.groups(), found.take(np.array([q]))
+        for name in ("query", "above", "size", "group", "rank", "grade", "retrieved", "zeros"):
+            values = getattr(groups, name)
+            np.testing.assert_array_equal(getattr(part, name), values, err_msg=name)
+
+
+@compiled
+@given(
+    seed=st.integers(0, 2**32),
+    queries=st.integers(1, 5),
+    length=st.sampled_from([0, 1, 10, 300]),
+    levels=st.sampled_from([1, 4, 1000]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_compiled_sorting_and_grouping_are_those_of_numpy(seed, queries, length, levels, dtype):
+    """Documents in any order of queries."""
+    from deadheat.ties import compiled_counting
+
+    rng = np.random.default_rng(seed)
+    query = rng.integers(0, queries, length)
+    score = (rng.integers(-levels, levels, length) / 3).astype(dtype)
+    score[rng.random(length) < 0.1] = -0.0
+    place = rng.permutation(length)
+    passes = (compiled_counting, numpy_counting)
+    found, expected = (each.sort_documents(query, score, place, queries) for each in passes)
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    grade = rng.choice([-1.0, 0, 1, 1, 2, 0.5], length)
+    columns = query[found[0]], score[found[0]], grade
+    found, expected = (each.group_documents(*columns) for each in passes)
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @compiled
 @given(data=st.data())
-def test_compiled_groups_read_nothing_outside(data):
-    """Whatever indices it is given, it finds groups or refuses."""
+def test_compiled_sorting_reads_nothing_outside(data):
+    """Whatever indices it is given, it sorts or refuses."""
     from deadheat.ties import compiled_counting
 
     index = st.integers(-(2**62), 2**62) | st.integers(-1, 4)
-    starts, stops, query, position = (
-        np.array(data.draw(st.lists(index, min_size=n, max_size=n)), np.int64) for n in (2, 2, 3, 3)
-    )
-    scores, grade = np.full(4, data.draw(st.sampled_from([0.5, np.nan]))), np.ones(3)
+    query = np.array(data.draw(st.lists(index, max_size=4)), np.int64)
+    score = np.full(data.draw(st.integers(0, 4)), data.draw(st.sampled_from([0.5, np.nan])))
+    n = data.draw(st.integers(-1, 4))
+    place = np.arange(len(query))
     try:
-        found = compiled_counting.group_lists(scores, starts, stops, query, position, grade)
+        order, offsets = compiled_counting.sort_documents(query, score, place, n)
     except IndexError:
-        whole = (starts >= 0).all() and (starts <= stops).all() and (stops <= 4).all()
-        known = (np.diff(query) >= 0).all() and query.min() >= 0 and query.max() < 2
-        inside = known and ((position >= 0) & (position < (stops - starts)[query])).all()
-        assert not (whole and inside)
+        assert len(query) != len(score) or n < 0 or query.min() < 0 or query.max() >= n
     else:
-        assert all(values.min() >= 0 and values.max() <= 6 for values in found)
+        assert sorted(order) == list(place) and len(offsets) == n + 1
+        grouped = compiled_counting.group_documents(query[order], score, np.ones(len(query)))
+        assert all(((values >= 0) & (values < len(query))).all() for values in grouped)
+    if len(score) != len(query):
+        with pytest.raises(IndexError):
+            compiled_counting.group_documents(query, score, np.ones(len(query)))
 
 
 @given(
@@ -446,9 +494,9 @@ def test_without_positions_every_view_lies_between_worst_and_best(scores, labels
     placed = TieCounter(1, np.zeros(len(document)), row[0, document], labels[document], document)
     placed.update(row)
     for measure in [m @ 1 for m in MEASURES if not m.needs_judged]:
-        worst, best = (measure.at(groups, r)[0] for r in (groups.worst_rank, groups.best_rank))
-        assert worst - 1e-12 <= measure.at(groups, groups.rank)[0] <= best + 1e-12
-        assert measure.expected(groups) == measure.expected(placed.groups())
+        expected, best, worst, oblivious, _ = measure.views(groups)[:, 0]
+        assert worst - 1e-12 <= oblivious <= best + 1e-12
+        assert expected == measure.views(placed.groups())[0, 0]
 
 
 def test_two_tied_relevant_documents_cannot_both_stand_first():
@@ -508,7 +556,7 @@ def test_counters_of_other_unretrieved_documents_cannot_be_added():
     one = TieCounter(1, [0], [0.5], [1], unretrieved=([0, 0], [1, 2]))
     same = TieCounter(1, [0], [0.5], [1], unretrieved=([0, 0], [2, 1]))
     other = TieCounter(1, [0], [0.5], [1])
-    assert len((one + same).unretrieved[0]) == 2
+    assert len((one + same).documents.unretrieved[0]) == 2
     for pair in ((one, other), (other, one)):
         with pytest.raises(dh.InputError, match="unretrieved"):
             pair[0] + pair[1]

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from public_collections import write_cranfield, write_wikiqa
 
-from deadheat.datasets import RetrievalDataset, load_dataset
-from deadheat.datasets.folders import FolderSource
 from deadheat.errors import DeadheatWarning, InputError
+from deadheat.lab.datasets import RetrievalDataset, load_dataset
+from deadheat.lab.datasets.folders import FolderSource
 from deadheat.provenance import DatasetProvenance
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -468,7 +468,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
     code = (
-        "import sys, deadheat.datasets; "
+        "import sys, deadheat.lab.datasets; "
         "print({'datasets', 'bm25s', 'huggingface_hub', 'ir_datasets'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

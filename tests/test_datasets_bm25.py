@@ -11,9 +11,9 @@ from dataset_folders import write_flat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadheat.datasets import load_dataset
-from deadheat.datasets.bm25 import bm25_candidates, top
 from deadheat.errors import MissingPackageError
+from deadheat.lab.datasets import load_dataset
+from deadheat.lab.datasets.bm25 import bm25_candidates, select_top
 
 CORPUS = {
     "z": "the horse won the race",
@@ -69,7 +69,7 @@ def test_top_equals_a_full_sort(values: list[float], depth: int) -> None:
     scores = np.array(values, dtype=np.float32)
     order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
     inside = depth < len(order) and scores[order[depth - 1]] == scores[order[depth]]
-    assert top(scores, depth) == (order[:depth], inside)
+    assert select_top(scores, depth) == (order[:depth], inside)
 
 
 def test_loading_with_bm25_candidates(tmp_path: Path) -> None:

@@ -13,17 +13,17 @@ import pytest
 from dataset_folders import write_flat, write_readme, write_snapshot, write_table
 from hub_server import COMMIT, serve
 
-from deadheat.datasets import load_dataset
-from deadheat.datasets.folders import FolderSource
-from deadheat.datasets.hub import HubSource
-from deadheat.datasets.layouts import read_contents
 from deadheat.errors import InputError, MissingPackageError
+from deadheat.lab.datasets import load_dataset
+from deadheat.lab.datasets.folders import FolderSource
+from deadheat.lab.datasets.hub import HubSource
+from deadheat.lab.datasets.layouts import read_contents
 
 EARLIER = "f" * 40
 
 CLIENT = """
 import json, sys
-from deadheat.datasets import load_dataset
+from deadheat.lab.datasets import load_dataset
 from deadheat.errors import InputError
 
 answers = []

@@ -10,7 +10,7 @@ from dataset_folders import write_flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadheat.datasets import RetrievalDataset, load_dataset, write_dataset
+from deadheat.lab.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.output import write_whole
 
 names = st.one_of(

@@ -50,7 +50,8 @@ def test_rounded_scores_are_found_on_their_grid_or_a_coarser_true_one(scores, na
     found = find_grid(values)
     assert found.bits >= evidence(name, values) - 1e-6
     if found.name != name and found.name in ROUNDINGS and found.name != "int8":
-        assert np.array_equal(ROUNDINGS[found.name](values), values)
+        held = np.float32 if np.array_equal(values.astype(np.float32), values) else np.float64
+        assert np.array_equal(ROUNDINGS[found.name](values).astype(held), values)
     if found.name == "integer":
         assert np.array_equal(np.rint(values), values)
     if "," in found.name:  # a format written with decimals
@@ -100,6 +101,29 @@ def test_grids_of_known_scores(scores, name):
     assert find_grid(scores).name == name
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("scale", [1, 10, 100])
+@pytest.mark.parametrize("levels", [8, 40, 700])
+def test_decimals_are_found_in_float32_scores_held_in_float64(k, scale, levels):
+    """Scores that a program rounded in float32 and wrote out: JSON, ``tolist``, dicts."""
+    rounded = np.round(np.random.default_rng(4).random(levels, np.float32) * scale, k)
+    same = find_grid(rounded.astype(np.float64))
+    assert (same.name, same.name) == (find_grid(rounded).name, f"{k} decimal{'s' * (k > 1)}")
+    off = np.append(rounded, np.nextafter(rounded[:1], 9))
+    assert find_grid(off.astype(np.float64)).name == find_grid(off).name == "fp32"
+
+
+def test_a_diagnosis_names_the_decimals_of_float32_scores():
+    rng = np.random.default_rng(1)
+    scores = {f"q{q}": np.round(rng.random(200, np.float32), 2) for q in range(3)}
+    run = {q: {f"d{i}": float(s) for i, s in enumerate(own)} for q, own in scores.items()}
+    found = dh.diagnose(run)
+    assert found.grid.name == "2 decimals"
+    assert (found.scale.step, found.scale.highest) == (0.01, 1.0)
+    for numbers in (np.concatenate([*scores.values()]), rng.random(600)):
+        assert find_grid(FORMATS["bf16"].round(numbers).astype(np.float64)).name == "bf16"
+
+
 def test_few_scores_leave_doubt_and_it_is_said():
     found = find_grid(np.array([0.5, 0.25]))
     assert found.name == "fp8_e5m2"
@@ -133,7 +157,7 @@ def as_run(lists):
 @given(LISTS)
 def test_group_sizes_and_straddling_queries_against_brute_force(lists):
     run, qrels = as_run(lists)
-    found = dh.diagnose(run, qrels, ["nDCG@2,4", "MAP"])
+    found = dh.diagnose(qrels, run, ["nDCG@2,4", "MAP"])
     groups = [
         (q, score, n) for q, docs in run.items() for score, n in Counter(docs.values()).items()
     ]
@@ -167,9 +191,9 @@ def test_a_query_without_documents_has_no_tie_groups():
 @quiet
 def test_worst_queries_are_those_of_the_largest_range():
     run, qrels = as_run([[(1, 1), (1, 0)], [(2, 1), (1, 0)], [(1, 1), (1, 0), (1, 0), (1, 0)]])
-    found = dh.diagnose(run, qrels, ["MRR", "nDCG@1"], worst=1).effect.worst_queries
+    found = dh.diagnose(qrels, run, ["MRR", "nDCG@1"], worst=1).effect.worst_queries
     assert [(row["measure"], row["query_id"]) for row in found] == [("MRR", "q2"), ("nDCG@1", "q0")]
-    full = dh.diagnose(run, qrels, ["MRR"], worst=9).effect.worst_queries
+    full = dh.diagnose(qrels, run, ["MRR"], worst=9).effect.worst_queries
     assert [row["query_id"] for row in full] == ["q2", "q0"]  # q1 has no range
     assert full[0]["range"] == pytest.approx(0.75)
 
@@ -189,7 +213,7 @@ def test_what_if_is_the_evaluation_of_rounded_scores(tie_break):
         return {f"q{q}": dict(row) for q, row in enumerate(lists)}
 
     measures = ["nDCG@10", "MAP", "Judged@5"]
-    found = dh.diagnose(run(scores), grades, measures, tie_break=tie_break, tolerance=0.01).effect
+    found = dh.diagnose(grades, run(scores), measures, tie_break=tie_break, tolerance=0.01).effect
     given_ = dh.evaluate(grades, run(scores), measures, tie_break=tie_break)
     rows = {(row.format, row.measure): row for row in found.what_if}
     assert len(rows) == 3 * (1 + len(ROUNDINGS))
@@ -213,18 +237,18 @@ def test_what_if_is_the_evaluation_of_rounded_scores(tie_break):
 @quiet
 def test_the_sentence_names_the_coarsest_format_that_is_enough():
     run = {"q": {"a": 0.5, "b": 0.5009765625, "c": 0.1}}
-    text = str(dh.diagnose(run, {"q": {"a": 1}}, "nDCG@10"))
+    text = str(dh.diagnose({"q": {"a": 1}}, run, "nDCG@10"))
     assert (
         "fp16 is enough for nDCG@10 ± 0.001 here; so would be int8 or 3 decimals"
         in text.replace("\n", " ")
     )
-    text = str(dh.diagnose({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "MRR"))
+    text = str(dh.diagnose({"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}}, "MRR"))
     assert "No format is enough for MRR ± 0.001 here: ties in the scores as given" in text
 
 
 @quiet
 def test_a_format_that_cannot_hold_the_scores_is_left_out():
-    found = dh.diagnose({"q": {"a": 1e5, "b": 2.0, "c": -np.inf}}, {"q": {"a": 1}}, "MRR").effect
+    found = dh.diagnose({"q": {"a": 1}}, {"q": {"a": 1e5, "b": 2.0, "c": -np.inf}}, "MRR").effect
     formats = {row.format for row in found.what_if}
     assert formats.isdisjoint({"fp16", "fp8_e4m3", "fp8_e5m2", "int8"})
     assert {"fp32", "bf16", "1 decimal"} <= formats
@@ -270,7 +294,7 @@ def test_cut_bounds_are_the_extremes_over_everything_that_may_have_been_cut(docs
     run = {"q": {f"d{i}": float(score) for i, (score, _) in enumerate(docs)}}
     qrels = {"q": {f"d{i}": grade for i, (_, grade) in enumerate(docs) if grade is not None}}
     qrels["q"] |= {f"gone{i}": grade for i, grade in enumerate(absent)}
-    found = dh.diagnose(run, qrels, MEASURES).effect
+    found = dh.diagnose(qrels, run, MEASURES).effect
     assert found.cut_lists == 1
     orders = list(completions([oracle.Doc(*doc) for doc in docs], absent))
     for bounds, measure in zip(found.cut_bounds, dh.parse_measures(MEASURES), strict=True):
@@ -290,7 +314,7 @@ def test_cut_bounds_are_the_extremes_over_everything_that_may_have_been_cut(docs
 def test_lists_that_are_not_cut_keep_their_bounds():
     run, qrels = as_run([[(2, 1), (1, 0), (1, 1)], [(2, 1), (1, 1)], [(1, 1), (1, 0)]])
     del qrels["q2"]["gone"]
-    found = dh.diagnose(run, qrels, ["MAP", "nDCG@1"]).effect
+    found = dh.diagnose(qrels, run, ["MAP", "nDCG@1"]).effect
     assert found.cut_lists == 1  # q1 ends with a single document, q2 misses no relevant one
     assert [bounds.lists for bounds in found.cut_bounds] == [1, 0]
     whole = dh.evaluate(qrels, run, ["nDCG@1"])["nDCG@1"]
@@ -333,7 +357,7 @@ def tied_pairs(run: pl.DataFrame) -> int:
 
 def test_every_tie_of_the_recorded_language_model_was_made_by_its_head(shared):
     frame, run = recorded(shared, "qwen2.5-0.5b-noveleval", "bfloat16")
-    found = dh.diagnose(run, frame, ["nDCG@10"], logits=frame)
+    found = dh.diagnose(frame, run, ["nDCG@10"], logits=frame)
     assert found.origins.pairs == tied_pairs(run) > 0
     assert (found.origins.scoring, found.origins.head) == (0, found.origins.pairs)
     assert found.origins.model == 0
@@ -373,8 +397,8 @@ def test_duplicated_texts_remain_in_the_model():
 def test_official_submissions_to_trec_covid(shared):
     folder = shared / "trec-covid"
     found = dh.diagnose(
-        folder / "round4-ILPS_UvA_big_diverse.run.gz",
         folder / "round4.qrels.gz",
+        folder / "round4-ILPS_UvA_big_diverse.run.gz",
         ["nDCG@10", "MAP"],
     )
     assert found.anatomy.largest == 733
@@ -396,7 +420,7 @@ RUN, QRELS = {"q": {"a": 0.5, "b": 0.5, "c": 0.25}}, {"q": {"b": 1}}
 
 
 def test_a_diagnosis_is_plain_data_in_every_form():
-    found = dh.diagnose(RUN, QRELS, ["nDCG@10"])
+    found = dh.diagnose(QRELS, RUN, ["nDCG@10"])
     data = json.loads(found.to_json())
     assert data["anatomy"]["sizes"] == {"1": 1, "2": 1}
     assert data["effect"]["what_if"][0]["format"] == "as given"

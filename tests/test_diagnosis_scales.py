@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.cli import main
@@ -66,7 +67,7 @@ def test_refining_agrees_with_every_way_to_split_the_grades():
         pairs = zip(run["q"].items(), parts, strict=True)
         finer = {"q": {document: 2 * grade + part for (document, grade), part in pairs}}
         split.append(dh.evaluate(qrels, finer, measures))
-    found = dh.diagnose(run, qrels, measures, levels=[4]).effect.scales
+    found = dh.diagnose(qrels, run, measures, levels=[4]).effect.scales
     assert [(row.levels, row.how) for row in found[3:]] == [(4, "refined")] * 3
     for row in found[3:]:
         before, ways = given[row.measure], [result[row.measure] for result in split]
@@ -92,44 +93,44 @@ def rounded(recording, levels):
 @pytest.mark.parametrize("recording", list(recordings()), ids=lambda r: r.scoring)
 def test_what_four_grades_foretell_is_what_finer_scores_do(recording):
     qrels = recording.qrels
-    found = dh.diagnose.quiet(rounded(recording, 4), qrels, "nDCG@10", levels=[12, 100])
+    found = quiet(dh.diagnose)(qrels, rounded(recording, 4), "nDCG@10", levels=[12, 100])
     assert [row.how for row in found.effect.scales] == ["as given", "refined", "refined"]
     for row, slack in zip(found.effect.scales, (0, 0.2, 1.5), strict=True):
-        finer = dh.evaluate.quiet(qrels, rounded(recording, row.levels), "nDCG@10")["nDCG@10"]
+        finer = quiet(dh.evaluate)(qrels, rounded(recording, row.levels), "nDCG@10")["nDCG@10"]
         assert finer.range / (1 + slack) - 1e-12 <= row.range <= finer.range * (1 + slack) + 1e-12
 
 
 def test_finer_scores_are_rounded():
     recording = next(recordings())
     qrels, run = recording.qrels, recording.runs["fp32"]
-    found = dh.diagnose(run, qrels, ["nDCG@10", "MRR@10"], levels=(101, 4, 4)).effect.scales
+    found = dh.diagnose(qrels, run, ["nDCG@10", "MRR@10"], levels=(101, 4, 4)).effect.scales
     assert [(row.levels, row.how) for row in found] == [
         *[(4, "rounded")] * 2,
         *[(101, "rounded")] * 2,
     ]
     for row in found:
-        same = dh.evaluate.quiet(qrels, rounded(recording, row.levels), row.measure)[row.measure]
+        same = quiet(dh.evaluate)(qrels, rounded(recording, row.levels), row.measure)[row.measure]
         assert (row.expected, row.range) == pytest.approx((same.expected, same.range))
         assert row.bound == row.range
 
 
 def test_scores_that_are_no_grades_are_put_on_no_scale_unasked():
     recording = next(recordings())
-    diagnosis = dh.diagnose(recording.runs["native"], recording.qrels, "nDCG@10")
+    diagnosis = dh.diagnose(recording.qrels, recording.runs["native"], "nDCG@10")
     assert diagnosis.scale is None
     assert diagnosis.effect.scales == []
 
 
 def test_draws_without_a_tie_do_not_prove_that_there_are_none():
     run = {"q": {"a": 1, "b": 1, "c": 0, "d": 0}}  # 1 of 100 draws of 100 parts ties a and b
-    rows = dh.diagnose(run, {"q": {"a": 1}}, "MRR", tolerance=0.001).effect.scales
+    rows = dh.diagnose({"q": {"a": 1}}, run, "MRR", tolerance=0.001).effect.scales
     assert rows[-1].levels == 200
     assert rows[-1].range <= 0.5 / 100 <= rows[-1].bound
     assert not rows[-1].enough
 
 
 def test_enough_is_a_scale_all_finer_ones_of_which_are():
-    loose, tight = (dh.diagnose(RUN, QRELS, "MRR", tolerance=t) for t in (0.1, 1e-6))
+    loose, tight = (dh.diagnose(QRELS, RUN, "MRR", tolerance=t) for t in (0.1, 1e-6))
     enough = [row.levels for row in loose.effect.scales if row.enough]
     assert f"A scale of {min(enough)} values would be enough for MRR ± 0.1 here." in str(loose)
     assert "None of these scales is enough for MRR ± 1e-06 here." in str(tight)

@@ -396,7 +396,7 @@ ARRAYS = [
 )
 def test_bad_arrays(scores, relevance, options, says):
     with refused(*says):
-        dh.evaluate_arrays(scores, relevance, "MRR", **options)
+        dh.evaluate_arrays(relevance, scores, "MRR", **options)
 
 
 def test_a_stream_cannot_hold_integers_that_only_their_places_tell_apart():
@@ -439,7 +439,7 @@ def test_any_object_is_evaluated_or_refused(qrels, run):
 def test_any_array_is_evaluated_or_refused(scores, relevance):
     for s, r in ((scores, LABELS), (ROW, relevance), (scores, relevance)):
         try:
-            result = dh.evaluate_arrays(s, r, ["nDCG", "MRR"])
+            result = dh.evaluate_arrays(r, s, ["nDCG", "MRR"])
         except dh.InputError as error:
             assert str(error)
         else:

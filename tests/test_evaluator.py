@@ -127,9 +127,9 @@ def test_views_of_a_query_do_not_depend_on_its_neighbours():
     labels = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.1)
     labels[:, 0] = 1
     measures = [m for m in ALL if not m.needs_judged and m.name != "ERR"]
-    whole = dh.evaluate_arrays(scores, labels, measures)
+    whole = dh.evaluate_arrays(labels, scores, measures)
     for q in range(len(scores)):
-        one = dh.evaluate_arrays(scores[q : q + 1], labels[q : q + 1], measures)
+        one = dh.evaluate_arrays(labels[q : q + 1], scores[q : q + 1], measures)
         for measure, views in one.views.items():
             if getattr(measure, "gain", None) == "scaled":
                 continue

@@ -28,9 +28,9 @@ from experiment_folders import (  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
-from deadheat.evaluation import corpus_blocks  # noqa: E402
-from deadheat.experiment import Study, derive, load_results, run_study  # noqa: E402
-from deadheat.models import load_model  # noqa: E402
+from deadheat.evaluation.corpus import blocks as corpus_blocks  # noqa: E402
+from deadheat.lab.experiment import Study, derive, load_results, run_study  # noqa: E402
+from deadheat.lab.models import load_model  # noqa: E402
 from deadheat.provenance import ScoreFacts, ScoringProvenance  # noqa: E402
 
 __all__ = ["made"]
@@ -152,7 +152,7 @@ def test_progress_is_told_while_a_full_corpus_is_counted(made, tmp_path, depth):
 
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (5, 8), (1, 1)])
 def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, block)
     monkeypatch.setattr(derive, "CHUNK", chunk)
     options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
@@ -310,5 +310,5 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_experiments_are_imported_without_torch():
-    code = "import sys, deadheat.experiment; sys.exit('torch' in sys.modules)"
+    code = "import sys, deadheat.lab.experiment; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ from experiment_folders import made
 
 from deadheat.cli import main
 from deadheat.errors import InputError
-from deadheat.experiment import (
+from deadheat.lab.experiment import (
     Study,
     budget,
     changes,
@@ -24,8 +24,8 @@ from deadheat.experiment import (
     load_results,
     run_study,
 )
-from deadheat.experiment.budget import is_computed_twice
-from deadheat.experiment.parts import Parts
+from deadheat.lab.experiment.budget import is_computed_twice
+from deadheat.lab.experiment.parts import Parts
 
 __all__ = ["made"]
 
@@ -219,7 +219,7 @@ def test_stored_scores_that_cannot_be_read_are_not_compared(computed, tmp_path):
 
 
 def test_scores_that_no_two_ways_share_are_no_reason_to_run_again(computed, monkeypatch):
-    monkeypatch.setattr(budget, "changes_of_scores", lambda frames: changes.Changes())
+    monkeypatch.setattr(budget, "compare_scores", lambda frames: changes.Changes())
     table = error_budget(computed)
     assert table.frame["changed"].null_count() == table.frame["farthest"].null_count() == 6
     assert NOT_COMPARED not in table.notes
@@ -296,7 +296,7 @@ def test_without_a_second_way_nothing_is_said_of_computing(computed):
     table = error_budget(alone, ["MRR"])
     assert table.frame["compute_range"].to_list() == [None]
     assert "not measured" in table.notes[0]
-    with pytest.raises(InputError, match=r"there are nDCG@3, MRR"):
+    with pytest.raises(InputError, match=r"choose from nDCG@3, MRR"):
         error_budget(alone, ["MAP"])
 
 

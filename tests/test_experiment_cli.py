@@ -15,7 +15,7 @@ from experiment_folders import made  # noqa: E402
 
 from deadheat.cli import main, run  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import (  # noqa: E402
+from deadheat.lab.experiment import (  # noqa: E402
     DatasetSpec,
     ModelSpec,
     Study,
@@ -76,12 +76,27 @@ def test_a_study_in_toml(tmp_path):
         [extra]
         """.replace("[extra]", "")
     )
-    study = read_study(path, limit=4)
+    study = read_study(path, limit=4, trust_remote_code=True)
     assert study.models[1] == ModelSpec("c/d", revision="v1", similarity="dot", max_length=64)
     assert (study.model_dtypes, study.scoring_dtypes) == (("bf16", "fp32"), ("fp8_e4m3",))
     assert list(map(repr, study.all_measures)) == ["nDCG@1", "nDCG@5", "MRR@10"]
     assert (study.batch_size, study.limit, study.trust_remote_code) == ((8,), 4, True)
     assert len(study.cells) == 4
+
+
+def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
+    path, out = tmp_path / "study.toml", tmp_path / "out"
+    path.write_text("models = ['a/b', 'c/d']\ndatasets = ['e/f']\ntrust_remote_code = true")
+    with pytest.raises(InputError) as caught:
+        read_study(path)
+    for fact in (str(path), "'a/b', 'c/d'", "--trust-remote-code", "trust_remote_code=True"):
+        assert fact in str(caught.value)
+    assert str(caught.value) in call("--study", path, "-o", out, status=2).stderr
+    assert not out.exists()
+    assert read_study(path, trust_remote_code=True).trust_remote_code
+    assert not read_study(path, trust_remote_code=False).trust_remote_code
+    path.write_text(path.read_text().replace("true", "false"))
+    assert not read_study(path).trust_remote_code
 
 
 @pytest.mark.parametrize(

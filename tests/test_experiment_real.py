@@ -12,7 +12,7 @@ pytest.importorskip("sentence_transformers")
 
 from public_collections import write_cranfield, write_wikiqa  # noqa: E402
 
-from deadheat.experiment import Study, load_results, run_study  # noqa: E402
+from deadheat.lab.experiment import Study, load_results, run_study  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def test_smollm2_on_a_handful(shared, smollm2, tmp_path, monkeypatch):
         )
         return smollm2
 
-    monkeypatch.setattr("deadheat.models.load_model", load)
+    monkeypatch.setattr("deadheat.lab.models.load_model", load)
     data = write_wikiqa(shared / "wikiqa", tmp_path / "wikiqa")
     found = run(
         tmp_path / "out",

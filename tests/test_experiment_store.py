@@ -16,10 +16,10 @@ from experiment_folders import made, write_dataset  # noqa: E402
 from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import load_results, run_study  # noqa: E402
-from deadheat.experiment.files import write_file  # noqa: E402
-from deadheat.experiment.folder import ExperimentFolder, slug  # noqa: E402
-from deadheat.experiment.parts import Parts  # noqa: E402
+from deadheat.lab.experiment import load_results, run_study  # noqa: E402
+from deadheat.lab.experiment.files import write_file  # noqa: E402
+from deadheat.lab.experiment.folder import ExperimentFolder, slug  # noqa: E402
+from deadheat.lab.experiment.parts import Parts  # noqa: E402
 
 __all__ = ["made"]
 
@@ -30,7 +30,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.pat
 KILLER = """
 import os, random, signal, sys, time
 import sentence_transformers, torch
-from deadheat.experiment import Study, run_study
+from deadheat.lab.experiment import Study, run_study
 
 model, encoder, data, folder = sys.argv[1:]
 study = Study.of(models=[model, encoder], datasets=[data], model_dtypes=["bf16"],
@@ -167,7 +167,7 @@ def test_other_weights_texts_and_versions_are_noticed(made, tmp_path, monkeypatc
 
     assert variants() == {""}
     with monkeypatch.context() as patch:
-        for module in ("deadheat.experiment.worker", "deadheat.models.loading"):
+        for module in ("deadheat.lab.experiment.worker", "deadheat.lab.models.loading"):
             patch.setattr(f"{module}.installed_versions", lambda: {"torch": "1.0"})
         assert variants() == {"versions.torch"}
     for change in ("weights", "texts"):
@@ -196,9 +196,11 @@ def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path
     with folder.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
         run_study(study(made, "sigmoid"), tmp_path / "out")
     (tmp_path / "out" / ".owner").write_text("999999\n")
-    (tmp_path / "out" / ".deadheat.half").write_text("of a process that was killed")
+    left_over = tmp_path / "out" / "datasets" / f".deadheat.{'0' * 16}"
+    left_over.parent.mkdir()
+    left_over.write_text("of a process that was killed")
     assert run_study(study(made, "sigmoid"), tmp_path / "out") == []
-    assert not (tmp_path / "out" / ".deadheat.half").exists()
+    assert not left_over.exists()
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-7], lambda data: data[:-1] + b"\x07"])
@@ -249,7 +251,7 @@ def test_foreign_and_damaged_folders(made, tmp_path):
 
 FULL = """
 import resource, sys
-from deadheat.experiment.files import FolderError, write_file
+from deadheat.lab.experiment.files import FolderError, write_file
 from pathlib import Path
 
 write_file(Path(sys.argv[1]) / "small", b"x" * 100)
@@ -282,9 +284,9 @@ def test_a_full_disk_leaves_what_was_stored(tmp_path, monkeypatch):
 def test_many_batches_share_a_part(tmp_path):
     parts = Parts(tmp_path, 2500)
     assert (parts.step, parts.count) == (3, 834)
-    assert parts.gaps() == [range(834)]
+    assert parts.missing() == list(range(834))
     parts.write(1, {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)}, {"4": 8})
-    assert parts.gaps() == [range(1), range(2, 834)]
+    assert parts.missing() == [0, *range(2, 834)]
     assert parts.halved() == {"4": 8}
 
 

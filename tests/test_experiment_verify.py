@@ -17,9 +17,9 @@ from test_experiment import contents, study  # noqa: E402
 
 from deadheat.cli import main  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import load_results, run_study  # noqa: E402
-from deadheat.experiment.files import FolderError, HashedFolder  # noqa: E402
-from deadheat.experiment.folder import ExperimentFolder, slug  # noqa: E402
+from deadheat.lab.experiment import load_results, run_study  # noqa: E402
+from deadheat.lab.experiment.files import FolderError, HashedFolder  # noqa: E402
+from deadheat.lab.experiment.folder import ExperimentFolder, slug  # noqa: E402
 
 __all__ = ["made"]
 
@@ -178,7 +178,7 @@ def test_no_file_outside_of_the_folder_is_read(copy, tmp_path):
         deadheat("report", copy, "-o", tmp_path / "page.html", status=2)
     inputs = {f"../../../{name}": facts for name, facts in whole["inputs"].items()}
     manifest.write_text(json.dumps({**whole, "inputs": inputs}))
-    with pytest.raises(InputError, match="its inputs are none of a model"):
+    with pytest.raises(InputError, match="its inputs are not those of a model"):
         load_results(copy)
     manifest.write_text(json.dumps(whole))
     link = copy / "datasets" / "link"
@@ -199,9 +199,9 @@ def test_no_hash_is_ever_that_of_other_bytes(tmp_path, monkeypatch):
     real = os.replace
 
     def looking(*names):
-        seen.append(folder.faults())
+        seen.append(folder.find_faults())
         real(*names)
-        seen.append(folder.faults())
+        seen.append(folder.find_faults())
 
     monkeypatch.setattr(Path, "replace", lambda path, to: looking(path, to))
     folder.write({"a": b"3", "b": b"2", "c/d": b"4"})

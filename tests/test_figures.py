@@ -25,6 +25,7 @@ from deadheat.report import figures
 from deadheat.report.figures.comparison import lanes_of, overlapping
 from deadheat.report.figures.ranked_list import shown_rows
 from deadheat.scoring.regimes import scoring_provenance
+from deadheat.settings import EvalSettings
 from deadheat.ties.sizes import run_sizes
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib: pip install '.[plots]'")
@@ -41,13 +42,14 @@ def result(seed: int = 0, measures=CURVE, step: float = 0.5, queries: int = 12, 
     relevance = np.zeros((queries, 20))
     relevance[:, :4] = 1
     scores = rng.normal(size=relevance.shape) + relevance * (1 + 0.05 * seed)
-    found = dh.evaluate_arrays(np.round(scores / step) * step, relevance, measures)
+    found = dh.evaluate_arrays(relevance, np.round(scores / step) * step, measures)
     return replace(found, provenance=replace(found.provenance, **provenance))
 
 
 def drawn_list(*what, width: str = "column", **options) -> figures.Plot:
     """The figure of one query's list."""
-    return figures.ranked_list(rank_query(*what, **options), width=width)
+    ranked = rank_query(*what, settings=EvalSettings(**options))
+    return figures.ranked_list(ranked, width=width)
 
 
 def drawn_sizes(runs: dict) -> figures.Plot:
@@ -314,8 +316,8 @@ def test_overlapping_pairs_are_joined_and_no_others():
 def test_systems_that_never_overlap_are_said_to_hold_their_order():
     relevance = [[1, 0], [1, 0]]
     results = {
-        "good": dh.evaluate_arrays([[2, 1], [2, 1]], relevance, "MRR"),
-        "bad": dh.evaluate_arrays([[1, 2], [1, 2]], relevance, "MRR"),
+        "good": dh.evaluate_arrays(relevance, [[2, 1], [2, 1]], "MRR"),
+        "bad": dh.evaluate_arrays(relevance, [[1, 2], [1, 2]], "MRR"),
     }
     plot = figures.comparison(results)
     assert not plot.figure.axes[1].lines

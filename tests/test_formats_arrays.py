@@ -32,7 +32,7 @@ def through_dicts(scores, relevance, **options) -> list[tuple]:
 
 
 def through_arrays(scores, relevance, **options) -> list[tuple]:
-    return list(facts(dh.evaluate_arrays(scores, relevance, MEASURES, **options)).values())
+    return list(facts(dh.evaluate_arrays(relevance, scores, MEASURES, **options)).values())
 
 
 @pytest.mark.parametrize("dtype", NUMPY_TYPES, ids=lambda t: np.dtype(t).name)
@@ -87,7 +87,7 @@ def test_neighbours_in_bfloat16_and_float8_are_kept_apart_and_equals_together():
         scores = np.concatenate([bits, bits]).view(dtype)[None]
         relevance = np.zeros(scores.shape, int)
         relevance[0, 40] = 1
-        result = dh.evaluate_arrays(scores, relevance, ["MRR"])["MRR"]
+        result = dh.evaluate_arrays(relevance, scores, ["MRR"])["MRR"]
         rank = 2 * (63 - 40) + 1
         assert (result.best, result.worst) == (1 / rank, 1 / (rank + 1))
 
@@ -105,13 +105,13 @@ def test_arrays_with_unlisted_relevant_documents():
     truth = list(facts(dh.evaluate(qrels, run, ["nDCG", "MAP", "Recall"])).values())
     for n in ([3, 1], np.array([3, 1], np.uint64), np.array([3, 1], np.int8)):
         result = dh.evaluate_arrays(
-            [[1.0, 1.0], [1.0, 2.0]], [[1, 0], [0, 1]], ["nDCG", "MAP", "Recall"], n_relevant=n
+            [[1, 0], [0, 1]], [[1.0, 1.0], [1.0, 2.0]], ["nDCG", "MAP", "Recall"], n_relevant=n
         )
         assert list(facts(result).values()) == truth
 
 
 def test_negative_labels_are_said_once():
-    result = dh.evaluate_arrays([[3, 2, 1]], [[1, -1, -1]], "nDCG")
+    result = dh.evaluate_arrays([[1, -1, -1]], [[3, 2, 1]], "nDCG")
     assert [note for note in result.notes if "below 0" in note] == [
         "2 judgements below 0: counted as not relevant"
     ]
@@ -141,5 +141,31 @@ def test_torch_bfloat16_loses_no_bit():
     scores = torch.arange(0, 256, dtype=torch.int16).view(torch.bfloat16)[None].requires_grad_()
     relevance = torch.zeros(1, 256, dtype=torch.int64)
     relevance[0, 200] = 1
-    result = dh.evaluate_arrays(scores, relevance, "MRR")["MRR"]
+    result = dh.evaluate_arrays(relevance, scores, "MRR")["MRR"]
     assert (result.best, result.worst) == (1 / 56, 1 / 56)
+
+
+def test_scores_before_relevance_still_work_where_that_is_certain():
+    relevance, scores = [[1, 0, 1, 0]], [[0.9, 0.5, 0.5, 0.5]]
+    truth = dh.evaluate_arrays(relevance, scores, ["Recall@2"])
+    with pytest.warns(DeprecationWarning, match="relevance first and then scores"):
+        swapped = dh.evaluate_arrays(scores, relevance, ["Recall@2"])
+    assert swapped.views == truth.views
+    with pytest.warns(DeprecationWarning):
+        flat = dh.evaluate_arrays(scores[0], relevance[0], "Recall@2", query=[0] * 4)
+    assert flat.views == truth.views
+
+
+@pytest.mark.parametrize(
+    ("relevance", "scores"),
+    [
+        ([[1.0, 0.0]], [[1, 0]]),  # labels as floats, grades of a language model as scores
+        ([[0.5, 0.0]], [[0.25, 0.75]]),
+        ([[0.5, 0.0]], [[12.0, 3.0]]),
+        ([[True, False]], [[1, 0]]),
+    ],
+)
+def test_other_arrays_are_taken_in_the_order_given(relevance, scores):
+    result = dh.evaluate_arrays(relevance, scores, ["nDCG"])
+    grades = np.array(relevance, float)
+    assert result == dh.evaluate_arrays(grades, np.array(scores, float), ["nDCG"])

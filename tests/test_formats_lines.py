@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.formats import lines, trec
 from deadheat.formats.lines import LineDocuments, run_from_lines
-from deadheat.ties import TIE_RULES
+from deadheat.settings import TIE_RULES
 
 pytestmark = pytest.mark.skipif(lines.compiled is None, reason="the reader was not compiled")
 
@@ -112,7 +113,7 @@ def test_scores_that_need_care_are_read_with_it(tmp_path, monkeypatch):
     hard = "9007199254740993e-1"
     path = tmp_path / "a.run"
     path.write_text(
-        "".join(f"q Q0 d{i} 1 {hard if i == 7 else i} t\n" for i in range(lines._SELDOM * 2))
+        "".join(f"q Q0 d{i} 1 {hard if i == 7 else i} t\n" for i in range(lines._MIN_CERTAIN * 2))
     )
     run = dh.read_run(path)
     assert isinstance(run.documents, LineDocuments)
@@ -177,9 +178,9 @@ def test_results_are_the_same_under_every_rule(tmp_path, monkeypatch, rule):
     )
     qrels = {f"q{q}": {f"d{d}": d % 3 for d in range(0, 200, 1 + q)} for q in range(13)}
     measures = ["nDCG@10", "MAP", "bpref"]
-    result = dh.evaluate.quiet(qrels, path, measures, tie_break=rule)
+    result = quiet(dh.evaluate)(qrels, path, measures, tie_break=rule)
     monkeypatch.setattr(lines, "compiled", None)
-    twin = dh.evaluate.quiet(qrels, path, measures, tie_break=rule)
+    twin = quiet(dh.evaluate)(qrels, path, measures, tie_break=rule)
     assert result.views == twin.views
     assert result.remarks == twin.remarks
 

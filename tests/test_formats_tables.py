@@ -194,7 +194,7 @@ def test_columns_that_nothing_uses_are_not_read(tmp_path):
     images = [[1], {"a": 1}, "x"]
     lines = [json.dumps({"query_id": "q", "doc_id": "d", "image": image}) for image in images]
     path = written(tmp_path, "run.jsonl", "\n".join(lines))
-    with pytest.raises(dh.InputError, match=r"no column 'score'.*'doc_id', 'image'; name one so"):
+    with pytest.raises(dh.InputError, match=r"no column 'score'.*'doc_id', 'image'; rename"):
         dh.read_run(path)
     frame = pl.DataFrame({"query_id": ["q"], "Doc-ID": ["d"], "score": [1.0], "image": [b"abc"]})
     frame.write_parquet(tmp_path / "run.parquet")

@@ -133,7 +133,7 @@ def test_a_trec_run_is_its_numbers_or_names_the_line(tmp_path_factory, rows, bad
 
 
 FILES = {"q": "trec", "r": "trec", "j": "json", "l": "jsonl", "c": "csv", "t": "tsv", "p": "result"}
-FILES |= {"s": "study", "x": "compressed", "m": "manifest"}
+FILES |= {"s": "study", "x": "compressed", "m": "manifest", "b": "published", "n.toml": "rounds"}
 OPTIONS = [
     *(("-m", name) for name in ("nDCG@10", "MRR", "RBP(p=2)", "nope", "nDCG@0", "", "Recall@1,2")),
     *(("--format", name) for name in ("json", "csv", "markdown", "latex", "html", "pdf")),
@@ -150,6 +150,7 @@ OPTIONS = [
     ("-o", "/nowhere/out"),
     ("--qrels", "q"),
     ("--runs", "r"),
+    ("--published", "b"),
     ("--query", "q"),
     ("--study", "s"),
     ("--output", "q"),
@@ -162,7 +163,10 @@ def command_lines(draw: st.DrawFn) -> tuple[list[str], dict[str, bytes]]:
     """Words of a command, and the files that they name, some of them broken."""
     command = draw(
         st.sampled_from(
-            ["eval", "eval", "compare", "diagnose", "table", "verify", "run", "report", "plot list"]
+            [
+                *("eval", "eval", "compare", "diagnose", "table", "verify", "run", "report"),
+                *("plot list", "leaderboard"),
+            ]
         )
     )
     names = st.sampled_from([*FILES, "absent", "-", ".", "\x1b]0;x\x07"])

@@ -18,7 +18,7 @@ import deadheat as dh
 from deadheat.cli import COMMANDS, main
 
 HEAVY = ("numpy", "polars", "rich", "torch", "transformers", "pandas", "pyarrow", "scipy")
-HEAVY += ("matplotlib", "jinja2", "ray", "ml_dtypes", "asyncio", "email", "http")
+HEAVY += ("matplotlib", "jinja2", "ray", "ml_dtypes", "asyncio", "email", "http", "packaging")
 
 
 def loaded_by(code: str, **environment: str) -> set[str]:
@@ -88,14 +88,35 @@ def test_completion_is_as_quick_as_help(words, offered, heavy, capfd):
 def test_arrays_are_evaluated_without_polars_and_rich():
     code = """
     import deadheat as dh
-    assert dh.evaluate_arrays([[1.0, 1.0]], [[1, 0]], "MRR")["MRR"].expected == 0.75
+    assert dh.evaluate_arrays([[1, 0]], [[1.0, 1.0]], "MRR")["MRR"].expected == 0.75
     """
     assert not loaded_by(code) & {"polars", "rich", "torch", "pandas", "pyarrow", "scipy"}
 
 
-def test_a_fork_is_watched_from_the_first_import_on():
+def test_a_fork_after_the_import_is_noticed():
     """A process that forks between import and first use must know it in the child."""
-    loaded_by("import sys, deadheat; assert 'deadheat.forks' in sys.modules")
+    loaded_by("import sys, deadheat; assert 'deadheat._fork_guard' in sys.modules")
+
+
+def test_importing_deadheat_installs_no_hooks():
+    loaded_by(
+        """
+        import atexit, os, signal, sys, threading, warnings
+
+        def hooks():
+            own = [sys.meta_path, sys.path_hooks, sys.excepthook, sys.displayhook, warnings.filters]
+            own += [threading.excepthook, sys.gettrace(), sys.getprofile(), atexit._ncallbacks()]
+            return repr([*own, *map(signal.getsignal, signal.valid_signals())])
+
+        forks = []
+        os.register_at_fork = lambda **functions: forks.extend(functions.values())
+        before = hooks()
+        import deadheat
+        dir(deadheat)
+        assert hooks() == before
+        assert not [function for function in forks if "deadheat" in function.__module__]
+        """
+    )
 
 
 def test_every_public_name_is_there_and_listed():

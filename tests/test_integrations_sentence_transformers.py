@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
-from deadheat.errors import InputError
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.integrations.sentence_transformers import high_precision, low_precision
 from deadheat.scoring import FORMATS, REGIMES
 
@@ -17,9 +18,15 @@ st = pytest.importorskip("sentence_transformers")
 
 import tokenizers  # noqa: E402
 import transformers  # noqa: E402
+from packaging.version import Version  # noqa: E402
 
-# What the libraries under test warn about is theirs.
-pytestmark = pytest.mark.filterwarnings("default")
+# What the libraries under test warn about is theirs; `TestWarnings` covers those of views.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("ignore::deadheat.errors.DeadheatWarning"),
+]
+# From version 6 on the library casts logits and embeddings to FP32 by itself.
+CASTS = Version(st.__version__) >= Version("6")
 
 VOCABULARY = "yes no system user query document the cat dog sat on mat ran far tall red blue tree"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -354,6 +361,146 @@ class TestBiEncoder:
             low_precision(bi_encoder).similarity(embeddings, embeddings)
         with pytest.raises(InputError, match="euclidean similarity cannot"):
             low_precision(bi_encoder).similarity_pairwise(embeddings, embeddings)
+
+
+class LateInteraction(st.SentenceTransformer):
+    """Scores the embeddings of tokens by MaxSim, as PyLate's ColBERT does."""
+
+    @property
+    def similarity_fn_name(self):
+        return "MaxSim"
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, name):
+        pass
+
+    def encode(self, texts):
+        features = self.forward(self.tokenize(texts))
+        return [
+            torch.nn.functional.normalize(tokens[mask.bool()], dim=-1)
+            for tokens, mask in zip(
+                features["token_embeddings"], features["attention_mask"], strict=True
+            )
+        ]
+
+    def similarity(self, embeddings1, embeddings2):
+        return torch.stack(
+            [
+                torch.stack([(a @ b.T).max(-1).values.sum() for b in embeddings2])
+                for a in embeddings1
+            ]
+        )
+
+
+class TestLateInteraction:
+    @pytest.fixture(scope="class")
+    def model(self, bi_encoder):
+        return LateInteraction(modules=[bi_encoder[0]], device="cpu").eval()
+
+    def test_high_precision_casts_the_embeddings_of_tokens(self, model):
+        with torch.no_grad():
+            low = model.encode(TEXTS)
+            high = high_precision(model).encode(TEXTS)
+        assert low[0].dtype == torch.bfloat16
+        assert high[0].dtype == torch.float32
+        # Scores that the caller computes from what the view encodes, not by its own method.
+        native, hps = (model.similarity(tokens[:1], tokens)[0] for tokens in (low, high))
+        assert len(native.unique()) < len(hps.unique())
+        assert len(hps.unique()) > 0.9 * len(set(TEXTS))
+
+    def test_embeddings_of_different_lengths_are_cast_one_by_one(self, model):
+        texts = ["the cat", "the cat sat on the mat"]
+        with torch.no_grad():
+            embeddings = model.encode(texts)
+            scores = high_precision(model).similarity(embeddings, embeddings)
+        wide = [each.float() for each in embeddings]
+        assert torch.equal(scores, model.similarity(wide, wide))
+
+    def test_it_is_not_scored_in_low_precision(self, model):
+        for dtype in (None, "fp8"):
+            with pytest.raises(InputError, match="LateInteraction in low precision"):
+                low_precision(model, dtype)
+
+    def test_no_warning_says_that_it_changes_nothing(self, model):
+        assert warnings_of(lambda: high_precision(model)) == []
+
+
+def warnings_of(call):
+    """The warnings of deadheat, with the places that they name."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in caught if issubclass(w.category, DeadheatWarning)]
+
+
+class TestWarnings:
+    """A view warns if, and only if, it gives the scores of the model itself."""
+
+    @pytest.mark.parametrize("regime", ["hps", "head"])
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+    @pytest.mark.parametrize("name", ["one_logit", "two_logits", "causal"])
+    def test_of_a_reranker(self, request, name, dtype, regime):
+        model = copy.deepcopy(request.getfixturevalue(name)).to(dtype)
+        found = warnings_of(lambda: high_precision(model, regime))
+        own, scores = predict(model), predict(high_precision(model, regime))
+        if torch.allclose(own.double(), scores.double(), rtol=1e-5, atol=1e-5):
+            assert len(found) == 1
+            assert f"regime='{regime}' gives the same scores" in found[0]
+        else:
+            assert found == []
+
+    def test_the_library_computes_the_activation_in_fp32(self, one_logit):
+        found = warnings_of(lambda: high_precision(one_logit))
+        if not CASTS:
+            assert found == []
+            return
+        (text,) = found
+        assert f"sentence-transformers {st.__version__} already computes the activation in" in text
+        assert "regime='head' also computes the last layer in FP32" in text
+
+    def test_the_model_is_fp32(self, one_logit, bi_encoder):
+        for model in (one_logit, bi_encoder):
+            fine = copy.deepcopy(model).float()
+            (text,) = warnings_of(lambda fine=fine: high_precision(fine))
+            assert f"all weights of this {type(model).__name__} are FP32" in text
+            (text,) = warnings_of(lambda fine=fine: low_precision(fine))
+            assert "does not lower its precision" in text
+            assert warnings_of(lambda fine=fine: low_precision(fine, "bf16")) == []
+            assert warnings_of(lambda model=model: low_precision(model)) == []
+
+    def test_of_a_bi_encoder(self, bi_encoder):
+        found = warnings_of(lambda: high_precision(bi_encoder))
+        views = bi_encoder, high_precision(bi_encoder)
+        embedded = [view.encode(TEXTS, convert_to_tensor=True) for view in views]
+        own, scores = (v.similarity(e, e) for v, e in zip(views, embedded, strict=True))
+        assert torch.equal(own.float(), scores) == CASTS
+        assert len(found) == CASTS
+        assert all("model.similarity gives the same scores" in text for text in found)
+
+    def test_a_head_that_the_library_keeps_in_fp32(self, one_logit):
+        if not hasattr(one_logit, "set_keep_in_fp32_modules"):
+            pytest.skip("sentence-transformers keeps layers in FP32 from 6.2 on")
+        model = copy.deepcopy(one_logit)
+        path = next(p for p, m in model.named_modules() if m is model.model.classifier)
+        model.set_keep_in_fp32_modules([path])
+        (text,) = warnings_of(lambda: high_precision(model, "head"))
+        assert "the last layer of this CrossEncoder runs in FP32" in text
+        assert_same_scores(predict(high_precision(model, "head")), predict(model))
+
+    def test_the_warning_names_the_callers_line(self, one_logit):
+        with pytest.warns(DeadheatWarning) as caught:
+            high_precision(copy.deepcopy(one_logit).float())
+        assert caught[0].filename == __file__
+
+
+def test_a_head_under_several_names_runs_in_fp32_under_each(one_logit):
+    """Before, the first name alone was replaced, whether the model used it or not."""
+    model = copy.deepcopy(one_logit)
+    network = model.model
+    vars(network)["_modules"] = {"alias": network.classifier, **network._modules}
+    expected = predict(high_precision(one_logit, "head"))
+    assert torch.equal(predict(high_precision(model, "head")), expected)
+    assert not torch.equal(predict(model), expected)
 
 
 class TestTheModelStaysItself:

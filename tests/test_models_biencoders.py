@@ -16,7 +16,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 import tiny_models as tiny  # noqa: E402
 
-from deadheat.models import BiEncoder, TextPrompt, load_model  # noqa: E402
+from deadheat.lab.models import BiEncoder, TextPrompt, load_model  # noqa: E402
 
 TEXTS = tiny.DOCUMENTS + tiny.QUERIES
 
@@ -157,3 +157,22 @@ def test_damaged_weights_are_noticed(tmp_path):
     tiny.add_pooling(folder, "mean")
     with pytest.raises(InputError, match=r"fp32 gave NaN or infinity for input \d .* damaged"):
         load(folder).embed_documents(TEXTS)
+
+
+@pytest.mark.parametrize("named_in", ["modules.json", "router_config.json"])
+def test_code_of_a_checkpoint_is_not_run_by_default(tmp_path, named_in):
+    """sentence-transformers before version 6 runs it for checkpoints in a local folder."""
+    folder = tiny.add_pooling(tiny.bert_encoder(tmp_path / "foreign"), "mean")
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    modules = json.loads((folder / "modules.json").read_text())
+    if named_in == "modules.json":
+        modules[2]["type"] = "own.Normalize"
+    else:
+        modules[2] |= {"type": "sentence_transformers.models.Router", "path": "2_Router"}
+        router = {"types": {"query_0_X": "own.X"}, "structure": {"query": ["query_0_X"]}}
+        (folder / "2_Router").mkdir()
+        (folder / "2_Router" / named_in).write_text(json.dumps(router))
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(InputError, match=r"foreign'.*--trust-remote-code"):
+        load(folder)
+    assert not (tmp_path / "ran").exists()

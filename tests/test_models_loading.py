@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from deadheat.errors import InputError, MissingPackageError
-from deadheat.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
-from deadheat.models.batching import plan_batches
-from deadheat.models.device import MODEL_DTYPES
+from deadheat.lab.models import PRESETS, PairPrompt, TextPrompt, find_preset, load_model
+from deadheat.lab.models.batching import plan_batches
+from deadheat.lab.models.device import MODEL_DTYPES
 from deadheat.provenance import InputFacts
 
 torch = pytest.importorskip("torch")
@@ -38,7 +38,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_importing_the_room_does_not_import_torch():
-    code = "import sys, deadheat.models; sys.exit('torch' in sys.modules)"
+    code = "import sys, deadheat.lab.models; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -267,7 +267,7 @@ def test_foreign_code_is_not_run_unasked(tmp_path):
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    with pytest.raises(InputError, match="pass trust_remote_code=True"):
+    with pytest.raises(InputError, match=r"--trust-remote-code .*trust_remote_code=True"):
         load(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -275,7 +275,7 @@ def test_foreign_code_is_not_run_unasked(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "fp8_e4m3"}, "cannot be run in 'fp8_e4m3': use one of fp32, bf16, fp16"),
+        ({"dtype": "fp8_e4m3"}, "cannot be run in 'fp8_e4m3': use one of bf16, fp16, fp32"),
         ({"device": "abacus"}, "device 'abacus' is not available here: use one of .*cpu"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"attn_implementation": "abacus"}, "no such attention .* choose eager or sdpa"),
@@ -303,7 +303,7 @@ def test_a_device_that_is_absent(reranker):
 
 def test_a_dtype_the_device_cannot_compute_in(reranker, monkeypatch):
     format = "fp8_e5m2"  # torch has no such product on a CPU
-    monkeypatch.setattr("deadheat.models.device.MODEL_DTYPES", (*MODEL_DTYPES, format))
+    monkeypatch.setattr("deadheat.lab.models.device.MODEL_DTYPES", (*MODEL_DTYPES, format))
     with pytest.raises(InputError, match=rf"{format} does not work on cpu .*: use another model"):
         load(reranker, format)
 

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
-from deadheat.models import load_model  # noqa: E402
-from deadheat.models.rerankers import chat_prompt  # noqa: E402
+from deadheat.lab.models import load_model  # noqa: E402
+from deadheat.lab.models.rerankers import make_chat_prompt  # noqa: E402
 
 QUESTIONS = ["what causes an eclipse", "who wrote the origin of species"]
 PASSAGES = [
@@ -72,5 +72,5 @@ def test_smollm2_answers_from_its_gguf_file(smollm2):
     # Near 30, BF16 logits are 1/8 apart: the head in FP32 tells apart what they cannot.
     own, exact = (logits[:, 1] - logits[:, 0] for logits in (output.logits.float(), again))
     assert len(exact.unique()) > len(own.unique())
-    chat = chat_prompt(smollm2._tokenizer, "SmolLM2")
+    chat = make_chat_prompt(smollm2._tokenizer, "SmolLM2")
     assert chat.suffix == "<|im_end|>\n<|im_start|>assistant\n"

@@ -17,7 +17,7 @@ pytest.importorskip("sentence_transformers")
 
 import tiny_models as tiny  # noqa: E402
 
-from deadheat.models import (  # noqa: E402
+from deadheat.lab.models import (  # noqa: E402
     ClassifierReranker,
     PairPrompt,
     YesNoReranker,

@@ -31,7 +31,7 @@ def test_the_cells_run_one_after_the_other(smollm2, tmp_path, monkeypatch):
         asked.append((folder, options))
         return smollm2
 
-    monkeypatch.setattr("deadheat.models.load_model", load_model)
+    monkeypatch.setattr("deadheat.lab.models.load_model", load_model)
     monkeypatch.chdir(tmp_path)
     namespace: dict = {}
     for name, source, _ in CELLS:

@@ -27,8 +27,8 @@ UNREADABLE = {
 }
 READERS = {
     "exact_floats": exact_floats,
-    "evaluate_arrays": lambda x: dh.evaluate_arrays(x, VALUES, "MRR"),
-    "relevance": lambda x: dh.evaluate_arrays(VALUES, x, "MRR"),
+    "evaluate_arrays": lambda x: dh.evaluate_arrays(VALUES, x, "MRR"),
+    "relevance": lambda x: dh.evaluate_arrays(x, VALUES, "MRR"),
     "numpy": functions.sigmoid,
     "score": lambda x: score("softmax", regime="hps", model_dtype="bf16", logits=x),
     "sigmoid": torch_functions.sigmoid,

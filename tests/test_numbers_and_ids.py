@@ -102,7 +102,7 @@ def test_what_is_no_number_is_none_anywhere(tmp_path, way, text):
     with pytest.raises(dh.InputError, match=r"not a number|is not \(query_id, doc_id, score\)"):
         dh.read_run(WAYS[way]([("q", "d", text)], tmp_path))
     with pytest.raises(dh.InputError, match="must be numbers"):
-        dh.evaluate_arrays([[text, "1"]], [[1, 0]])
+        dh.evaluate_arrays([[1, 0]], [[text, "1"]])
 
 
 @settings(max_examples=300)
@@ -185,7 +185,7 @@ def test_objects_that_differ_never_tie(case):
     for run in ({"q": {"a": low, "b": high}}, rows, as_pandas(rows)):
         assert rank(run) == (1, 1, 1)
     for scores in ([[low, high]], np.array([[low, high]])):
-        assert dh.evaluate_arrays(scores, [[0, 1]], "MRR")["MRR"].worst == 1
+        assert dh.evaluate_arrays([[0, 1]], scores, "MRR")["MRR"].worst == 1
 
 
 def test_wide_decimal_columns_differ_in_their_last_digit():
@@ -250,7 +250,7 @@ def test_a_tolerance_is_a_distance_of_scores_not_of_places():
     assert rank({"q": FAR}, tie_tolerance=0.5)[:2] == (2, 2)
     assert rank({"q": FAR}, tie_tolerance=10)[:2] == (1, 3)
     scores, labels = [list(FAR.values())], [[0, 1, 0]]
-    views = dh.evaluate_arrays(scores, labels, "MRR", tie_tolerance=1)["MRR"]
+    views = dh.evaluate_arrays(labels, scores, "MRR", tie_tolerance=1)["MRR"]
     assert (views.best, views.worst, views.expected) == (1, 0.5, 0.75)
     with_inf = {"q": {**FAR, "d": math.inf, "e": -math.inf, "f": 10**400}}
     assert rank(with_inf, tie_tolerance=1)[:2] == (3, 4)
@@ -298,7 +298,7 @@ def test_what_is_no_id_is_none_anywhere(tmp_path, value):
         with pytest.raises(dh.InputError, match=r"\bid\b|not ids|is empty"):
             dh.evaluate({"q": {"d": 1}}, door, "MRR")
     with pytest.raises(dh.InputError, match=r"query_ids.*\bid\b|no id"):
-        dh.evaluate_arrays([[1.0]], [[1]], query_ids=[value])
+        dh.evaluate_arrays([[1]], [[1.0]], query_ids=[value])
     if not isinstance(value, (list, dict)):
         with pytest.raises(dh.InputError, match=r"\bid\b"):
             dh.read_qrels({"q": {value: 1}})

@@ -51,7 +51,7 @@ def test_extreme_floats(backend, scores, grades):
     qrels = {"q": {f"d{i}": doc.grade for i, doc in enumerate(docs)}}
     check(dh.evaluate(qrels, run, list(MEASURES)), docs)
     array, labels = [[doc.score for doc in docs]], [[doc.grade for doc in docs]]
-    check(dh.evaluate_arrays(np.array(array), labels, list(MEASURES)), docs)
+    check(dh.evaluate_arrays(labels, np.array(array), list(MEASURES)), docs)
 
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -90,7 +90,7 @@ def test_every_dtype(backend, dtype, data, grades):
     docs = [Doc(*each) for each in zip(exact, grades, strict=False)]
     assume(oracle.n_orders(docs) <= 720 and any(doc.grade for doc in docs))
     labels = [[doc.grade for doc in docs]]
-    check(dh.evaluate_arrays(scores[None, :], labels, list(MEASURES)), docs)
+    check(dh.evaluate_arrays(labels, scores[None, :], list(MEASURES)), docs)
 
 
 HUGE = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, -(2**53), -(2**53) - 1, 2**63 - 1, 2**63, 2**64 - 1]
@@ -151,7 +151,7 @@ def test_huge_integers_stay_distinct_or_are_refused(tmp_path_factory, way, score
         docs = [Doc(s, d.grade) for s, d in zip(given_run["score"], docs, strict=True)]
     try:
         if way in ("array", "lists"):
-            result = dh.evaluate_arrays(given_run, [labels], list(MEASURES))
+            result = dh.evaluate_arrays([labels], given_run, list(MEASURES))
         else:
             qrels = {"q": {f"d{i}": grade for i, grade in enumerate(labels)}}
             result = dh.evaluate(qrels, given_run, list(MEASURES))

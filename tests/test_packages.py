@@ -18,6 +18,8 @@ REQUIREMENTS = [
     'helper; extra == "json"',
     'deadheat[models,json]; extra == "all"',
     'other>=9; extra == "other"',
+    'exact==0.1.1; extra == "exact"',
+    'old-python-only>=1; python_version < "3" and extra == "json"',
 ]
 
 
@@ -47,11 +49,23 @@ def test_a_supported_version_is_imported(installed, version):
     assert host().dumps([]) == "[]"
 
 
-@pytest.mark.parametrize("version", ["2.17.9", "2.9", "3", "3.0.0", "3.0rc1", "10.0"])
+@pytest.mark.parametrize("version", ["2.17.9", "2.18rc1", "2.9", "3", "3.0.0", "3.0rc1", "10.0"])
 def test_another_version_is_refused_with_the_range(installed, version):
     installed["json-host"] = version
     with pytest.raises(InputError, match=rf"`wrap` supports json-host <3,>=2.18, but {version} is"):
         host()
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"), [("0.1.1", True), ("0.1.1+cpu", True), ("0.2", False)]
+)
+def test_an_exact_version_is_required_where_the_extra_names_one(installed, version, fits):
+    installed["exact"] = version
+    if fits:
+        packages.require_host("json", "exact", "`wrap`")
+        return
+    with pytest.raises(InputError, match=rf"`wrap` supports exact ==0\.1\.1, but {version} is"):
+        packages.require_host("json", "exact", "`wrap`")
 
 
 def test_a_missing_host_names_the_extra(installed):
@@ -63,7 +77,7 @@ def test_a_missing_host_names_the_extra(installed):
 
 
 def test_the_ranges_of_the_hosts_are_in_the_package_itself():
-    assert packages.supported_versions("mteb")["mteb"] == ["<3", ">=2.24"]
+    assert packages.supported_versions("mteb") == {"mteb": "<3,>=2.24"}
 
 
 URL = "https://example.org/deadheat.git"

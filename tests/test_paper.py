@@ -58,7 +58,7 @@ def test_figure_1():
     """One document above three tied ones of which two are relevant: R@3 depends on the order."""
     scores = [[0.99, 0.97, 0.97, 0.97, 0.95]]
     relevance = [[1, 1, 0, 1, 0]]
-    recall = dh.evaluate_arrays(scores, relevance, ["R@3"])["R@3"]
+    recall = dh.evaluate_arrays(relevance, scores, ["R@3"])["R@3"]
     assert recall.worst == pytest.approx(2 / 3)
     assert recall.best == 1
     assert recall.expected == pytest.approx((1 + 2 * 2 / 3) / 3)

@@ -20,8 +20,9 @@ labelled = st.lists(
 def test_expected_ndcg_is_scikit_learns(documents, cutoff):
     scores, relevance = zip(*documents, strict=True)
     theirs = ndcg_score([relevance], [scores], k=cutoff)
-    result = dh.evaluate_arrays([scores], [relevance], [dh.nDCG(cutoff=cutoff)], queries="all")
-    assert result.values()[0].expected == pytest.approx(theirs, abs=1e-9)
+    result = dh.evaluate_arrays([relevance], [scores], [dh.nDCG(cutoff=cutoff)], queries="all")
+    (summary,) = result.values()
+    assert summary.expected == pytest.approx(theirs, abs=1e-9)
 
 
 @given(
@@ -41,7 +42,7 @@ def test_views_are_those_of_the_papers_authors(lists):
     relevance = [[relevant for _, relevant in row] for row in lists]
     names = ["ndcg", "mrr", "map", "recall", "precision", "f1", "hits"]
     theirs = trm.evaluate(scores, relevance, metrics=names, k_list=[1, 3, 10])
-    ours = dh.evaluate_arrays(scores, relevance, [f"{name}@1,3,10" for name in names])
+    ours = dh.evaluate_arrays(relevance, scores, [f"{name}@1,3,10" for name in names])
     for name in names:
         for k in (1, 3, 10):
             summary, other = ours[f"{name}@{k}"], theirs.metrics[name][k]
@@ -55,7 +56,7 @@ def test_where_trm_is_wrong_deadheat_is_not():
     """A list shorter than k: an expectation lies between worst and best."""
     scores, relevance = [[0.5, 0.5, 0.1]], [[True, False, True]]
     theirs = trm.evaluate(scores, relevance, metrics=["precision"], k_list=[10])
-    ours = dh.evaluate_arrays(scores, relevance, ["Precision@10"])["Precision@10"]
+    ours = dh.evaluate_arrays(relevance, scores, ["Precision@10"])["Precision@10"]
     other = theirs.metrics["precision"][10]
     assert not other.minimum <= other.expected <= other.maximum
     assert ours.worst <= ours.expected <= ours.best == 0.2
@@ -64,5 +65,5 @@ def test_where_trm_is_wrong_deadheat_is_not():
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_small_integers_do_not_wrap(dtype):
     scores = np.array([[0, 127, 100]], dtype)
-    result = dh.evaluate_arrays(scores, [[0, 1, 0]], ["MRR"])
+    result = dh.evaluate_arrays([[0, 1, 0]], scores, ["MRR"])
     assert result["MRR"].expected == 1

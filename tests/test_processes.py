@@ -9,11 +9,15 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from quiet import quiet
 
 import deadheat as dh
+from deadheat import _fork_guard
 from deadheat.errors import DeadheatError, MissingPackageError
+from deadheat.output import write_whole
 
 linux_forks = pytest.mark.skipif(
     not hasattr(os, "fork") or not Path("/proc/self/task").is_dir(),
@@ -43,8 +47,7 @@ FORKED = """
     qrels = {q: {d: len(d) % 2 for d in docs} for q, docs in run.items()}
     rows = [(q, d, x) for q, docs in run.items() for d, x in docs.items()]
     truth = dh.evaluate(qrels, run, ["nDCG@10", "MRR"])
-    if START:
-        dh.evaluate(qrels, rows, ["nDCG@10", "MRR"]).per_query  # starts polars' threads
+    START
     sys.stdout.flush()
     child = os.fork()
     if not child:
@@ -52,7 +55,7 @@ FORKED = """
         again = dh.evaluate(qrels, run, ["nDCG@10", "MRR"])
         assert again == truth
         assert again.to_dict() == truth.to_dict()
-        assert dh.evaluate_arrays([[1.0, 1.0]], [[1, 0]], "MRR")["MRR"].expected == 0.75
+        assert dh.evaluate_arrays([[1, 0]], [[1.0, 1.0]], "MRR")["MRR"].expected == 0.75
         for ask in (
             lambda: dh.evaluate(qrels, rows, "MRR"),
             lambda: dh.evaluate(qrels, run, "MRR", tie_break="id_desc"),
@@ -72,14 +75,117 @@ FORKED = """
 
 @linux_forks
 def test_dictionaries_are_evaluated_after_a_fork_and_the_rest_is_refused():
-    assert run_python(FORKED.replace("START", "True")).split() == ["True"] * 4 + ["0"]
+    for start in (
+        "dh.evaluate(qrels, rows, 'MRR').per_query",
+        "pl.DataFrame(rows, orient='row').unique()",
+    ):
+        code = FORKED.replace("START", start)
+        assert run_python(code).split() == ["True"] * 4 + ["0"]
 
 
 @linux_forks
 def test_a_fork_before_polars_begins_loses_nothing():
     code = FORKED.replace("truth = dh.evaluate", "truth = None and dh.evaluate")
-    code = code.replace("assert again == truth", "truth = again").replace("START", "False")
+    code = code.replace("assert again == truth", "truth = again").replace("START", "")
     assert run_python(code).split() == ["answered"] * 4 + ["0"]
+
+
+@linux_forks
+def test_a_child_that_started_polars_itself_can_use_it():
+    code = """
+        import os, sys
+        import polars as pl
+        import deadheat as dh
+
+        rows = [("q", "d", 1.0)]
+        if child := os.fork():
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        pl.DataFrame(rows * 1000, orient="row").lazy().unique().collect()
+        print(dh.evaluate({"q": {"d": 1}}, rows, "MRR").per_query.height, flush=True)
+        os._exit(0)  # polars 2.0 does not let a forked process end in the usual way
+    """
+    assert run_python(code) == "1\n"
+
+
+@linux_forks
+def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkeypatch):
+    for thread, name in (("1", "python"), ("2", None), ("3", "polars-0")):
+        (tmp_path / thread).mkdir()
+        if name is not None:
+            (tmp_path / thread / "comm").write_text(f"{name}\n")
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(thread_pool_size=lambda: 2))
+    monkeypatch.setattr(_fork_guard, "_TASKS", tmp_path)
+    assert not _fork_guard._lost_threads()
+    (tmp_path / "3" / "comm").unlink()
+    assert _fork_guard._lost_threads()
+
+
+WRITER = """
+    import os, signal, sys, time
+    from pathlib import Path
+    from deadheat import output
+
+    def stop(handle):
+        print("writing", flush=True)
+        if WAIT:
+            sys.stdin.readline()
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.fsync = stop
+    output._sync_folder = lambda folder: None
+    output.write_whole(Path(sys.argv[1]), b"by another process")
+"""
+
+
+def start_writer(path: Path, *, wait: bool) -> subprocess.Popen:
+    """Start a process that has begun to write a file, and waits there or is killed."""
+    code = textwrap.dedent(WRITER.replace("WAIT", str(wait)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"writing\n"
+    return process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_the_draft_of_a_killed_process_is_removed_and_that_of_a_live_one_is_not(tmp_path):
+    killed = start_writer(tmp_path / "killed", wait=False)
+    killed.communicate(timeout=60)
+    [left_over] = tmp_path.iterdir()
+    live = start_writer(tmp_path / "live", wait=True)
+    assert len(list(tmp_path.iterdir())) == 1, "the second process has removed the draft"
+    assert not left_over.exists()
+    for name in (".deadheat.notes", f".deadheat.{'g' * 16}", f"my.deadheat.{'0' * 16}"):
+        (tmp_path / name).write_text("no draft")
+    (tmp_path / f".deadheat.{'1' * 16}").symlink_to(tmp_path / ".deadheat.notes")
+    before = set(tmp_path.iterdir())
+    write_whole(tmp_path / "mine", b"mine")
+    assert set(tmp_path.iterdir()) == before | {tmp_path / "mine"}
+    live.communicate(b"\n", timeout=60)
+    assert live.returncode == 0 and (tmp_path / "live").read_bytes() == b"by another process"
+
+
+def test_drafts_as_windows_has_them(tmp_path, monkeypatch):
+    """Without locks: a draft that was closed long ago is removed, a new one is not."""
+    old, new = (tmp_path / f".deadheat.{digit * 16}" for digit in "01")
+    for draft in (old, new):
+        draft.touch()
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(sys, "platform", "win32")
+    write_whole(tmp_path / "file", b"whole")
+    assert set(tmp_path.iterdir()) == {new, tmp_path / "file"}
+
+
+def write_often(path: Path) -> None:
+    for number in range(100):
+        write_whole(path, str(number).encode())
+
+
+def test_processes_that_write_to_one_folder_leave_each_other_alone(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        pool.map(write_often, [tmp_path / name for name in "abc"], chunksize=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
 
 
 OPTIMISED = """
@@ -119,7 +225,7 @@ MEASURES = ["nDCG@2", "nDCG", "MRR", "MAP", "Recall@1", "ERR", "RBP", "bpref"]
 
 def evaluated(qrels: dict, run: dict) -> str:
     """What a process of its own computes."""
-    return dh.evaluate.quiet(qrels, run, MEASURES).to_json()
+    return quiet(dh.evaluate)(qrels, run, MEASURES).to_json()
 
 
 def test_a_spawned_child_gives_the_same_bytes():

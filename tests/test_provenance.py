@@ -16,6 +16,7 @@ from deadheat.provenance import (
     ScoreFacts,
     ScoringProvenance,
 )
+from deadheat.settings import EvalSettings
 
 MODEL = ModelProvenance(
     model="a/b",
@@ -34,7 +35,7 @@ MODEL = ModelProvenance(
 )
 WHOLE = Provenance(
     run="a/b bf16 hps",
-    tie_tolerance=0.25,
+    settings=EvalSettings(tie_tolerance=0.25),
     dataset=DatasetProvenance("c/d", subset="en", split="dev", left_out={"empty queries": 2}),
     model=MODEL,
     scoring=ScoringProvenance("hps", "bf16", "fp32", "cosine", "torch", 2),

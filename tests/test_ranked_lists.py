@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from test_rules import collections
 
 import deadheat as dh
-from deadheat.ties.ranked import ranked_lists
+from deadheat.ties.ranked import rank_lists
 
 
 def lists_of(run: dict, qrels: dict, top: int, **options: object):
-    return ranked_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, **options)
+    return rank_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, **options)
 
 
 def test_a_list_that_is_cut_says_what_it_leaves_out():
@@ -44,7 +44,7 @@ def test_the_rank_column_is_a_rule_too(tmp_path):
     path = tmp_path / "x.run"
     path.write_text("q Q0 a 2 1.0 t\nq Q0 b 1 1.0 t\n")
     run, qrels = dh.read_run(path, with_ranks=True), dh.read_qrels({"q": {"a": 1}})
-    assert ranked_lists(run, qrels, ["q"], 5, rule="rank").doc_ids == ["b", "a"]
+    assert rank_lists(run, qrels, ["q"], 5, rule="rank").doc_ids == ["b", "a"]
 
 
 def test_near_and_missing_scores_tie_as_they_did_in_the_evaluation():
@@ -94,7 +94,7 @@ def test_a_list_is_in_the_order_that_gives_the_oblivious_value(options, order, o
 def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):
     """Every relevant document stands in the list where the oblivious MRR of it alone says."""
     qrels, run = collection
-    lists = ranked_lists(dh.read_run(run), dh.read_qrels(qrels), list(run), rule=rule)
+    lists = rank_lists(dh.read_run(run), dh.read_qrels(qrels), list(run), rule=rule)
     ends = np.cumsum(lists.shown)
     for query, start, end in zip(run, ends - lists.shown, ends, strict=True):
         listed = lists.doc_ids[start:end]
@@ -107,7 +107,7 @@ def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):
         )
         ranks = dict(zip(alone.query_ids, 1 / alone.views[dh.MRR].oblivious, strict=True))
         assert ranks == {doc: pytest.approx(place) for place, doc in enumerate(listed, 1)}
-        short = ranked_lists(dh.read_run(run), dh.read_qrels(qrels), [query], top, rule=rule)
+        short = rank_lists(dh.read_run(run), dh.read_qrels(qrels), [query], top, rule=rule)
         assert short.doc_ids == listed[:top]
         scores = list(run[query].values())
         for doc, above, size in zip(

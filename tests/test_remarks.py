@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deadheat as dh
-from deadheat.comparison import compared
-from deadheat.evaluation import evaluated
+from deadheat.comparison import compare_results
+from deadheat.evaluation import evaluate_run
 from deadheat.remarks import Remark, added, lines, note, texts, warning
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}, "q3": {"d1": 1}}
@@ -66,14 +66,14 @@ def test_what_is_no_remark_is_refused(data):
         Remark.from_dict(data)
 
 
-# The core is quiet, the face speaks once.
+# Only public functions emit warnings, each once.
 
 
 def test_inside_nothing_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = evaluated(dh.read_qrels(QRELS), dh.read_run(RUN), [dh.MRR])
-        compared({"a": result, "b": result})
+        result = evaluate_run(dh.read_qrels(QRELS), dh.read_run(RUN), [dh.MRR])
+        compare_results({"a": result, "b": result})
     assert len(result.warnings) == 1
 
 

@@ -12,16 +12,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_pages import HOSTILE, compared_page, data_of, deadheat, evaluated, write_inputs
+from report_pages import (
+    HOSTILE,
+    compared_page,
+    data_of,
+    deadheat,
+    evaluated,
+    with_comparison,
+    write_inputs,
+)
 
 import deadheat as dh
 from deadheat.cli import common as cli_common
-from deadheat.cli.pages import GivenRuns, result_collections
+from deadheat.cli.pages import GivenRuns, group_results
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
 from deadheat.remarks import note, warning
-from deadheat.report.page import Collection, System, render_page, with_comparison
+from deadheat.report.page import Collection, System, render_page
 
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install '.[report]'")
 
@@ -219,7 +227,7 @@ def stored(tmp_path: Path, *options: str) -> tuple[Path, list[str]]:
 def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
     qrels, page = str(tmp_path / "qrels.json"), tmp_path / "page.html"
-    (collection,) = result_collections(read_results(out), GivenRuns(qrels, runs[::-1]))
+    (collection,) = group_results(read_results(out), GivenRuns(qrels, runs[::-1]))
     assert [system.labels["system"] for system in collection.systems] == ["tied", "sharp"]
     assert [len(set(system.run.scores.tolist())) < 100 for system in collection.systems] == [
         True,
@@ -231,7 +239,7 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     assert all(system["lists"] for system in systems)
     run = json.loads(renamed.read_text())
     renamed.write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
-    tied, sharp = result_collections(read_results(out), GivenRuns(qrels, [str(renamed)]))[0].systems
+    tied, sharp = group_results(read_results(out), GivenRuns(qrels, [str(renamed)]))[0].systems
     assert tied.run is None and "none of the runs given gives the values" in tied.no_run
     assert sharp.run is None
     deadheat("report", out, "-o", page, "--force")
@@ -334,7 +342,7 @@ def test_the_folder_of_an_experiment(tmp_path):
     tiny = pytest.importorskip("tiny_models")
     from dataset_folders import write_flat
 
-    from deadheat.experiment import Study, error_budget, load_results, run_study
+    from deadheat.lab.experiment import Study, error_budget, load_results, run_study
     from deadheat.tables.text import headings
 
     queries = [{"_id": f"q{i}", "text": text} for i, text in enumerate(tiny.QUERIES)]

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_pages import HOSTILE, deadheat, evaluated, write_inputs
+from quiet import quiet
+from report_pages import HOSTILE, deadheat, evaluated, with_comparison, write_inputs
 
 import deadheat as dh
-from deadheat.report.page import Collection, System, render_page, with_comparison
+from deadheat.report.page import Collection, System, render_page
 from deadheat.report.page.leaderboard import render_leaderboards
 
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install '.[report]'")
@@ -202,7 +203,7 @@ def test_of_many_systems_the_first_are_shown_until_all_are_asked_for(show):
     relevance[:, 0] = True
     systems = [
         System(
-            dh.evaluate_arrays(random.normal(size=relevance.shape), relevance, ["MAP"]),
+            dh.evaluate_arrays(relevance, random.normal(size=relevance.shape), ["MAP"]),
             {"system": f"system {i}"},
         )
         for i in range(50)
@@ -641,7 +642,9 @@ def leaderboard_page() -> str:
         name: {q: {d: float(random.integers(0, 4)) for d in docs} for q, docs in qrels.items()}
         for name in ("alpha", "beta", "gamma", EVIL)
     }
-    return render_leaderboards([dh.leaderboard.quiet(qrels, runs, ["nDCG@5", "MAP"], name="board")])
+    return render_leaderboards(
+        [quiet(dh.leaderboard)(qrels, runs, ["nDCG@5", "MAP"], name="board")]
+    )
 
 
 def faults(browser) -> list[str]:
@@ -707,7 +710,7 @@ def test_thousands_of_queries_stay_fluid(show):
     relevance[:, 0] = True
     scores = np.round(random.normal(size=relevance.shape), 1)
     measures = ["nDCG@10", "MRR@10", "MAP", "Recall@5"]
-    result = dh.evaluate_arrays(scores, relevance, measures)
+    result = dh.evaluate_arrays(relevance, scores, measures)
     content = render_page([Collection("large", [System(result, {"system": "s"})])])
     assert len(content) < 1e6
     browser = show(content)
@@ -740,7 +743,7 @@ def test_a_leaderboard_sorts_searches_and_filters(show, tmp_path):
         lines.append(f"{name},{team}," + ",".join(f"{s.oblivious:.4f}" for s in result.values()))
     (tmp_path / "board.csv").write_text("\n".join(lines))
     published = str(tmp_path / "board.csv")
-    board = dh.leaderboard.quiet(qrels, runs, published=published, group="team")
+    board = quiet(dh.leaderboard)(qrels, runs, published=published, group="team")
     browser = show(render_leaderboards([board]))
 
     def shown() -> list[str]:

@@ -10,20 +10,25 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from quiet import quiet
 from rich.console import Console
 
 import deadheat as dh
-from deadheat.evaluation import Views, results_table, short_labels
+from deadheat.cli import main
+from deadheat.evaluation import Views, read_results, results_table, short_labels
 from deadheat.measures import MEASURES
 from deadheat.provenance import Provenance
 from deadheat.remarks import note, warning
+from deadheat.settings import EvalSettings
 from deadheat.tables import render
 
 QRELS = {"q1": {"d1": 1, "d3": 1}, "q2": {"d2": 2}}
@@ -70,7 +75,7 @@ def test_getitem_by_any_alias(result):
         assert name in result
     assert result["recip_rank"] is result["MRR"]
     assert len(result) == 3
-    assert list(result) == result.keys() == ["Recall@2", "MRR", "ERR"]
+    assert list(result) == list(result.keys()) == ["Recall@2", "MRR", "ERR"]
     assert [summary.measure for summary in result.values()] == list(result)
     assert dict(result) == dict(result.items())
     assert {**result}["MRR"] is result["MRR"]
@@ -95,15 +100,26 @@ def results(draw):
     ids = draw(st.lists(text, min_size=1, max_size=4, unique=True))
     values = st.lists(finite, min_size=len(ids), max_size=len(ids)).map(np.array)
     variance = st.one_of(st.none(), values.map(np.abs))
+
+    def drawn():
+        worst, expected, best = np.sort([draw(values) for _ in range(3)], axis=0)
+        return Views(expected, best, worst, draw(values), draw(variance))
+
     views = {
-        measure: Views(*(draw(values) for _ in range(4)), draw(variance))
+        measure: drawn()
         for measure in draw(
             st.lists(st.sampled_from(MEASURES), min_size=1, max_size=3, unique=True)
         )
     }
     value = st.integers(0, 9) | text
     remarks = draw(st.lists(st.builds(note, text, x=value) | st.builds(warning, text)))
-    return dh.Result(ids, views, Provenance(draw(text), tie_tolerance=draw(finite)), (*remarks,))
+    tolerance = draw(st.floats(0, 1e100))
+    return dh.Result(
+        ids,
+        views,
+        Provenance(draw(text), settings=EvalSettings(tie_tolerance=tolerance)),
+        (*remarks,),
+    )
 
 
 def same(a: dh.Result, b: dh.Result) -> bool:
@@ -135,7 +151,7 @@ def test_round_trip_of_an_evaluation(result):
 
 def test_options_given_as_numpy_scalars_can_be_stored():
     result = dh.evaluate(QRELS, RUN, "MRR", tie_tolerance=np.float32(0.25))
-    assert json.loads(result.to_json())["provenance"]["tie_tolerance"] == 0.25
+    assert json.loads(result.to_json())["provenance"]["settings"]["tie_tolerance"] == 0.25
 
 
 def test_to_dict_has_plain_values(result):
@@ -145,7 +161,7 @@ def test_to_dict_has_plain_values(result):
     assert data["measures"]["Recall@2"]["range"] == 0.25
     provenance = data["provenance"]
     assert (provenance["run"], provenance["qrels"]) == ("run", "qrels")
-    assert provenance["tie_break"] == "input"
+    assert provenance["settings"]["tie_break"] == "input"
     assert provenance["versions"]["deadheat"] == dh.__version__
     assert {"counting", "numpy", "polars", "python"} <= set(provenance["versions"])
 
@@ -167,6 +183,58 @@ def test_what_is_not_a_stored_result_is_refused(result, spoil):
     spoil(data)
     with pytest.raises(dh.InputError, match="not a stored deadheat result"):
         dh.Result.from_dict(data)
+
+
+SPOILT = {
+    "per_query.MRR.expected holds 1000": ("expected", [10**400, 1]),
+    "per_query.MRR.expected holds inf": ("expected", [float("inf"), 1]),
+    "per_query.MRR.worst holds nan": ("worst", [float("nan"), 1]),
+    "per_query.MRR.best holds 1e+200": ("best", [1e200, 1]),
+    "per_query.MRR.oblivious must be a list of numbers": ("oblivious", [True, 1]),
+    "per_query.MRR.variance holds -0.25": ("variance", [0, -0.25]),
+    "per_query.MRR.expected holds 3 numbers for 2 queries": ("expected", [1, 1, 1]),
+    "per_query.MRR.best must be a list of numbers": ("best", [[1], [1]]),
+    "per_query.MRR.worst must be a list of numbers": ("worst", ["1", "1"]),
+    "per_query.MRR.oblivious must be a list of numbers, not None": ("oblivious", None),
+    "per_query.MRR.expected is 7 for query 'q1', not between worst (1) and best (1)": (
+        "expected",
+        [7, 0.5],
+    ),
+    "per_query.MRR.expected is 0.5 for query 'q2', not between worst (1) and best (0.5)": (
+        "worst",
+        [1, 1],
+    ),
+    "per_query.query_id must be a list of distinct texts": ("query_id", ["q1", "q1"]),
+    "per_query.query_id must be a list": ("query_id", [["q1"], ["q2"]]),
+    "per_query.query_id must be": ("query_id", [True, False]),
+    "distinct texts, or of distinct whole numbers": ("query_id", ["\ud800", "q2"]),
+    "Provenance.settings.tie_tolerance holds 1000": ("tie_tolerance", 10**400),
+    "tie_tolerance must be a number, 0 or more, not nan": ("tie_tolerance", float("nan")),
+    "queries must be one of judged, intersection, all, not 'some'": ("queries", "some"),
+    "nan must be one of raise, last, not 'first'": ("nan", "first"),
+}
+
+
+@pytest.mark.parametrize("says", SPOILT)
+def test_a_stored_result_that_cannot_be_is_refused_by_the_name_of_its_field(tmp_path, result, says):
+    """By every reader, and from the command line without a traceback."""
+    name, value = SPOILT[says]
+    data = json.loads(result.to_json())
+    settings = data["provenance"]["settings"]
+    where = settings if name in settings else data["per_query"]
+    where = where if name == "query_id" or where is settings else where["MRR"]
+    where[name] = value
+    path = tmp_path / "spoilt.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(dh.InputError, match=re.escape(says)):
+        dh.Result.from_dict(data)
+    with pytest.raises(dh.InputError, match=re.escape(says)):
+        dh.Result.from_json(path.read_text())
+    with pytest.raises(dh.InputError, match=rf"spoilt\.json: .*{re.escape(says)}"):
+        read_results(path)
+    done = CliRunner().invoke(main, ["report", str(path), "-o", str(tmp_path / "page.html")])
+    assert done.exit_code == 2 and isinstance(done.exception, SystemExit)
+    assert f"{path}: " in done.output and says in done.output
 
 
 @pytest.mark.parametrize("stored", ["", "{", "[]", "null", "5", '"x"', "{}"])
@@ -304,6 +372,7 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
         (["a-a-z", "a-z"], ["a-z", "z"]),  # what all begin with is not what all end with
         ([".run", "one.run"], [".run", "one"]),
         (["one.run"], ["one"]),
+        (["runs/input.bm25.txt.gz"], ["bm25"]),  # as in a leaderboard
         ([], []),
     ],
 )
@@ -351,14 +420,16 @@ def test_repr_is_a_line(result):
     many = dh.evaluate(QRELS, RUN, "nDCG@1,2,3,4,5,6,7,8,9,10")
     assert repr(many).endswith(", 6 more>")
     assert len(repr(many)) < 120
-    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "MRR")
+    comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": RUN}, "MRR")
     assert repr(comparison).startswith("<Comparison of 2 systems, 2 queries: 1 × ")
     assert repr(dh.diagnose(RUN)) == "<Diagnosis of run: 40.0% of the documents are tied>"
 
 
 def test_a_result_is_a_mapping(result):
     assert dict(result)["MRR"] is result["MRR"]
-    assert result.keys() == [name for name, _ in result.items()]
+    assert isinstance(result, Mapping)
+    assert list(result.keys()) == [name for name, _ in result.items()]
+    assert result.get("MRR") is result["MRR"] and result.get("MAP") is None
     assert float(result["Recall@2"]) == 0.875
     assert {name: float(summary) for name, summary in result.items()}["MRR"] == 0.75
 
@@ -369,7 +440,7 @@ def test_pandas_frames(result):
     assert frame["measure"].tolist() == list(result)
     assert frame["expected"].tolist() == result.aggregate["expected"].to_list()
     assert len(result.to_pandas(per_query=True)) == 6
-    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": RUN}, "MRR")
+    comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": RUN}, "MRR")
     assert comparison.to_pandas().shape == comparison.pairs.shape
 
 
@@ -387,37 +458,43 @@ def test_html_is_aligned_with_bars_and_colours(result):
     assert bars[0][0] == bars[1][0] and float(bars[0][1]) > 30 > float(bars[1][1])
     assert "<style" not in html and "class=" not in html
     other = {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}
-    comparison = dh.compare.quiet(QRELS, {"a": RUN, "b": other}, "Recall@2")._repr_html_()
+    comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": other}, "Recall@2")._repr_html_()
     assert re.search(r"color:#9a6700[^>]*>undecided: ties</span>", comparison)
-    assert "<h1>Ties of run</h1>" in dh.diagnose(RUN, QRELS, "MRR")._repr_html_()
+    assert "<h1>Ties of run</h1>" in dh.diagnose(QRELS, RUN, "MRR")._repr_html_()
 
 
 def test_plot_and_report(tmp_path, result):
     pytest.importorskip("jinja2")
-    code = "import deadheat as dh; print(callable(dh.report), dh.plot.__name__)"
+    code = "import deadheat as dh; print(callable(dh.write_report), dh.plot.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "deadheat.report.figures"]
-    path = dh.report({"mine": result}, tmp_path / "r.html", qrels=QRELS, runs={"mine": RUN})
+    path = dh.write_report({"mine": result}, tmp_path / "r.html", qrels=QRELS, runs={"mine": RUN})
     page = path.read_text()
     assert "<title>mine</title>" in page and '"d3"' in page
     with pytest.raises(dh.InputError, match="exists already; use force=True"):
-        dh.report(result, path)
-    dh.report([result, renamed(result, "other")], path, force=True)
+        dh.write_report(result, path)
+    dh.write_report([result, renamed(result, "other")], path, force=True)
     assert "other" in path.read_text()
     with pytest.raises(dh.InputError, match="both qrels and runs"):
-        dh.report(result, tmp_path / "x.html", runs=[RUN])
+        dh.write_report(result, tmp_path / "x.html", runs=[RUN])
     with pytest.raises(dh.InputError, match="1 results, but 2 runs"):
-        dh.report(result, tmp_path / "x.html", qrels=QRELS, runs=[RUN, RUN])
+        dh.write_report(result, tmp_path / "x.html", qrels=QRELS, runs=[RUN, RUN])
     with pytest.raises(dh.InputError, match="no result to report"):
-        dh.report([], tmp_path / "x.html")
+        dh.write_report([], tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 
 def test_names_of_rules_and_policies_are_types():
     from typing import get_args
 
-    from deadheat.evaluation import NAN_POLICIES, QUERY_POLICIES, NanPolicy, QueryPolicy
-    from deadheat.ties.rules import TIE_RULES, TieRule
+    from deadheat.settings import (
+        NAN_POLICIES,
+        QUERY_POLICIES,
+        TIE_RULES,
+        NanPolicy,
+        QueryPolicy,
+        TieRule,
+    )
 
     assert set(get_args(TieRule)) == set(TIE_RULES)
     assert set(get_args(QueryPolicy)) == set(QUERY_POLICIES)
@@ -457,6 +534,13 @@ def test_flat_refuses_views_that_do_not_exist(result, views):
 def test_a_stored_result_with_an_unknown_rule_is_refused(fact):
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, ["MRR"])
     stored = result.to_dict()
-    stored["provenance"] |= fact
+    stored["provenance"]["settings"] |= fact
     with pytest.raises(dh.InputError, match="not a stored deadheat result"):
         dh.Result.from_dict(stored)
+
+
+def test_a_result_stored_by_an_older_version_is_read():
+    result = dh.evaluate(QRELS, RUN, "MRR", tie_break="id_desc", score_dtype="bf16")
+    stored = result.to_dict()
+    stored["provenance"] |= stored["provenance"].pop("settings")
+    assert dh.Result.from_dict(stored) == result

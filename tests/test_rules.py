@@ -177,11 +177,11 @@ class TestTolerance:
         assert summary.oblivious == pytest.approx(1 / (exact + 1))
 
     def test_arrays_know_it_too(self):
-        result = dh.evaluate_arrays([[0.3, 0.31, 0.1]], [[1, 0, 0]], ["MRR"], tie_tolerance=0.02)
+        result = dh.evaluate_arrays([[1, 0, 0]], [[0.3, 0.31, 0.1]], ["MRR"], tie_tolerance=0.02)
         assert result["MRR"].expected == 0.75
         assert result["MRR"].oblivious == 0.5
 
     def test_infinite_scores_tie_only_with_their_like(self):
         scores = [[np.inf, np.inf, 1.0, -np.inf]]
-        result = dh.evaluate_arrays(scores, [[1, 0, 0, 0]], ["MRR"], tie_tolerance=1e300)
+        result = dh.evaluate_arrays([[1, 0, 0, 0]], scores, ["MRR"], tie_tolerance=1e300)
         assert result["MRR"].worst == 0.5

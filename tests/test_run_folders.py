@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import pickle
 import subprocess
 import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,14 +15,16 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.evaluation import folders
-from deadheat.evaluation.evaluate import Options, counted_groups
+from deadheat.evaluation.evaluate import count_groups
 from deadheat.formats import read_qrels, read_run
-from deadheat.formats.folders import run_folder
-from deadheat.ties import TIE_RULES, TieGroups
+from deadheat.formats.folders import RunFolder, run_folder
+from deadheat.settings import TIE_RULES, EvalSettings
+from deadheat.ties import TieGroups
 
 MEASURES = dh.parse_measures(["nDCG@5", "MRR", "MAP", "Recall@3", "bpref", "ERR@5", "RBP", "F1@4"])
 
@@ -68,7 +67,9 @@ def write(folder: Path, frame: pl.DataFrame, files: int) -> Path:
 def in_parts(qrels, folder, measures=MEASURES, most=50, **options):
     """Evaluate with no more than so many rows in memory at a time."""
     judged = read_qrels(qrels)
-    return folders.evaluated_folder(judged, run_folder(folder), measures, part_rows=most, **options)
+    return folders.evaluate_folder(
+        judged, run_folder(folder), measures, EvalSettings(**options), part_rows=most
+    )
 
 
 @settings(max_examples=15, deadline=None)
@@ -94,7 +95,7 @@ def test_parts_give_what_all_in_memory_gives(
     with tempfile.TemporaryDirectory() as name:
         folder = write(Path(name), frame, files)
         parted = in_parts(qrels, folder, most=most, **options)
-    whole = dh.evaluate.quiet(qrels, frame, MEASURES, **options)
+    whole = quiet(dh.evaluate)(qrels, frame, MEASURES, **options)
     assert parted.query_ids == whole.query_ids
     assert parted.views == whole.views
     assert parted.remarks == whole.remarks
@@ -105,10 +106,10 @@ def test_parts_give_what_all_in_memory_gives(
 def test_tie_groups_of_parts_are_those_of_the_whole(tmp_path):
     qrels = read_qrels(judgements(1))
     run = read_run(rows(1))
-    whole = counted_groups(qrels, run, MEASURES, Options()).groups
+    whole = count_groups(qrels, run, MEASURES, EvalSettings()).groups
     cuts = [0, 1, 9, 9, len(qrels.query_ids)]
     parts = [
-        counted_groups(qrels.part(start, stop), run, MEASURES, Options()).groups
+        count_groups(qrels.part(start, stop), run, MEASURES, EvalSettings()).groups
         for start, stop in pairwise(cuts)
     ]
     together = TieGroups.concat(parts)
@@ -158,8 +159,8 @@ def test_what_does_not_fit_in_memory_is_evaluated_in_parts(tmp_path, monkeypatch
     folder = write(tmp_path / "run", rows(3), 3)
     monkeypatch.setattr(folders, "PART_ROWS", 60)
     monkeypatch.setattr(type(run_folder(folder)), "whole", None)
-    parted = dh.evaluate.quiet(judgements(3), folder, MEASURES)
-    assert parted.views == dh.evaluate.quiet(judgements(3), rows(3), MEASURES).views
+    parted = quiet(dh.evaluate)(judgements(3), folder, MEASURES)
+    assert parted.views == quiet(dh.evaluate)(judgements(3), rows(3), MEASURES).views
 
 
 @pytest.mark.parametrize("judged", [1, 30])
@@ -168,9 +169,9 @@ def test_parts_are_as_small_as_asked_however_few_queries_are_judged(tmp_path, mo
     longest = int(frame["query_id"].value_counts()["count"].max())
     folder = write(tmp_path / "run", frame, 3)
     sizes = []
-    run = type(run_folder(folder)).run
+    select = RunFolder.select
     monkeypatch.setattr(
-        type(run_folder(folder)), "run", lambda self, pieces: recorded(run(self, pieces), sizes)
+        RunFolder, "select", lambda self, queries: recorded(select(self, queries), sizes)
     )
     in_parts({f"q{q}": {"d1": 1} for q in range(judged)}, folder, most=100)
     assert sum(sizes) == 1000
@@ -193,9 +194,9 @@ def peak():
 
 folders.PART_ROWS = 40_000
 qrels = {f"query-{q}": {"document-with-a-long-name-7": 1} for q in range(50)}
-dh.evaluate.quiet(qrels, sys.argv[1], ["nDCG@10", "MAP"])
+dh.evaluate(qrels, sys.argv[1], ["nDCG@10", "MAP"])
 before = peak()
-dh.evaluate.quiet(qrels, sys.argv[2], ["nDCG@10", "MAP"])
+dh.evaluate(qrels, sys.argv[2], ["nDCG@10", "MAP"])
 print(peak() - before)
 """
 
@@ -287,7 +288,7 @@ def test_nan_is_refused_with_file_query_and_document(damaged):
         assert f"document {row['doc_id']!r}: the score is NaN" in said
     last = in_parts(judgements(5), folder, nan="last")
     frame = pl.concat(map(pl.read_parquet, sorted(folder.glob("part*"))))
-    assert last.views == dh.evaluate.quiet(judgements(5), frame, MEASURES, nan="last").views
+    assert last.views == quiet(dh.evaluate)(judgements(5), frame, MEASURES, nan="last").views
 
 
 def test_a_missing_column_is_refused_with_its_file(damaged):
@@ -350,48 +351,22 @@ def test_a_run_of_other_queries_is_refused_in_parts_too(tmp_path):
         assert "'xq" in said
 
 
-def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch, damaged):
-    aside = tmp_path / "aside"
-    aside.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(aside))
-    seen = []
-    keep = folders._Aside.keep
-    monkeypatch.setattr(
-        folders._Aside,
-        "keep",
-        lambda *given: (keep(*given), seen.append(list(aside.iterdir()))),
-    )
-    folder = damaged()
-    in_parts(judgements(5), folder)
-    assert seen
-    assert not any(seen)  # it never had a name: not even a killed process leaves it
-    extra = pl.read_parquet(folder / "part-00000.parquet")[:1]
-    extra.write_parquet(folder / "part-00009.parquet")
-    refusals(folder)
-    assert not list(aside.iterdir())
+def test_a_part_can_be_sent_to_another_process():
+    part = folders.Part(3, ["q1"], 1, 2)
+    assert pickle.loads(pickle.dumps(part)) == part
 
 
-def test_a_full_disk_is_told(damaged, monkeypatch):
-    class Full:
-        def seek(self, *_):
-            return 0
-
-        def write(self, _):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        def close(self):
-            pass
-
-    full = SimpleNamespace(TemporaryFile=Full, gettempdir=tempfile.gettempdir)
-    monkeypatch.setattr(folders, "tempfile", full)
-    with pytest.raises(dh.InputError, match=r"No space left on device.*TMPDIR"):
-        in_parts(judgements(5), damaged())
-
-
-def test_a_part_takes_its_rows_along():
-    part = folders.Part(3, (1, 2), lambda: [b"rows"])
-    sent = pickle.loads(pickle.dumps(part))
-    assert (sent.number, sent.judged, sent.rows()) == (3, (1, 2), [b"rows"])
+@pytest.mark.parametrize("dtype", [pl.Int32, pl.Float64, pl.Binary, pl.Categorical])
+def test_query_ids_of_any_type_are_selected_by_their_text(tmp_path, dtype):
+    ids = [7, 8, 7, 9, 8] if dtype != pl.Binary else [b"7", b"8", b"7", b"9", b"8"]
+    query = pl.Series(ids if dtype != pl.Categorical else list(map(str, ids))).cast(dtype)
+    frame = pl.DataFrame({"query": query, "doc": list("abcde"), "score": [1.0, 2, 3, 4, 5]})
+    folder = write(tmp_path / "run", frame, 2)
+    names = dict.fromkeys(read_run(frame).query_ids)
+    qrels = {name: {"c": 1, "e": 1} for name in names}
+    measures = dh.parse_measures("MRR")
+    whole = quiet(dh.evaluate)(qrels, frame, measures)
+    assert in_parts(qrels, folder, measures, most=2).views == whole.views
 
 
 def test_the_command_line_takes_a_folder_as_a_run(tmp_path, monkeypatch):
@@ -412,7 +387,7 @@ def test_the_command_line_takes_a_folder_as_a_run(tmp_path, monkeypatch):
 
 def test_a_leaderboard_takes_a_named_folder_as_one_run(tmp_path):
     folder = write(tmp_path / "run", rows(6), 3)
-    board = dh.leaderboard.quiet(judgements(6), {"parts": folder, "whole": rows(6)}, "nDCG@5")
+    board = quiet(dh.leaderboard)(judgements(6), {"parts": folder, "whole": rows(6)}, "nDCG@5")
     assert board.rows["expected"].n_unique() == 1
     assert set(board.rows["run"]) == {"parts", "whole"}
 
@@ -438,18 +413,18 @@ def test_options_of_a_cluster_need_one(command, tmp_path):
     assert "add --engine ray" in refused.output
 
 
-def test_runs_are_evaluated_in_the_order_given_and_watched(tmp_path):
-    from deadheat.evaluation import evaluated_runs
+def test_runs_are_evaluated_in_the_order_given_with_progress(tmp_path):
+    from deadheat.evaluation import evaluate_runs
 
     runs = [rows(1), write(tmp_path / "run", rows(2), 2), rows(3)]
-    seen = []
-
-    def watched(steps):
-        for step in steps:
-            seen.append(step[0][0])
-            yield step
-
-    results = evaluated_runs(read_qrels(judgements(1)), runs, MEASURES, watched=watched)
-    assert seen == [0, 1, 2]
+    steps = []
+    results = evaluate_runs(
+        read_qrels(judgements(1)),
+        runs,
+        MEASURES,
+        EvalSettings(),
+        progress=lambda *step: steps.append(step),
+    )
+    assert steps == [("evaluating", n, 3) for n in (1, 2, 3)]
     for result, run in zip(results, (rows(1), rows(2), rows(3)), strict=True):
-        assert result.views == dh.evaluate.quiet(judgements(1), run, MEASURES).views
+        assert result.views == quiet(dh.evaluate)(judgements(1), run, MEASURES).views

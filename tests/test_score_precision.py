@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 import pytrec_eval
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.cli import main
@@ -18,6 +21,8 @@ from deadheat.formats import read_qrels, read_run
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.page import Collection, System, render_page
 from deadheat.scoring import FORMATS
+from deadheat.settings import EvalSettings
+from deadheat.ties.ranked import rank_lists
 
 QRELS = {"q": {"a": 1}}
 RUN = {"q": {"a": 1.00000000001, "b": 1.0}}
@@ -39,7 +44,7 @@ def test_in_float32_all_views_speak_of_the_ties_that_pytrec_eval_sees(score_dtyp
     result = dh.evaluate(QRELS, RUN, "MRR", tie_break=rule, score_dtype=score_dtype)
     views = result["MRR"]
     assert (views.worst, views.best, views.oblivious, views.expected) == (0.5, 1, 0.5, 0.75)
-    assert result.provenance.score_dtype == "fp32"
+    assert result.provenance.settings.score_dtype == "fp32"
     assert result.notes[0].endswith("; all views: scores rounded to fp32")
     again = dh.Result.from_json(result.to_json())
     assert again.provenance == result.provenance
@@ -80,32 +85,98 @@ def test_rounded_first_means_the_evaluation_of_rounded_scores(documents):
             assert [view.oblivious for view in result.values()] == pytest.approx(printed, abs=1e-6)
 
 
+def nearest(x: Fraction, name: str) -> float:
+    """Round to nearest in a format, midpoints to even, in exact arithmetic."""
+    limits = ml_dtypes.finfo(FORMATS[name].dtype)
+    exponent = limits.minexp
+    while abs(x) >= Fraction(2) ** (exponent + 1):
+        exponent += 1
+    unit = Fraction(2) ** (exponent - limits.nmant)
+    value = round(x / unit) * unit
+    if abs(value) <= Fraction(float(limits.max)):
+        return float(value)
+    return np.nan if name == "fp8_e4m3" else np.copysign(np.inf, float(np.sign(value)))
+
+
+@st.composite
+def near_midpoints(draw: st.DrawFn, name: str) -> Fraction:
+    """A number at or very close to the middle between two values of a format."""
+    limits = ml_dtypes.finfo(FORMATS[name].dtype)
+    exponent = draw(st.integers(limits.minexp - limits.nmant - 3, limits.maxexp + 2))
+    value = draw(st.integers(-(2 ** (limits.nmant + 2)), 2 ** (limits.nmant + 2)))
+    value = value * Fraction(2) ** (exponent - limits.nmant)
+    distance = draw(st.sampled_from([-1, 0, 1])) * Fraction(2) ** draw(st.integers(-80, -20))
+    return value * (1 + distance)
+
+
+@pytest.mark.parametrize("name", ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"])
+@settings(max_examples=300)
+@given(data=st.data())
+def test_any_number_is_rounded_once(name, data):
+    """Of float64, long double, whole numbers and fractions: no rounding on the way."""
+    number = data.draw(st.one_of(near_midpoints(name), st.floats(allow_nan=False), st.integers()))
+    if isinstance(number, float) and np.isinf(number):
+        return
+    with np.errstate(over="ignore"):
+        exact = FORMATS[name].round(np.array([number, Fraction(number)], object))
+        wide = FORMATS[name].round(np.array([float(number)]))
+        double = FORMATS[name].round(np.array([float(number)], np.longdouble))
+        small = isinstance(number, int) and abs(number) < 2**63
+        whole = FORMATS[name].round(np.array([number])) if small else exact[:1]
+    np.testing.assert_array_equal(exact, [nearest(Fraction(number), name)] * 2)
+    np.testing.assert_array_equal(wide, [nearest(Fraction(float(number)), name)])
+    np.testing.assert_array_equal(double, wide)
+    np.testing.assert_array_equal(whole, exact[:1])
+
+
+@pytest.mark.parametrize("name", ["fp32", "fp16", "bf16"])
+def test_scores_apart_in_the_precision_do_not_tie(name):
+    """Scores a little above a midpoint were rounded to it first, and then down to 1."""
+    half = 2.0 ** -(FORMATS[name].mantissa + 1)
+    pairs = [(1 + half + 2.0**-40, 1.0)]
+    pairs += [(Fraction(1 + half) + Fraction(1, 2**90), Fraction(1 + half))]
+    if name != "fp16":
+        pairs += [(2**80 + int(half * 2**80) + 1, 2**80 + int(half * 2**80))]
+    for above, one in pairs:
+        flat = dh.evaluate_arrays([[0, 1]], [[one, above]], "MRR", score_dtype=name)
+        run = dh.evaluate(QRELS, {"q": {"b": one, "a": above}}, "MRR", score_dtype=name)
+        assert flat["MRR"].range == run["MRR"].range == 0
+        assert flat["MRR"].expected == run["MRR"].expected == 1
+
+
+def test_a_diagnosis_rounds_once_too():
+    run = {"q": {"a": 1 + 2.0**-11 + 2.0**-40, "b": 1.0, "c": 0.7310585786300049}}
+    rows = {row.format: row for row in dh.diagnose(QRELS, run, "MRR").effect.what_if}
+    assert rows["fp16"].range == 0
+    assert rows["bf16"].range == 0.5
+
+
 def test_arrays_and_comparisons_round_first_too():
     scores, relevance = [[1.00000000001, 1.0]], [[0, 1]]
-    arrays = dh.evaluate_arrays(scores, relevance, "MRR", score_dtype="float32")
+    arrays = dh.evaluate_arrays(relevance, scores, "MRR", score_dtype="float32")
     assert arrays["MRR"].expected == 0.75
-    assert arrays.provenance.score_dtype == "fp32"
+    assert arrays.provenance.settings.score_dtype == "fp32"
     runs = {"x": RUN, "y": {"q": {"a": 1.0}}}
-    both = dh.compare.quiet(QRELS, runs, "MRR", score_dtype="float32")
+    both = quiet(dh.compare)(QRELS, runs, "MRR", score_dtype="float32")
     assert both.ranking["expected"].to_list() == [1, 0.75]
     assert "scores rounded to fp32" in both.notes[0]
     results = [dh.evaluate(QRELS, RUN, "MRR", score_dtype=d) for d in (None, "fp32")]
-    mixed = dh.compare.quiet(dict(zip("xy", results, strict=True)))
+    mixed = quiet(dh.compare)(dict(zip("xy", results, strict=True)))
     assert any("differ in score_dtype, None and 'fp32'" in text for text in mixed.warnings)
 
 
 def test_a_diagnosis_is_of_the_scores_that_the_evaluator_sees():
     assert dh.diagnose(RUN).anatomy.tied == 0
-    diagnosis = dh.diagnose(RUN, QRELS, "MRR", score_dtype="float32")
+    diagnosis = dh.diagnose(QRELS, RUN, "MRR", score_dtype="float32")
     assert diagnosis.anatomy.tied == 2
     assert diagnosis.grid.name == "integer"
-    assert diagnosis.to_dict()["score_dtype"] == "fp32"
+    assert diagnosis.to_dict()["settings"]["score_dtype"] == "fp32"
     assert "scores rounded to fp32" in diagnosis.notes[0]
 
 
 def test_a_ranked_query_shows_the_ties_that_the_evaluator_sees():
     as_given = rank_query(QRELS, RUN, "q", "MRR")
-    as_seen = rank_query(QRELS, RUN, "q", "MRR", tie_break="id_desc", score_dtype="float32")
+    as_seen = rank_query(QRELS, RUN, "q", "MRR", EvalSettings("id_desc", score_dtype="float32"))
     assert (as_given.documents.doc_ids, as_given.documents.size.tolist()) == (["a", "b"], [1, 1])
     assert (as_seen.documents.doc_ids, as_seen.documents.size.tolist()) == (["b", "a"], [2, 2])
     assert as_seen.result["MRR"].worst == 0.5
@@ -126,6 +197,54 @@ def test_a_nan_ranked_last_stays_below_minus_infinity():
     assert result["MRR"].best == rounded["MRR"].best == pytest.approx(1 / 3)
 
 
+LOWEST = [np.nan, -np.inf, np.finfo(np.float64).min, np.nextafter(np.finfo(np.float64).min, 0)]
+LOWEST += [-1e39, float(np.finfo(np.float32).min), -1.0, 0.0, 1e-300, np.inf]
+
+
+@settings(max_examples=100)
+@given(
+    scores=st.lists(st.sampled_from(LOWEST), min_size=1, max_size=8),
+    narrow=st.booleans(),
+    rule=st.sampled_from(["input", "id_asc", "id_desc", "pytrec_eval"]),
+    data=st.data(),
+)
+@pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
+def test_a_nan_ranked_last_moves_no_other_document(scores, narrow, rule, data):
+    """Against whole numbers in the same order, NaN the lowest of them."""
+    with np.errstate(over="ignore"):
+        values = np.array(scores, np.float32 if narrow else np.float64)
+        cast = values.astype(np.float32)
+    docs = [f"d{i}" for i in range(len(scores))]
+    qrels = {"q": {d: data.draw(st.integers(0, 2)) for d in docs} | {"other": 1}}
+
+    def places(values):
+        numbers = np.unique(values, return_inverse=True)[1] + 1
+        return {"q": dict(zip(docs, np.where(np.isnan(values), 0, numbers).tolist(), strict=True))}
+
+    def views(run, rule, tolerance=0.0):
+        options = {"tie_break": rule, "nan": "last", "tie_tolerance": tolerance}
+        return dh.evaluate(qrels, run, ["nDCG", "MRR", "MAP"], **options).values()
+
+    run = {"q": dict(zip(docs, values, strict=True))}
+    known = views(places(values), "id_desc" if rule == "pytrec_eval" else rule)
+    reported = views(places(cast), "id_desc") if rule == "pytrec_eval" else known
+    for tolerance in (0.0, 1e-310):
+        for own, other, rival in zip(views(run, rule, tolerance), known, reported, strict=True):
+            assert own.worst == pytest.approx(other.worst)
+            assert own.best == pytest.approx(other.best)
+            assert own.expected == pytest.approx(other.expected)
+            assert own.oblivious == pytest.approx(rival.oblivious)
+    if rule == "input":
+        grades = [[qrels["q"][d] for d in docs]]
+        flat = dh.evaluate_arrays(grades, [values], ["MRR"], nan="last", queries="all")["MRR"]
+        ints = [[*places(values)["q"].values()]]
+        same = dh.evaluate_arrays(grades, ints, ["MRR"], queries="all")["MRR"]
+        assert (flat.worst, flat.expected, flat.best) == (same.worst, same.expected, same.best)
+    listed = rank_lists(read_run(run), read_qrels(qrels), ["q"], rule="input", nan="last")
+    wanted = rank_lists(read_run(places(values)), read_qrels(qrels), ["q"], rule="input")
+    assert (listed.doc_ids, listed.size.tolist()) == (wanted.doc_ids, wanted.size.tolist())
+
+
 @pytest.mark.parametrize(
     ("score_dtype", "says"),
     [
@@ -137,7 +256,7 @@ def test_a_nan_ranked_last_stays_below_minus_infinity():
 def test_other_precisions_are_refused(score_dtype, says):
     for call in (
         lambda: dh.evaluate(QRELS, RUN, "MRR", score_dtype=score_dtype),
-        lambda: dh.evaluate_arrays([[1.0]], [[1]], "MRR", score_dtype=score_dtype),
+        lambda: dh.evaluate_arrays([[1]], [[1.0]], "MRR", score_dtype=score_dtype),
         lambda: dh.diagnose(RUN, score_dtype=score_dtype),
     ):
         with pytest.raises(dh.InputError, match=says):
@@ -151,7 +270,7 @@ def test_the_commands_take_it(tmp_path):
     options = ["-m", "MRR", "--tie-break", "pytrec_eval"]
     plain = CliRunner().invoke(main, ["eval", *files, *options, "--strict"])
     assert plain.exit_code == 1
-    assert "--score-precision float32" in plain.stderr
+    assert "--score-dtype float32" in plain.stderr
     rounded = CliRunner().invoke(
         main, ["eval", *files, *options, "--strict", "--score-precision", "float32"]
     )
@@ -170,7 +289,7 @@ def test_a_stored_result_cannot_be_rounded_again(tmp_path):
         ["report", str(stored), "--score-precision", "bf16", "-o", str(tmp_path / "p.html")],
     )
     assert page.exit_code == 2
-    assert "--score-precision is about evaluating runs" in page.stderr
+    assert "--score-dtype is about evaluating runs" in page.stderr
 
 
 def test_a_page_shows_the_ties_of_the_rounded_scores():

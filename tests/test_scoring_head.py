@@ -14,7 +14,8 @@ import tiny_models as tiny  # noqa: E402
 
 from deadheat.integrations.sentence_transformers import high_precision  # noqa: E402
 from deadheat.integrations.sentence_transformers.surgery import scoring_layer  # noqa: E402
-from deadheat.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
+from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
+from deadheat.lab.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
 
 REFUSAL = "gives its logits .* the head regime cannot be used with it, use native or hps"
@@ -122,7 +123,8 @@ def test_logits_that_no_plain_layer_gives_have_no_head_regime(tmp_path, change):
     ):
         with pytest.raises(InputError, match=REFUSAL):
             refused()
-    hps, logits = predict(high_precision(theirs)), ours.logits(tiny.PAIRS).logits.float()
+    hps = predict(regime_view(theirs, "hps"))
+    logits = ours.logits(tiny.PAIRS).logits.float()
     torch.testing.assert_close(hps, logits, rtol=0.02, atol=0.02)
 
 

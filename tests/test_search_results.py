@@ -9,6 +9,7 @@ import oracle
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 from ways_in import MEASURES, QRELS, RUN, facts, same
 
 import deadheat as dh
@@ -98,7 +99,7 @@ def test_a_cut_list_alone_is_the_list(case):
         q: {int(d): -int(x) for d, x in zip(*row, strict=True)}
         for q, row in enumerate(zip(ids, found, strict=True))
     }
-    one, other = (dh.evaluate.quiet(qrels, each, MEASURES) for each in (run, lists))
+    one, other = (quiet(dh.evaluate)(qrels, each, MEASURES) for each in (run, lists))
     assert facts(one) == facts(other) and one.warnings == other.warnings
 
 
@@ -317,41 +318,41 @@ def test_flat_arrays_with_a_query_index(data):
     ids = data.draw(st.permutations([5, -3, 12, 0]))[: len(sizes)]
     query = np.repeat(ids, sizes)
     ends = np.cumsum(sizes)[:-1]
-    rows = np.split(scores, ends), np.split(grades, ends)
+    rows = np.split(grades, ends), np.split(scores, ends)
     truth = dh.evaluate_arrays(*map(list, rows), MEASURES, query_ids=ids)
-    flat = dh.evaluate_arrays(scores, grades, MEASURES, query=query)
+    flat = dh.evaluate_arrays(grades, scores, MEASURES, query=query)
     assert facts(flat) == facts(truth) and flat.query_ids == truth.query_ids
     # Candidates of a query need not stand together; inside a query they keep their order.
     mixed = np.argsort(data.draw(st.permutations(range(total))))
     order = np.empty(total, int)
     for q in ids:
         order[np.sort(mixed[query == q])] = np.flatnonzero(query == q)
-    apart = dh.evaluate_arrays(scores[order], grades[order], MEASURES, query=query[order].tolist())
+    apart = dh.evaluate_arrays(grades[order], scores[order], MEASURES, query=query[order].tolist())
     assert facts(apart) == facts(truth)
 
 
 def test_flat_arrays_of_tensors_and_names():
     torch = pytest.importorskip("torch")
-    arrays = [0.5, 0.5, 0.25], [0, 1, 1]
-    truth = facts(dh.evaluate_arrays([[0.5, 0.5], [0.25]], [[0, 1], [1]], "MRR", query_ids=[4, 2]))
+    arrays = [0, 1, 1], [0.5, 0.5, 0.25]
+    truth = facts(dh.evaluate_arrays([[0, 1], [1]], [[0.5, 0.5], [0.25]], "MRR", query_ids=[4, 2]))
     tensors = [torch.tensor(row) for row in (*arrays, [4, 4, 2])]
     assert facts(dh.evaluate_arrays(*tensors[:2], "MRR", query=tensors[2])) == truth
     named = dh.evaluate_arrays(*arrays, "MRR", query=["b", "b", "a"])
     assert named.query_ids == ["b", "a"] and list(facts(named).values()) == list(truth.values())
-    whole = dh.evaluate_arrays([2**60, 2**60 + 1], [1, 0], "MRR", query=[1, 1])
+    whole = dh.evaluate_arrays([1, 0], [2**60, 2**60 + 1], "MRR", query=[1, 1])
     assert whole["MRR"].expected == 0.5
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([1.0, 2.0], [1, 0], [0]), r"scores \[2\], relevance \[2\], query \[1\]"),
-        (([[1.0, 2.0]], [[1, 0]], [0, 0]), "rows of one length"),
-        (([1.0], [1], 0), "a query for each candidate, not 0"),
-        (([1.0], [1], [None]), "query of candidate 0: a NoneType is no id"),
-        (([1.0], [1], [[0]]), "a list is no id"),
+        (([1, 0], [1.0, 2.0], [0]), r"scores \[2\], relevance \[2\], query \[1\]"),
+        (([[1, 0]], [[1.0, 2.0]], [0, 0]), "flat and of one length"),
+        (([1], [1.0], 0), "a query for each candidate, not 0"),
+        (([1], [1.0], [None]), "query of candidate 0: a NoneType is no id"),
+        (([1], [1.0], [[0]]), "a list is no id"),
         (([], [], []), "no query in the scores"),
-        (([1.0], ["x"], [0]), "relevance must be numbers"),
+        ((["x"], [1.0], [0]), "relevance must be numbers"),
     ],
 )
 def test_bad_flat_arrays(arguments, words):
@@ -361,7 +362,7 @@ def test_bad_flat_arrays(arguments, words):
 
 def test_a_query_index_names_the_queries():
     with pytest.raises(dh.InputError, match="leave query_ids out"):
-        dh.evaluate_arrays([1.0], [1], "MRR", query=[0], query_ids=["a"])
+        dh.evaluate_arrays([1], [1.0], "MRR", query=[0], query_ids=["a"])
 
 
 # Ids of queries in their own type
@@ -397,7 +398,7 @@ def test_other_ids_come_back_as_text(ids):
 
 
 def test_names_of_arrays_and_groups_come_back():
-    result = dh.evaluate_arrays([[1.0], [1.0]], [[1], [1]], "MRR", query_ids=np.array([5, 9]))
+    result = dh.evaluate_arrays([[1], [1]], [[1.0], [1.0]], "MRR", query_ids=np.array([5, 9]))
     assert result.query_ids == [5, 9]
     counter = dh.TopCounter(1, 1)
     counter.update([[1.0]])

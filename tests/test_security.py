@@ -1,4 +1,4 @@
-"""What strangers send: no orders to a terminal, no foreign files, no wider rights."""
+"""Untrusted text and files: no control of a terminal, no foreign files, no wider rights."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def test_errors_and_warnings_of_the_library_give_no_orders(tmp_path):
         dh.read_run(tmp_path / f"{ORDERS[:-1]}.run")
     assert r"\x1b[31m" in str(caught.value) and not OBEYED.search(str(caught.value))
     with pytest.warns(dh.DeadheatWarning) as warned:
-        from deadheat.remarks import announce
+        from deadheat.remarks import emit_warnings
 
-        announce([str(warning("{name} is odd", name=ORDERS))])
+        emit_warnings([str(warning("{name} is odd", name=ORDERS))])
     assert not OBEYED.search(str(warned[0].message))
 
 
@@ -94,7 +94,7 @@ def test_brackets_in_a_models_name_are_no_markup_on_a_terminal(monkeypatch):
     """The bar of `deadheat run`, drawn to what says that it is a terminal."""
     import io
 
-    from deadheat.cli.run import _progress
+    from deadheat.cli.progress import progress_bar
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -102,7 +102,7 @@ def test_brackets_in_a_models_name_are_no_markup_on_a_terminal(monkeypatch):
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
-    with _progress() as progress:
+    with progress_bar() as progress:
         for name in ("[/bold]", "[red]model[/]", "[link=file:///x]", f"{ORDERS} in bf16"):
             progress(f"{name}: logits", 0, 2)
             progress(f"{name}: logits", 1, 2)

@@ -10,11 +10,12 @@ from scipy import stats
 
 from deadheat.comparison import significance
 from deadheat.comparison.significance import (
-    bootstrap_intervals,
     holm,
     limit_ranges,
     permuted_ranges,
     sign_flip_p_values,
+    student_intervals,
+    t_quantile,
     tukey_p_values,
 )
 
@@ -151,7 +152,7 @@ def test_blocks_change_nothing(monkeypatch):
         return [
             sign_flip_p_values(values[:9], pairs, 999, 0),  # all 512 of them
             permuted_ranges(values, 99, 0),
-            bootstrap_intervals(values, pairs, 0.1, 99, 0),
+            student_intervals(values, pairs, 0.1),
         ]
 
     whole = everything()
@@ -160,14 +161,33 @@ def test_blocks_change_nothing(monkeypatch):
         assert one == pytest.approx(other, abs=1e-12)
 
 
-# The bootstrap.
+# Intervals.
 
 
-def test_bootstrap_against_scipy():
-    differences = np.random.default_rng(5).exponential(size=(50, 2)) - 0.8
-    low, high = bootstrap_intervals(*against_nothing(differences), 0.1, 9999, 0)
-    for i in (0, 1):
-        peer = stats.bootstrap(
-            (differences[:, i],), np.mean, confidence_level=0.9, method="percentile", rng=1
-        ).confidence_interval
-        assert (low[i], high[i]) == pytest.approx((peer.low, peer.high), abs=0.02)
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 9, 10, 49, 50, 6979])
+def test_quantiles_of_students_t_are_scipys(df):
+    levels = [0.6, 0.9, 0.975, 0.9995]
+    found = [t_quantile(p, df) for p in levels]
+    assert found == pytest.approx(stats.t.ppf(levels, df).tolist(), rel=1e-7)
+
+
+SHAPES = {
+    "normal": (lambda rng, size: rng.normal(size=size), 0.94),
+    "half of them 0": (lambda rng, size: rng.normal(size=size) * (rng.random(size) < 0.5), 0.94),
+    "heavy tails": (lambda rng, size: rng.standard_t(3, size), 0.94),
+    "reciprocal ranks": (
+        lambda rng, size: 1 / rng.integers(1, 11, size) - 1 / rng.integers(1, 11, size),
+        0.94,
+    ),
+    "skewed": (lambda rng, size: rng.exponential(size=size) - 1, 0.89),
+}
+
+
+@pytest.mark.parametrize("queries", [10, 30])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_coverage_of_intervals_of_few_queries(shape, queries):
+    """Standard error 0.002; percentile bootstrap covers 0.88 of 10 normal differences."""
+    draw, least = SHAPES[shape]
+    differences = draw(np.random.default_rng(queries), (queries, 10_000))
+    low, high = student_intervals(*against_nothing(differences), 0.05)
+    assert ((low <= 0) & (high >= 0)).mean() >= least

@@ -8,8 +8,8 @@ import pytest
 
 import deadheat as dh
 from deadheat.errors import InputError
-from deadheat.experiment import StoredResult, table1
-from deadheat.experiment.folder import CellFolder, Manifest
+from deadheat.lab.experiment import StoredResult, table1
+from deadheat.lab.experiment.folder import CellFolder, Manifest
 from deadheat.provenance import DatasetProvenance, ModelProvenance
 from deadheat.tables import render
 
@@ -27,7 +27,7 @@ def stored(model: str, scores: list[int], regime: str = "native", dtype: str = "
     origin = ModelProvenance(model, "r", "cross-encoder", dtype, "cpu", 16, 512, "sdpa", False)
     manifest = Manifest({}, origin, "sigmoid", "torch", 1, DatasetProvenance("d"), "d-0")
     made = Stored(CellFolder(Path("none")), manifest, regime)
-    object.__setattr__(made, "result", dh.evaluate_arrays([scores], [[1, 0, 0, 0]], ["MRR"]))
+    object.__setattr__(made, "result", dh.evaluate_arrays([[1, 0, 0, 0]], [scores], ["MRR"]))
     return made
 
 

@@ -25,13 +25,13 @@ from deadheat.tables.cells import WRITERS, cell
         ("signed", [-0.0328], "−0.0328", "−3.28"),
         ("signed", [-1e-9], "0.0000", "0.00"),
         ("word", ["A is better"], "A is better", "A is better"),
-        ("firm", [0.66853, 0.0113], "0.66x", "66.x"),
-        ("firm", [0.0, 0.0113], "0.0000", "0.00"),
-        ("firm", [None, None], "–", "–"),
-        ("firm", [0.66853, 0.0], "0.6685", "66.85"),
-        ("firm", [0.66853, None], "0.6685", "66.85"),
-        ("firm signed", [0.0328, 0.0113], "+0.03x", "+3.x"),
-        ("firm signed", [-0.0328, 0.0113], "−0.03x", "−3.x"),
+        ("significant", [0.66853, 0.0113], "0.66x", "66.x"),
+        ("significant", [0.0, 0.0113], "0.0000", "0.00"),
+        ("significant", [None, None], "–", "–"),
+        ("significant", [0.66853, 0.0], "0.6685", "66.85"),
+        ("significant", [0.66853, None], "0.6685", "66.85"),
+        ("significant signed", [0.0328, 0.0113], "+0.03x", "+3.x"),
+        ("significant signed", [-0.0328, 0.0113], "−0.03x", "−3.x"),
         ("span", [0.5675, 0.7167], "0.5675–0.7167", "56.75–71.67"),
         ("span", [0.5, 0.5], "0.5000", "50.00"),
         ("interval", [-0.01, 0.02], "[−0.0100, +0.0200]", "[−1.00, +2.00]"),
@@ -47,7 +47,7 @@ from deadheat.tables.cells import WRITERS, cell
         ("distance", [None], "–", "–"),
         ("probability", [0.0001], "<0.0005", "<0.0005"),
         ("probability", [1.0, "certain"], "1", "1"),
-        ("probability", [0.312, "normal"], "≈0.312", "≈0.312"),
+        ("probability", [0.312, "sampled", 0.0081], "0.312±0.009", "0.312±0.009"),
         ("probability", [0.99999, "exact"], ">0.9995", ">0.9995"),
         ("flag", [True], "yes", "yes"),
     ],
@@ -164,7 +164,11 @@ def test_latex_repeats_no_name_and_parts_its_groups():
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
 def test_latex_compiles_as_it_is(tmp_path):
     frame = pl.DataFrame({"who": AWKWARD, "m": [0.5, -0.5, None, 0.1, 0.2], "std": [0.01] * 5})
-    columns = (Column("who", "name"), Column("m", "signed"), Column(("m", "std"), "firm", over="%"))
+    columns = (
+        Column("who", "name"),
+        Column("m", "signed"),
+        Column(("m", "std"), "significant", over="%"),
+    )
     awkward = Table(frame, columns, "a % title", ["100 % \\ of it"], grouped=1)
     document = latex_document(render([Heading("x_y %"), awkward, table()], "latex"))
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")

@@ -156,9 +156,9 @@ def table(names: list[str], **options: object) -> Table:
         Column("kind", "name"),
         Column("verdict", "word"),
         Column("expected"),
-        Column("std", title="± tie std", gives_way=1),
-        Column("worst", gives_way=2, instead=span),
-        Column("best", gives_way=2),
+        Column("std", title="± tie std", drop_priority=1),
+        Column("worst", drop_priority=2, instead=span),
+        Column("best", drop_priority=2),
     )
     return Table(frame, columns, **options)
 
@@ -210,7 +210,7 @@ def test_the_middle_of_a_name_is_left_out():
 
 def test_digits_that_mean_nothing_are_grey_or_x():
     frame = pl.DataFrame({"m": [0.66853], "std": [0.0113]})
-    firm = Table(frame, (Column(("m", "std"), "firm"),))
+    firm = Table(frame, (Column(("m", "std"), "significant"),))
     assert "66.x" in render([firm], "table", percent=True)
     assert "66.85" not in render([firm], "table", percent=True)
     terminal = Console(file=io.StringIO(), force_terminal=True, color_system="256", width=80)

@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deadheat as dh
-from deadheat.engines.threads import shared
-from deadheat.evaluation import corpus_blocks
+from deadheat.engines.threads import share_work
+from deadheat.evaluation.corpus import blocks as corpus_blocks
 from deadheat.scoring import Products
-from deadheat.scoring.threads import _blas, one_thread_each
+from deadheat.scoring.threads import _blas, single_thread_blas
 
 
 @settings(max_examples=50)
 @given(items=st.lists(st.integers(), max_size=30), threads=st.integers(1, 5))
 def test_every_item_is_taken_once(items, threads):
-    shares = shared(list, lambda _: iter(items), threads)
+    shares = share_work(list, lambda _: iter(items), threads)
     assert len(shares) == threads
     assert sorted(chain.from_iterable(shares)) == sorted(items)
     for share in shares:  # in the order of the items
@@ -39,13 +39,13 @@ def test_threads_work_at_the_same_time():
     def work(own):
         return [meeting.wait() for _ in own]
 
-    met = list(chain.from_iterable(shared(work, lambda _: range(3), 3)))
+    met = list(chain.from_iterable(share_work(work, lambda _: range(3), 3)))
     assert sorted(met) == [0, 1, 2]
 
 
 def test_each_thread_begins_once():
     begun = []
-    shared(sum, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
+    share_work(sum, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
     assert len(begun) == len(set(begun)) <= 3
 
 
@@ -64,7 +64,7 @@ def test_the_first_failure_is_raised(threads, slow):
                 raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item 5"):
-        shared(work, lambda _: range(1_000), threads)
+        share_work(work, lambda _: range(1_000), threads)
     assert len(taken) <= 5 + threads
 
 
@@ -75,7 +75,7 @@ def test_items_that_cannot_be_read(threads):
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        shared(list, items, threads)
+        share_work(list, items, threads)
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_an_interrupt_ends_all_threads():
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        shared(work, lambda _: range(10_000), 2)
+        share_work(work, lambda _: range(10_000), 2)
     assert len(taken) < 100
 
 
@@ -112,10 +112,10 @@ def test_products_of_arrays_take_one_thread():
     array = np.ones((2, 2), np.float32)
     with threadpoolctl.threadpool_limits(3, "blas"):
         before = blas_threads()
-        with one_thread_each(array) as side_by_side:
-            assert side_by_side.threads == 3
+        with single_thread_blas(array) as plan:
+            assert plan.threads == 3
             assert set(blas_threads()) == {1}
-            with one_thread_each(array) as inner:
+            with single_thread_blas(array) as inner:
                 assert inner.threads == 1
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
@@ -126,13 +126,13 @@ def test_callers_take_turns():
     operand, before, order = np.ones((2, 2), np.float32), blas_threads(), []
 
     def second():
-        with one_thread_each(operand) as side_by_side:
+        with single_thread_blas(operand) as plan:
             order.append("second")
-            assert side_by_side.threads == max(before) and set(blas_threads()) == {1}
+            assert plan.threads == max(before) and set(blas_threads()) == {1}
         assert blas_threads() == before
 
     with ThreadPoolExecutor(1) as pool:
-        with one_thread_each(operand):
+        with single_thread_blas(operand):
             done = pool.submit(second)
             time.sleep(0.1)
             order.append("first")
@@ -146,14 +146,14 @@ def test_products_of_tensors_take_one_thread_in_every_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        with one_thread_each(torch.ones(2, 2)) as side_by_side:
-            assert side_by_side.threads == 3
+        with single_thread_blas(torch.ones(2, 2)) as plan:
+            assert plan.threads == 3
             assert torch.get_num_threads() == 3, "only that of the threads that multiply"
-            assert shared(_own_threads, lambda _: range(2), 2, side_by_side.begin) == [1, 1]
+            assert share_work(_own_threads, lambda _: range(2), 2, plan.begin) == [1, 1]
         assert torch.get_num_threads() == 3
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(torch.get_num_threads).result() == 3, "in new threads, too"
-        with one_thread_each(torch.ones(2, 2, device="meta")) as elsewhere:
+        with single_thread_blas(torch.ones(2, 2, device="meta")) as elsewhere:
             assert elsewhere.threads == 1
     finally:
         torch.set_num_threads(before)
@@ -174,7 +174,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
     asked = rng.normal(size=(6, 40)).astype(np.float32)
     qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(5_003, 5)} for q in range(6)}
     ids = [f"d{d}" for d in range(5_003)]
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 64)
     if as_tensor:
         torch = pytest.importorskip("torch")
@@ -207,7 +207,7 @@ def evaluated(chunks, vectors, relevant=7):
 @pytest.fixture
 def many(monkeypatch):
     """Documents of many blocks, four of which are multiplied at a time."""
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 16)
     with threadpoolctl.threadpool_limits(4, "blas"):
         yield np.random.default_rng(0).normal(size=(3_000, 8)).astype(np.float32)
@@ -268,7 +268,7 @@ def test_an_interrupt_does_not_wait_for_a_slow_chunk(many):
 def test_tensors_of_models_are_multiplied_as_they_are(monkeypatch, mode, inside):
     """With a gradient or without, in whatever mode the caller or the chunks are."""
     torch = pytest.importorskip("torch")
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 16)
     vectors = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
     layer = torch.nn.Linear(8, 8)
@@ -316,13 +316,13 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
     @dataclass
     class Shard:
         number: int
-        stays = True
+        reuses_buffers = False
 
         def __call__(self):
             yield [f"d{self.number}"], vectors[self.number : self.number + 1]
 
     monkeypatch.setattr(Products, "_multiplied", together)
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 1)
     with threadpoolctl.threadpool_limits(2, "blas"):
         found = dh.evaluate_corpus(
@@ -336,7 +336,7 @@ def test_of_several_broken_documents_the_first_is_named(monkeypatch):
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(4_000, 8)).astype(np.float32)
     vectors[1_000:, 3] = np.nan
-    for limit in ("FEWEST", "MOST"):
+    for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 32)
     chunks = [([f"d{d}" for d in range(4_000)], vectors)]
     with (

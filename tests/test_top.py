@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quiet import quiet
 
 import deadheat as dh
 from deadheat.measures import MEASURES
@@ -56,7 +57,7 @@ def whole(scores, qrels, measures):
         f"q{q}": {f"d{d}": s for d, s in enumerate(np.asarray(row, np.float64).tolist())}
         for q, row in enumerate(scores)
     }
-    return dh.evaluate.quiet(qrels, run, measures)
+    return quiet(dh.evaluate)(qrels, run, measures)
 
 
 def assert_same_views(found, expected):
@@ -95,7 +96,7 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
         counter = counters[i % len(counters)]
         counter.update(tensor(piece) if as_tensor else piece, positions=columns)
     counter = reduce(add, counters)
-    found = dh.evaluate_top.quiet(counter, qrels, measures, **names(scores))
+    found = quiet(dh.evaluate_top)(counter, qrels, measures, **names(scores))
     assert_same_views(found, whole(scores, qrels, measures))
 
     positions, top = counter.top()
@@ -129,7 +130,7 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
         f"q{q}": {f"d{d}": float(s) for d, s in zip(positions[q], top[q], strict=True)}
         for q in range(40)
     }
-    cut = dh.evaluate.quiet(qrels, lists, ["nDCG@10"])
+    cut = quiet(dh.evaluate)(qrels, lists, ["nDCG@10"])
     assert cut["nDCG@10"].range < 0.7 * truth["nDCG@10"].range
     assert abs(cut["nDCG@10"].expected - truth["nDCG@10"].expected) > 0.005
 
@@ -151,7 +152,7 @@ def test_queries_without_candidates_and_without_judgements():
     counter.update([[0.5, 0.25], [0.25, 0.5]])
     qrels = {"other": {"a": 1}, "q1": {"a": 1}}
     ids = {"query_ids": ["q0", "q1"], "document_ids": ["a", "b"]}
-    result = dh.evaluate_top.quiet(counter, qrels, ["Success@1"], **ids)
+    result = quiet(dh.evaluate_top)(counter, qrels, ["Success@1"], **ids)
     unjudged, missing = result.warnings
     assert "without judgements" in unjudged and "1 query judged but missing" in missing
     assert result.query_ids == ["other", "q1"]
@@ -201,7 +202,7 @@ def test_wrong_pieces_are_refused(feed, words):
 
 def evaluate(counter, measure="MRR@1"):
     ids = {"query_ids": ["q", "r"], "document_ids": ["a", "b", "c"]}
-    return dh.evaluate_top.quiet(counter, {"q": {"a": 1}}, [measure], **ids)
+    return quiet(dh.evaluate_top)(counter, {"q": {"a": 1}}, [measure], **ids)
 
 
 def test_a_tensor_with_nan_is_refused():

@@ -26,6 +26,7 @@ from tokenizers import (  # noqa: E402
 )
 from transformers import (  # noqa: E402
     BertConfig,
+    BertForMaskedLM,
     BertForSequenceClassification,
     BertModel,
     PreTrainedTokenizerFast,
@@ -180,6 +181,12 @@ def bert_encoder(folder: Path) -> Path:
     torch.manual_seed(6)
     tokenizer = bert_tokenizer()
     return save(folder, BertModel(BertConfig(**SIZES, vocab_size=len(tokenizer))), tokenizer)
+
+
+def bert_masked(folder: Path) -> Path:
+    torch.manual_seed(8)
+    tokenizer = bert_tokenizer()
+    return save(folder, BertForMaskedLM(BertConfig(**SIZES, vocab_size=len(tokenizer))), tokenizer)
 
 
 def e5_encoder(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-import deadheat.forks  # noqa: F401  (it sees to every fork from now on)
+import deadheat._fork_guard  # noqa: F401  (it remembers which process this is)
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError, MissingPackageError
 
 if _TYPE_CHECKING:
@@ -19,8 +19,8 @@ if _TYPE_CHECKING:
         evaluate_groups,
         evaluate_top,
     )
-    from deadheat.evaluation.corpus import evaluate_corpus
-    from deadheat.evaluation.corpus_stored import stored_shards
+    from deadheat.evaluation.corpus.evaluate import evaluate_corpus
+    from deadheat.evaluation.corpus.stored import stored_shards
     from deadheat.evaluation.neighbours import neighbour_recall
     from deadheat.evaluation.rescoring import Rescoring, evaluate_rescoring
     from deadheat.formats import (
@@ -53,8 +53,9 @@ if _TYPE_CHECKING:
     )
     from deadheat.measures.parse import parse_measure, parse_measures
     from deadheat.report import figures as plot
-    from deadheat.report.writing import report
-    from deadheat.ties import TIE_RULES, TieCounter, TieGroups, TopCounter
+    from deadheat.report.writing import write_report
+    from deadheat.settings import TIE_RULES
+    from deadheat.ties import TieCounter, TieGroups, TopCounter
 
 # Where the public names are; a room is opened when one of its names is asked for.
 _ROOMS = {
@@ -65,8 +66,8 @@ _ROOMS = {
         *("Evaluator", "Result", "Summary", "evaluate", "evaluate_arrays", "evaluate_groups"),
         "evaluate_top",
     ),
-    "evaluation.corpus": ("evaluate_corpus",),
-    "evaluation.corpus_stored": ("stored_shards",),
+    "evaluation.corpus.evaluate": ("evaluate_corpus",),
+    "evaluation.corpus.stored": ("stored_shards",),
     "evaluation.neighbours": ("neighbour_recall",),
     "evaluation.rescoring": ("Rescoring", "evaluate_rescoring"),
     "formats": (
@@ -78,7 +79,9 @@ _ROOMS = {
         *("RBPResidual", "RCap", "Recall", "RPrecision", "Success", "bpref", "nDCG"),
     ),
     "measures.parse": ("parse_measure", "parse_measures"),
-    "ties": ("TIE_RULES", "TieCounter", "TieGroups", "TopCounter"),
+    "report.writing": ("write_report",),
+    "settings": ("TIE_RULES",),
+    "ties": ("TieCounter", "TieGroups", "TopCounter"),
 }
 
 
@@ -102,7 +105,7 @@ def _found(name: str) -> _Any:
         return own_version()
     if not name.startswith("_"):
         try:
-            return import_module(f"deadheat.{name}")  # a room itself; that of reports can be called
+            return import_module(f"deadheat.{name}")  # a package
         except ModuleNotFoundError as error:
             if error.name != f"deadheat.{name}":
                 raise
@@ -167,7 +170,7 @@ __all__ = [
     "ranked_groups",
     "read_qrels",
     "read_run",
-    "report",
     "search_results",
     "stored_shards",
+    "write_report",
 ]

@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 # Control characters, changes of writing direction, line separators and half characters.
-_OBEYED = re.compile(
+_CONTROL_CHARS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Show as escapes what a terminal would obey: ids and names are strangers' texts.
+    r"""Escape the control characters in a text: ids and names are untrusted text.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def printable(text: str, *, keep: str = "") -> str:
     def escaped(found: re.Match[str]) -> str:
         return found[0] if found[0] in keep else found[0].encode("unicode_escape").decode()
 
-    return _OBEYED.sub(escaped, text)
+    return _CONTROL_CHARS.sub(escaped, text)
 
 
 class DeadheatError(Exception):

@@ -148,6 +148,29 @@ def _nearest(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def round_to_odd(values: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """Round to float32 or float64: a value between two floats to the one with an odd last bit.
+
+    Rounding the result to nearest in a format of at least two bits less is then the same as
+    rounding the value itself, which rounding to nearest twice is not. `values` are floats of any
+    type, integers of up to 32 bits, or Python numbers in an array of objects.
+
+    >>> float(round_to_odd(np.array([1 + 2**-40]), np.float32)[0]) == 1 + 2**-23
+    True
+    """
+    objects = values.dtype.kind == "O"
+    with np.errstate(over="ignore"):
+        floats = rounded(values.ravel()).reshape(values.shape) if objects else values
+        nearest = floats.astype(dtype, copy=False)
+    if values.dtype.kind in "fV" and values.itemsize <= nearest.itemsize:
+        return nearest
+    compared = nearest.astype(object) if objects else nearest
+    above, below = values > compared, values < compared
+    even = nearest.view(f"u{nearest.itemsize}") % 2 == 0
+    toward = np.where(above, np.inf, -np.inf).astype(dtype)
+    return np.where((above | below) & even, np.nextafter(nearest, toward), nearest)
+
+
 def _holds(floats: NDArray[np.float64], array: NDArray[Any]) -> bool:
     """Whether float64 holds every number of an array: a round trip changes nothing."""
     if array.dtype.kind == "f":

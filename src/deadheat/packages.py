@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import shlex
+from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -16,6 +17,7 @@ from deadheat.errors import InputError, MissingPackageError
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from packaging.specifiers import SpecifierSet
 
 EXTRAS = {
     "beir": "beir",
@@ -50,16 +52,21 @@ EXTRAS = {
     "usearch": "usearch",
 }
 """The extra of deadheat that brings each optional package."""
-_REQUIREMENT = re.compile(
-    r"(?P<package>[\w.-]+)\s*(?P<limits>[<>=\d.,]*)\s*;.*extra == ['\"](?P<extra>.+?)['\"]"
-)
-_LIMIT = re.compile(r"[<>]=?[\d.]+")
 
 
 def available_cores() -> int:
     """Cores that this process may use."""
     affinity: Any = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def find_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those of the packages that are installed."""
+    versions = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def own_version() -> str:
@@ -116,7 +123,7 @@ def install_command(extra: str) -> str:
         return f"pip install 'deadheat[{extra}] @ {origin['vcs']}+{url}@{revision}'"
     if url:
         return f"pip install 'deadheat[{extra}] @ {url}'"
-    needed = [name + ",".join(limits) for name, limits in supported_versions(extra).items()]
+    needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
     return f"pip install {shlex.join(needed or [name for name in EXTRAS if EXTRAS[name] == extra])}"
 
 
@@ -137,37 +144,26 @@ def require_host(module: str, extra: str, purpose: str) -> Any:
             installed = version(package)
         except PackageNotFoundError:
             raise MissingPackageError(package, install_command(extra), purpose) from None
-        if not all(_holds(installed, limit) for limit in limits):
+        if not limits.contains(installed, prereleases=True):
             raise InputError(
-                f"{purpose} supports {package} {','.join(limits)}, but {installed} is installed: "
+                f"{purpose} supports {package} {limits}, but {installed} is installed: "
                 f"{install_command(extra)}"
             )
     return require(module, purpose)
 
 
-def supported_versions(extra: str) -> dict[str, list[str]]:
-    """Give the packages an extra of deadheat names, each with its limits (``>=2.18``, ``<3``)."""
-    supported = {}
-    for requirement in requires("deadheat") or ():
-        named = _REQUIREMENT.match(requirement)
-        if named and named["extra"] == extra:
-            supported[named["package"]] = _LIMIT.findall(named["limits"])
-    return supported
+def supported_versions(extra: str) -> dict[str, SpecifierSet]:
+    """Return the packages that an extra of deadheat requires, each with its version limits.
 
-
-def _holds(installed: str, limit: str) -> bool:
-    """Whether a version keeps a limit.
-
-    >>> _holds("2.26.24", ">=2.18"), _holds("3.0.0rc1", "<3")
-    (True, False)
+    Other extras of deadheat that the extra includes are left out.
     """
-    sign, bound = re.fullmatch(r"([<>]=?)([\d.]+)", limit).groups()  # type: ignore[union-attr]
-    have, other = _release(installed), _release(bound)
-    length = max(len(have), len(other))
-    have, other = (numbers + (0,) * (length - len(numbers)) for numbers in (have, other))
-    return {">=": have >= other, "<": have < other, ">": have > other, "<=": have <= other}[sign]
+    from packaging.requirements import Requirement
 
-
-def _release(text: str) -> tuple[int, ...]:
-    """Give the numbers of a version, without what marks a candidate or a build."""
-    return tuple(int(n) for n in re.match(r"\d+(\.\d+)*", text)[0].split("."))  # type: ignore[index]
+    supported = {}
+    for requirement in map(Requirement, requires("deadheat") or ()):
+        marker = requirement.marker
+        if requirement.name == "deadheat" or marker is None:
+            continue
+        if marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
+            supported[requirement.name] = requirement.specifier
+    return supported

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from deadheat.errors import InputError
+from deadheat.settings import EvalSettings
 
 R = TypeVar("R", bound="Record")
 
@@ -152,14 +154,8 @@ class Provenance(Record):
     """What was evaluated: a path, or a name."""
     qrels: str | None = None
     """What the judgements were read from."""
-    tie_break: str = "input"
-    """The rule of the oblivious value, one of `deadheat.TIE_RULES`."""
-    tie_tolerance: float = 0.0
-    queries: str = "judged"
-    """Which queries count."""
-    nan: str = "raise"
-    score_dtype: str | None = None
-    """The number format that scores were rounded to before anything else; None: as given."""
+    settings: EvalSettings = field(default_factory=EvalSettings)
+    """How it was evaluated."""
     dataset: DatasetProvenance | None = None
     model: ModelProvenance | None = None
     scoring: ScoringProvenance | None = None
@@ -170,6 +166,15 @@ class Provenance(Record):
     """Versions of deadheat and of what it computed the result with."""
     label: str | None = None
     """What the user calls what was evaluated."""
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Provenance:
+        """Read what `to_dict` gave, also of 0.1, which had the settings among the other fields."""
+        own = {declared.name for declared in fields(EvalSettings)}
+        if isinstance(data, Mapping) and not own.isdisjoint(data):
+            rest = {name: value for name, value in data.items() if name not in own}
+            data = rest | {"settings": {name: data[name] for name in own & data.keys()}}
+        return super().from_dict(data)
 
     @property
     def judgements(self) -> str | None:
@@ -217,7 +222,8 @@ def _read(hint: Any, value: Any, name: str) -> Any:
     if origin is tuple and isinstance(value, list):
         return tuple(_read(arguments[0], item, name) for item in value)
     if hint is float and type(value) is int:
-        return float(value)
+        with suppress(OverflowError):
+            return float(value)
     if isinstance(hint, type) and type(value) is hint:
         return value
     raise _other_version(name, f"{value!r:.60}")

@@ -1,7 +1,7 @@
-"""What a reader of a number should know: collected as data, said once at the face.
+"""Remarks: warnings and notes on results, kept as data until they are shown.
 
-Functions inside the library put remarks on what they return. Only the public functions
-(`announce`) and the command line (`lines`) say them.
+Functions inside the library put remarks on what they return. Only public functions emit them as
+warnings (`emits_warnings`), and only the command line prints them (`lines`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Remark:
         remark = cls(**data)
         if remark.level not in get_args(Level) or not isinstance(remark.pattern, str):
             raise ValueError(f"{data!r:.60} is no remark")
-        if not all(isinstance(value, (int, str)) for value in remark.values.values()):
+        if not {int, str}.issuperset(map(type, remark.values.values())):
             raise ValueError(f"{data!r:.60} is no remark")
         return remark
 
@@ -106,46 +106,31 @@ def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
     return tuple(Remark(level, pattern, values) for (level, pattern), values in whole.items())
 
 
-def announce(said: Iterable[str]) -> None:
-    """Warn the caller of the public function that calls this."""
-    for text in said:
+def emit_warnings(messages: Iterable[str]) -> None:
+    """Emit each message as a `DeadheatWarning` at the caller of the public function."""
+    for text in messages:
         warnings.warn(printable(text), DeadheatWarning, stacklevel=3)
 
 
-class _Remarked(Protocol):
+class _HasWarnings(Protocol):
     @property
     def warnings(self) -> list[str]: ...
 
 
 P = ParamSpec("P")
-R = TypeVar("R", bound=_Remarked)
-R_co = TypeVar("R_co", bound=_Remarked, covariant=True)
+R = TypeVar("R", bound=_HasWarnings)
 
 
-class Announcing(Protocol[P, R_co]):
-    """A public function that warns, and the same without a word."""
-
-    @property
-    def quiet(self) -> Callable[P, R_co]:
-        """The function without a word: what to know is on what it returns."""
-
-    def __call__(self, *args: P.args, **options: P.kwargs) -> R_co:
-        """Call the function, and warn."""
-
-
-def announcing(function: Callable[P, R]) -> Announcing[P, R]:
-    """Let a public function warn of the warnings on what it returns; its `quiet` does not."""
+def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: emit the warnings of the value that it returns."""
 
     @functools.wraps(function)
-    def aloud(*args: P.args, **options: P.kwargs) -> R:
-        remarked = function(*args, **options)
-        announce(remarked.warnings)
-        return remarked
+    def with_warnings(*args: P.args, **options: P.kwargs) -> R:
+        value = function(*args, **options)
+        emit_warnings(value.warnings)
+        return value
 
-    public: Any = aloud
-    public.quiet = function
-    named: Announcing[P, R] = public
-    return named
+    return with_warnings
 
 
 def counted(n: int, noun: str) -> str:
@@ -155,6 +140,16 @@ def counted(n: int, noun: str) -> str:
     ('1 query', '1,200 queries', '2 lists')
     """
     return counted_range([n], noun)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name the first, and say how many more there are.
+
+    >>> some(["a", "b", "c", "d"], most=2), some(["a"])
+    ('a, b and 2 more', 'a')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def counted_range(numbers: Sequence[int], noun: str) -> str:

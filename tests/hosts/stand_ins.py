@@ -16,6 +16,8 @@ def make_checkpoints(folder: Path) -> None:
     tiny_models.xlm_roberta(folder / "BAAI" / "bge-reranker-v2-m3")
     encoder = tiny_models.bert_encoder(folder / "sentence-transformers" / "all-MiniLM-L6-v2")
     tiny_models.add_pooling(encoder, "mean")
+    tiny_models.bert_masked(folder / "naver" / "splade-v3")
+    tiny_models.bert_encoder(folder / "lightonai" / "GTE-ModernColBERT-v1")
 
 
 def give_tasks_data(monkeypatch: Any) -> None:

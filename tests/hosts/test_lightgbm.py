@@ -89,7 +89,7 @@ def test_a_query_without_a_relevant_document(empty, worth):
     query = np.repeat(np.arange(len(VALID[2])), VALID[2])
     scores = booster.predict(VALID[0], raw_score=True)
     measure = dh.nDCG(gain="exp") @ 3
-    result = dh.evaluate_arrays(scores, VALID[1], measure, query=query)
+    result = dh.evaluate_arrays(VALID[1], scores, measure, query=query)
     views = result.views[measure]
     assert len(views.expected) == len(VALID[2]) - 1
     for view in ("expected", "best"):

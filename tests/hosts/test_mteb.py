@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from needed import needs
+from quiet import quiet
 
 mteb = needs("mteb")
 
@@ -26,6 +27,7 @@ import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
 from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
+from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
 
 # What the host warns about is its own.
 pytestmark = [
@@ -111,16 +113,14 @@ class TestRegimes:
         options = {"prediction_folder": tmp_path, "encode_kwargs": {"batch_size": 1000}}
         scores = only(run(wrapped, task, **options))
         stored = predictions(tmp_path, task)
-        view = dh.low_precision(reranker)
-        if regime != "native":
-            view = dh.high_precision(reranker, regime)
+        view = regime_view(reranker, regime)
         pairs = [(q, d) for q, docs in data["top_ranked"].items() for d in docs]
         texts = dict(zip(data["queries"]["id"], data["queries"]["text"], strict=True))
         texts |= dict(zip(data["corpus"]["id"], data["corpus"]["text"], strict=True))
         batch = [(texts[q], texts[d]) for q, d in pairs]
         direct = view.predict(batch, batch_size=1000, convert_to_tensor=True).tolist()
         assert [stored[q][d] for q, d in pairs] == direct
-        result = dh.evaluate.quiet(data["relevant_docs"], stored, ["nDCG@10"], queries="all")
+        result = quiet(dh.evaluate)(data["relevant_docs"], stored, ["nDCG@10"], queries="all")
         assert scores["ndcg_at_10_expected"] == result["nDCG@10"].expected
         assert state(reranker) == before
 
@@ -152,7 +152,7 @@ class TestRegimes:
         task = make_task(data)
         run(wrap(bi_encoder, regime), task, prediction_folder=tmp_path)
         stored = predictions(tmp_path, task)
-        view = dh.low_precision(bi_encoder) if regime == "native" else dh.high_precision(bi_encoder)
+        view = regime_view(bi_encoder, regime)
         queries = view.encode_query(data["queries"]["text"])
         documents = view.encode_document(data["corpus"]["text"])
         direct = view.similarity(queries, documents)
@@ -189,6 +189,33 @@ class TestRegimes:
         paths = [str(path) for path in cache.cache_path.glob("**/DeadheatTask.json")]
         assert len(paths) == 2
         assert all(any(regime in path for path in paths) for regime in ("_native", "_hps"))
+
+    def test_stored_results_are_loaded_by_their_regime(self, reranker, data, cache):
+        """As the recipe says; by the name of the model alone MTEB averages the regimes."""
+
+        def score(results):
+            return float(results.to_dataframe().iloc[0, -1])
+
+        ran = [
+            run(wrap(reranker, regime), make_task(data), cache=cache).task_results[0]
+            for regime in ("native", "hps")
+        ]
+        own = [result.get_score() for result in ran]
+        loaded = [
+            score(cache.load_results(experiment_kwargs={"deadheat_regime": regime}))
+            for regime in ("native", "hps")
+        ]
+        assert loaded == own and own[0] != own[1]
+        assert not cache.load_results().model_results
+        mixed = cache.load_results(load_experiments="match_name")
+        assert score(mixed) == pytest.approx(np.mean(own))
+
+    def test_a_model_that_scores_tokens_is_left_to_mteb(self, tmp_path):
+        if not hasattr(st, "MultiVectorEncoder"):
+            pytest.skip("sentence-transformers has a MultiVectorEncoder from 6.0 on")
+        folder = tiny_models.bert_encoder(tmp_path / "encoder")
+        with pytest.raises(InputError, match="give the MultiVectorEncoder to MTEB itself"):
+            wrap(st.MultiVectorEncoder(str(folder), device="cpu"))
 
     def test_what_cannot_be_wrapped(self, reranker, bi_encoder):
         with pytest.raises(InputError, match="choose native, hps or head"):
@@ -445,7 +472,7 @@ class TestWholeCorpus:
         scores = only(run(Encoder(), task))
         assert scores["ties_counted_in"] == "corpus"
         names = measure_names((1, 5, 20))
-        whole = dh.evaluate.quiet(data["relevant_docs"], lists, names, queries="all")
+        whole = quiet(dh.evaluate)(data["relevant_docs"], lists, names, queries="all")
         for name in names:
             for key, view in VIEWS.items():
                 if key != "bias":
@@ -459,7 +486,7 @@ class TestWholeCorpus:
         data, _ = codes
         task = make_task(data, k_values=(1, 3, 5, 10, 20))
         scores = only(run(Encoder(), task, prediction_folder=tmp_path))
-        cut = dh.evaluate.quiet(data["relevant_docs"], predictions(tmp_path, task), ["nDCG@20"])
+        cut = quiet(dh.evaluate)(data["relevant_docs"], predictions(tmp_path, task), ["nDCG@20"])
         assert cut["nDCG@20"].range < scores["ndcg_at_20_range"] * 0.9
 
     def test_documents_named_as_their_query_are_left_out(self, codes):
@@ -478,7 +505,7 @@ class TestWholeCorpus:
             q: {p: float(v @ others[q]) for p, v in others.items() if p != q} | listed
             for q, listed in lists.items()
         }
-        whole = dh.evaluate.quiet(qrels, lists, ["nDCG@10", "Recall@20"], queries="all")
+        whole = quiet(dh.evaluate)(qrels, lists, ["nDCG@10", "Recall@20"], queries="all")
         assert scores["ndcg_at_10_expected"] == pytest.approx(whole["nDCG@10"].expected)
         assert scores["recall_at_20_range"] == pytest.approx(whole["Recall@20"].range)
 

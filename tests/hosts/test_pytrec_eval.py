@@ -155,7 +155,7 @@ def test_all_views_are_kept():
     evaluator = drop_in.RelevanceEvaluator(JUDGED, {"map"}, score_dtype="float32")
     evaluator.evaluate({"q1": RUN["q1"]})
     assert evaluator.result["MAP"].range > 0
-    assert evaluator.result.provenance.score_dtype == "fp32"
+    assert evaluator.result.provenance.settings.score_dtype == "fp32"
 
 
 def test_runs_with_nothing_in_them():

@@ -7,10 +7,11 @@ import platform
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ from ray_nodes import engine, other_nodes, two_nodes  # noqa: E402
 from deadheat.engines import cluster, connection  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
-from deadheat.experiment import (  # noqa: E402
+from deadheat.lab.experiment import (  # noqa: E402
     Study,
     budget,
     changes,
@@ -103,7 +104,7 @@ def test_paths_mean_the_same_on_a_worker(engine, tmp_path, monkeypatch):
     gone.mkdir()
     monkeypatch.chdir(gone)
     assert engine.ask(Path.cwd) == gone
-    monkeypatch.setattr(cluster, "_folder", lambda: str(tmp_path / "nowhere"))
+    monkeypatch.setattr(cluster, "_find_folder", lambda: str(tmp_path / "nowhere"))
     assert engine.ask(Path.cwd).is_dir(), "a machine without the folder stays where it is"
     monkeypatch.undo()
     os.chdir(gone)
@@ -122,7 +123,7 @@ def test_what_a_worker_refuses_is_said_here(engine):
 def test_what_fails_on_a_worker_is_raised_here_with_the_name_of_the_work(engine):
     piece = SimpleNamespace(name="shard 3 of the corpus")
     with engine.pool(Squares()) as pool, pytest.raises(TypeError) as caught:
-        pool.total([2, piece])
+        list(pool.results([2, piece]))
     assert type(caught.value) is TypeError
     where = str(caught.value.__cause__)
     assert where.startswith("shard 3 of the corpus failed on a worker: ")
@@ -162,13 +163,13 @@ def test_scores_too_many_to_be_stored_are_compared_where_they_lie(
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
     assert run_study(ways, tmp_path / "here") == []
     monkeypatch.setattr(changes, "PIECE", 3)
-    engines, compare = set(), budget.changes_of_embeddings
+    engines, compare = set(), budget.compare_embeddings
 
     def watched(variants, documents, where, progress):
         engines.add(where)
         return compare(variants, documents, where, progress)
 
-    monkeypatch.setattr(budget, "changes_of_embeddings", watched)
+    monkeypatch.setattr(budget, "compare_embeddings", watched)
     assert run_study(ways, tmp_path / "cluster", engine=engine) == []
     assert engines == {engine}
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
@@ -196,8 +197,8 @@ def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, t
 
 
 def test_other_versions_on_a_worker_are_refused(engine, monkeypatch):
-    versions = {**cluster.installed(), "torch": "1.0"}
-    monkeypatch.setattr(cluster, "installed", lambda: versions)
+    versions = {**cluster.collect_versions(), "torch": "1.0"}
+    monkeypatch.setattr(cluster, "collect_versions", lambda: versions)
     with (
         engine.pool(Squares()) as pool,
         pytest.raises(InputError, match=r"other versions: torch .* \(the driver has 1\.0\)"),
@@ -222,7 +223,8 @@ def test_a_worker_on_another_kind_of_machine_is_refused_by_name(
         running, "find_environment", lambda *words: replace(find(*words), **setting)
     )
     [failure] = run_study(study(made, "sigmoid"), tmp_path, engine=engine)
-    assert re.search(f"^{platform.node()} differs from .* first: {message}", str(failure.error))
+    expected = f"^{platform.node()} differs from .* first worker: {message}"
+    assert re.search(expected, str(failure.error))
 
 
 def test_workers_take_the_number_of_threads_that_was_asked_for(made, engine, tmp_path):
@@ -262,7 +264,7 @@ def test_ray_client_is_refused_at_once(address, monkeypatch):
 )
 def test_something_that_is_no_cluster_is_refused_in_time(says, monkeypatch, capfd):
     ray.shutdown()
-    monkeypatch.setattr(connection, "PATIENCE", 1)
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 1)
     connections = []
     with socket.create_server(("", 0)) as server:
 
@@ -317,6 +319,67 @@ def test_a_cluster_of_this_machine_does_not_grow(monkeypatch):
         with pytest.raises(InputError, match="no machine of the cluster has 1 GPUs"):
             RayCluster(workers=1, gpus_per_worker=1)
     ray.shutdown()
+
+
+LISTENING = """
+import os
+from pathlib import Path
+
+import ray
+
+from deadheat.engines.cluster import RayCluster
+
+
+def parents():
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            yield int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has ended
+            pass
+
+
+engine = RayCluster(workers=2)
+with engine.pool(lambda: abs) as pool:
+    assert sorted(pool.results([-1, -2])) == [(-2, 2), (-1, 1)]
+    started, before = {os.getpid()}, 0
+    while before != len(started):
+        before = len(started)
+        started |= {pid for pid, parent in parents() if parent in started}
+    sockets = set()
+    for pid in started:
+        for handle in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                sockets.add(os.readlink(handle))
+            except OSError:  # it was closed
+                pass
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in sockets:
+                print(local.partition(":")[0])
+ray.shutdown()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux lists sockets in /proc")
+def test_a_cluster_of_this_machine_listens_on_loopback_only():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LISTENING], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = done.stdout.split()
+    assert len(found) > 3, "the scheduler, the store and the workers listen"
+    loopback = ("0100007F", "0000000000000000FFFF00000100007F", f"{'0' * 24}01000000")
+    assert set(found) <= set(loopback)
+
+
+def test_a_ray_that_would_listen_to_the_network_is_refused(monkeypatch):
+    ray.shutdown()
+    monkeypatch.setattr(connection, "_bind_loopback", lambda _: nullcontext())
+    monkeypatch.setattr(ray, "nodes", lambda: [{"NodeManagerAddress": "192.0.2.1"}])
+    with pytest.raises(InputError, match="connections from the network"):
+        RayCluster(workers=1)
+    assert not ray.is_initialized()
 
 
 def test_options_that_cannot_be():

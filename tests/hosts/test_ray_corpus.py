@@ -102,7 +102,7 @@ def test_tensors_and_tie_statistics(corpus, engine):
     (names, asked), path, qrels = corpus
     asked = torch.from_numpy(asked)[:5]
     evaluate = partial(
-        dh.evaluate_corpus.quiet,
+        dh.evaluate_corpus,
         (names[:5], asked),
         qrels=qrels,
         measures=MEASURES,

@@ -13,14 +13,16 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from click.testing import CliRunner  # noqa: E402
+from quiet import quiet  # noqa: E402
 from test_run_folders import MEASURES, judgements, rows, write  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
 from deadheat.engines.cluster import RayCluster  # noqa: E402
-from deadheat.evaluation import evaluated_runs  # noqa: E402
-from deadheat.evaluation.folders import evaluated_folder  # noqa: E402
+from deadheat.evaluation import evaluate_runs  # noqa: E402
+from deadheat.evaluation.folders import evaluate_folder  # noqa: E402
 from deadheat.formats.folders import run_folder  # noqa: E402
+from deadheat.settings import EvalSettings  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray warns of what it will change
 
@@ -47,15 +49,15 @@ def engine(two_nodes):
 def test_a_folder_is_shared_by_all_workers(engine, tmp_path):
     folder = write(tmp_path / "run", rows(1), 4)
     for rule in ("input", "id_desc", "rank"):
-        parted = evaluated_folder(
+        parted = evaluate_folder(
             dh.read_qrels(judgements(1)),
             run_folder(folder),
             MEASURES,
+            EvalSettings(rule),
             engine=engine,
             part_rows=60,
-            tie_break=rule,
         )
-        whole = dh.evaluate.quiet(judgements(1), rows(1), MEASURES, tie_break=rule)
+        whole = quiet(dh.evaluate)(judgements(1), rows(1), MEASURES, tie_break=rule)
         assert parted.views == whole.views
         assert parted.query_ids == whole.query_ids
         assert parted.remarks == whole.remarks
@@ -65,8 +67,13 @@ def test_a_document_in_two_files_is_refused_with_both(engine, tmp_path):
     folder = write(tmp_path / "run", rows(1), 4)
     pl.read_parquet(folder / "part-00002.parquet")[:1].write_parquet(folder / "z.parquet")
     with pytest.raises(dh.InputError, match=r"part-00002\.parquet and .*z\.parquet: query 'q"):
-        evaluated_folder(
-            dh.read_qrels(judgements(1)), run_folder(folder), MEASURES, engine=engine, part_rows=60
+        evaluate_folder(
+            dh.read_qrels(judgements(1)),
+            run_folder(folder),
+            MEASURES,
+            EvalSettings(),
+            engine=engine,
+            part_rows=60,
         )
 
 
@@ -76,13 +83,17 @@ def test_many_runs_are_evaluated_by_all_workers(engine, tmp_path):
     for i, path in enumerate(paths):
         rows(i).write_parquet(path)
     runs = [*paths[:2], write(tmp_path / "folder", rows(7), 3), *paths[2:]]
-    results = evaluated_runs(qrels, runs, MEASURES, engine=engine)
-    for result, there in zip(results, evaluated_runs(qrels, runs, MEASURES), strict=True):
+    results = evaluate_runs(qrels, runs, MEASURES, EvalSettings(), engine=engine)
+    for result, there in zip(
+        results, evaluate_runs(qrels, runs, MEASURES, EvalSettings()), strict=True
+    ):
         assert result == there
     with pytest.raises(dh.InputError, match=r"nowhere\.run: there is no such file"):
-        evaluated_runs(qrels, [paths[0], tmp_path / "nowhere.run"], MEASURES, engine=engine)
+        evaluate_runs(
+            qrels, [paths[0], tmp_path / "nowhere.run"], MEASURES, EvalSettings(), engine=engine
+        )
     with pytest.raises(dh.InputError, match="standard input"):
-        evaluated_runs(qrels, ["-"], MEASURES, engine=engine)
+        evaluate_runs(qrels, ["-"], MEASURES, EvalSettings(), engine=engine)
 
 
 def test_a_leaderboard_is_the_same(engine, tmp_path):
@@ -93,13 +104,13 @@ def test_a_leaderboard_is_the_same(engine, tmp_path):
     (runs / "broken.run").write_text("q Q0 d 1 high tag\n")
     published = {
         f"system-{i}": {
-            "nDCG@5": round(dh.evaluate.quiet(judgements(3), rows(i))["nDCG@10"].oblivious, 4)
+            "nDCG@5": round(quiet(dh.evaluate)(judgements(3), rows(i))["nDCG@10"].oblivious, 4)
         }
         for i in range(4)
     }
     seen = []
     for options in ({}, {"published": published}):
-        board = dh.leaderboard.quiet(
+        board = quiet(dh.leaderboard)(
             judgements(3),
             runs,
             "nDCG@5",
@@ -107,7 +118,7 @@ def test_a_leaderboard_is_the_same(engine, tmp_path):
             progress=lambda *step: seen.append(step),
             **options,
         )
-        here = dh.leaderboard.quiet(judgements(3), runs, "nDCG@5", **options)
+        here = quiet(dh.leaderboard)(judgements(3), runs, "nDCG@5", **options)
         assert board.rows.equals(here.rows)
         assert board.failures == here.failures
         assert list(board.failures) == ["broken"]

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
+import sys
 
 import numpy as np
 import pytest
 from needed import needs
+from quiet import quiet
 
 st = needs("sentence-transformers")
 
 import tiny_models  # noqa: E402
 import torch  # noqa: E402
 from datasets import Dataset  # noqa: E402
+from packaging.version import Version  # noqa: E402
 from sentence_transformers.cross_encoder import evaluation as their_cross_encoder  # noqa: E402
 from sentence_transformers.sentence_transformer import evaluation as theirs  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.integrations import sentence_transformers as ours  # noqa: E402
+from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
 
 # What the library warns about is its own.
 pytestmark = [
@@ -30,6 +35,7 @@ pytestmark = [
 WORDS = ("heat", "race", "line", "horse", "mile", "nose", "stand", "dead", "won", "instant")
 TEXTS = [" ".join(words) for words in np.random.default_rng(0).choice(WORDS, (80, 5))]
 VIEWS = ("best", "worst", "range", "tie_std", "bias")
+ORDERS_TIES_BY_ID = Version(st.__version__) >= Version("6.2")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -121,6 +127,27 @@ def with_bias(ours_, theirs_):
     """Our values and their biases are what the sibling reports."""
     for name, value in theirs_.items():
         assert ours_[name] + ours_[f"{name}_bias"] == pytest.approx(value, abs=1e-9), name
+
+
+def assert_exact(got, name, relevant, run):
+    """Every view of every measure is that of the whole lists, in which ties reach past a cutoff."""
+    pairs = {
+        "ndcg@10": "nDCG@10",
+        "mrr@10": "MRR@10",
+        "accuracy@5": "Success@5",
+        "precision@3": "Precision@3",
+        "recall@10": "Recall@10",
+        "map@10": dh.MAP(divisor="min") @ 10,
+    }
+    qrels = {q: dict.fromkeys(relevant[q], 1) for q in run}
+    truth = quiet(dh.evaluate)(qrels, run, list(pairs.values()))
+    for measure_name, measure in pairs.items():
+        key = f"{name}_{measure_name}"
+        assert got[key] == pytest.approx(truth[measure].expected), key
+        assert got[f"{key}_best"] == pytest.approx(truth[measure].best), key
+        assert got[f"{key}_range"] == pytest.approx(truth[measure].range), key
+        assert got[f"{key}_tie_std"] == pytest.approx(truth[measure].std), key
+    assert got[f"{name}_ndcg@10_range"] > 0.02
 
 
 def lines(path):
@@ -217,8 +244,7 @@ class TestCrossEncoderReranking:
     def test_the_regime_asked_for(self, reranker, regime):
         data = samples()
         got = ours.CrossEncoderRerankingEvaluator(data, regime=regime)(reranker)
-        native = regime == "native"
-        view = dh.low_precision(reranker) if native else dh.high_precision(reranker, regime)
+        view = regime_view(reranker, regime)
         assert got == ours.CrossEncoderRerankingEvaluator(data)(view)
         config = ours.CrossEncoderRerankingEvaluator(data, regime=regime).get_config_dict()
         assert config["regime"] == regime
@@ -260,7 +286,7 @@ class TestReranking:
             assert scores.dtype == torch.bfloat16
             lists.append(scores[0].float().numpy())
             labels.append([1] * 3 + [0] * 17)
-        truth = dh.evaluate_arrays(lists, labels, ["MRR@10"])["MRR@10"]
+        truth = dh.evaluate_arrays(labels, lists, ["MRR@10"])["MRR@10"]
         assert got["mrr@10_range"] > 0
         # The library encodes all documents together, which may move a BF16 embedding.
         assert got["mrr@10"] == pytest.approx(truth.expected, abs=0.1)
@@ -271,7 +297,7 @@ class TestReranking:
             return torch.zeros(1, len(b))
 
         got = ours.RerankingEvaluator(samples(), similarity_fct=constant, regime="hps")(encoder)
-        sums = dh.evaluate_arrays([[0.0] * 20], [[1] * 3 + [0] * 17], ["nDCG@10"])["nDCG@10"]
+        sums = dh.evaluate_arrays([[1] * 3 + [0] * 17], [[0.0] * 20], ["nDCG@10"])["nDCG@10"]
         assert got["ndcg@10"] == pytest.approx(sums.expected)
         assert got["ndcg@10_range"] == pytest.approx(sums.range)
         sibling = theirs.RerankingEvaluator(samples(), similarity_fct=constant)(encoder)
@@ -320,32 +346,18 @@ class TestInformationRetrieval:
             score_functions={"dot": dot},
         )
         got = evaluator(model)
-        counted = {q: text for q, text in queries.items() if relevant[q]}
         run = {
             q: {d: float(places[text] @ places[other]) for d, other in corpus.items()}
-            for q, text in counted.items()
+            for q, text in queries.items()
+            if relevant[q]
         }
-        qrels = {q: dict.fromkeys(relevant[q], 1) for q in counted}
-        pairs = {
-            "ndcg@10": "nDCG@10",
-            "mrr@10": "MRR@10",
-            "accuracy@5": "Success@5",
-            "precision@3": "Precision@3",
-            "recall@10": "Recall@10",
-            "map@10": dh.MAP(divisor="min") @ 10,
-        }
-        truth = dh.evaluate.quiet(qrels, run, list(pairs.values()))
-        for name, measure in pairs.items():
-            assert got[f"dot_{name}"] == pytest.approx(truth[measure].expected), name
-            assert got[f"dot_{name}_range"] == pytest.approx(truth[measure].range)
-            assert got[f"dot_{name}_tie_std"] == pytest.approx(truth[measure].std)
-        assert got["dot_ndcg@10_range"] > 0.05
+        assert_exact(got, "dot", relevant, run)
         assert got["dot_ndcg@10"] == evaluator.results["dot"]["nDCG@10"].expected
         sibling = theirs.InformationRetrievalEvaluator(
             queries, corpus, relevant, map_at_k=[10], score_functions={"dot": dot}
         )(model)
         assert sibling["dot_ndcg@10"] != pytest.approx(got["dot_ndcg@10"])
-        if tuple(map(int, st.__version__.split(".")[:2])) >= (6, 2):  # its order is by id
+        if ORDERS_TIES_BY_ID:
             with_bias(got, sibling)
 
     @pytest.mark.parametrize("ids", [range(10), [*range(9), "nine"]], ids=["numbers", "mixed"])
@@ -370,7 +382,7 @@ class TestInformationRetrieval:
     @pytest.mark.parametrize("regime", ["native", "hps"])
     def test_the_regime_asked_for(self, encoder, regime):
         got = ours.InformationRetrievalEvaluator(*collection(), regime=regime)(encoder)
-        view = dh.low_precision(encoder) if regime == "native" else dh.high_precision(encoder)
+        view = regime_view(encoder, regime)
         assert got == ours.InformationRetrievalEvaluator(*collection())(view)
         assert (got["cosine_ndcg@10_range"] > 0) == (regime == "native")
 
@@ -380,6 +392,124 @@ class TestInformationRetrieval:
         made = fine_encoder.encode_document(list(corpus.values()), convert_to_tensor=True)
         expected = evaluator(fine_encoder)
         assert evaluator(fine_encoder, corpus_embeddings=made) == pytest.approx(expected, abs=1e-6)
+
+
+class Coarse(torch.nn.Module):
+    """Makes token embeddings small whole numbers: scores tie, and every sum is exact."""
+
+    def forward(self, features):
+        features["token_embeddings"] = (2 * features["token_embeddings"][..., :4]).round()
+        return features
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
+
+    tokenizer = tiny_models.bert_tokenizer()
+    weight = torch.from_numpy(np.random.default_rng(3).integers(1, 4, len(tokenizer))).float()
+    return st.SparseEncoder(modules=[SparseStaticEmbedding(tokenizer, weight)], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def multi_vector(checkpoints):
+    if not hasattr(st, "MultiVectorEncoder"):
+        pytest.skip("sentence-transformers has a MultiVectorEncoder from 6.0 on")
+    model = st.MultiVectorEncoder(checkpoints["encoder"], device="cpu").eval()
+    model.append(Coarse())
+    return model
+
+
+@pytest.mark.parametrize("kind", ["Sparse", "MultiVector"])
+class TestOtherEncoders:
+    @pytest.fixture
+    def model(self, kind, request):
+        return request.getfixturevalue({"Sparse": "sparse", "MultiVector": "multi_vector"}[kind])
+
+    @pytest.fixture
+    def data(self):
+        return collection(unique=False)
+
+    def evaluator(self, kind, module, data, **options):
+        return getattr(module, f"{kind}InformationRetrievalEvaluator")(*data, **options)
+
+    def their_module(self, kind):
+        name = {"Sparse": "sparse_encoder", "MultiVector": "multi_vector_encoder"}[kind]
+        return importlib.import_module(f"sentence_transformers.{name}.evaluation")
+
+    @pytest.mark.parametrize("chunk", [1000, 50])
+    @pytest.mark.parametrize("given", [False, True])
+    def test_it_counts_every_score(self, kind, model, data, chunk, given):
+        queries, corpus, relevant = data
+        options = {"corpus_chunk_size": chunk, "map_at_k": [10]}
+        documents = model.encode_document(list(corpus.values()))
+        call = {"corpus_embeddings": documents} if given else {}
+        got = self.evaluator(kind, ours, data, **options)(model, **call)
+        scores = model.similarity(model.encode_query(list(queries.values())), documents)
+        run = {
+            query: dict(zip(corpus, row, strict=True))
+            for query, row in zip(queries, scores.tolist(), strict=True)
+            if relevant[query]
+        }
+        name = model.similarity_fn_name
+        assert_exact(got, name, relevant, run)
+        sibling = self.evaluator(kind, self.their_module(kind), data, **options)(model, **call)
+        assert {key for key in got if not key.endswith(VIEWS)} == set(sibling)
+        if ORDERS_TIES_BY_ID:
+            with_bias(got, {key: sibling[key] for key in sibling if key.startswith(name)})
+        if kind == "Sparse":
+            assert got["corpus_active_dims"] == sibling["corpus_active_dims"] > 0
+            assert got["avg_flops"] == pytest.approx(sibling["avg_flops"])
+
+    def test_files_and_card_are_those_of_the_library(self, kind, model, data, tmp_path):
+        found = []
+        for module in (ours, self.their_module(kind)):
+            path = tmp_path / module.__name__
+            evaluator = self.evaluator(kind, module, data, name="dev", write_predictions=True)
+            evaluator(model, str(path))
+            card = model.model_card_data.eval_results_dict.pop(evaluator)
+            written = sorted(path.iterdir())
+            texts = [file.read_text().splitlines() for file in written]
+            found.append((evaluator, set(card), [f.name for f in written], texts))
+        (mine, *same_card), (other, *their_card) = found
+        assert same_card[:2] == their_card[:2]
+        assert mine.primary_metric == other.primary_metric
+        assert mine.description == other.description
+        (predictions, csv_), (their_predictions, their_csv) = same_card[2], their_card[2]
+        assert csv_[0] == their_csv[0]
+        assert len(csv_[1].split(",")) == len(their_csv[1].split(","))
+        if ORDERS_TIES_BY_ID:
+            assert predictions == their_predictions
+
+    def test_the_evaluator_of_dense_models_names_the_right_one(self, kind, model, data):
+        with pytest.raises(InputError, match=f"use {kind}InformationRetrievalEvaluator"):
+            ours.InformationRetrievalEvaluator(*data)(model)
+
+
+def test_a_multi_vector_encoder_in_high_precision(checkpoints, multi_vector):
+    """The library adds up MaxSim in FP32, but multiplies embeddings in the model's dtype."""
+    model = st.MultiVectorEncoder(checkpoints["encoder"], device="cpu").to(torch.bfloat16).eval()
+    view = dh.high_precision(model)  # without a warning: it changes scores
+    texts = sorted(set(TEXTS))
+    embedded = model.encode_document(texts), view.encode_document(texts)
+    assert [each[0].dtype for each in embedded] == [torch.bfloat16, torch.float32]
+    low, high = (model.similarity(each, each) for each in embedded)
+    assert len(low.unique()) < len(high.unique())
+    assert torch.equal(view.similarity(embedded[0], embedded[0]), high)
+    data = collection()
+    got = ours.MultiVectorInformationRetrievalEvaluator(*data, regime="hps")(model)
+    expected = ours.MultiVectorInformationRetrievalEvaluator(*data)(view)
+    assert got == expected != ours.MultiVectorInformationRetrievalEvaluator(*data)(model)
+    with pytest.raises(InputError, match="MultiVectorEncoder in low precision"):
+        ours.MultiVectorInformationRetrievalEvaluator(*data, regime="native")(model)
+
+
+def test_a_version_without_multi_vector_encoders_is_named(monkeypatch):
+    module = "deadheat.integrations.sentence_transformers.multi_vector"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(dh.MissingPackageError, match="needs the package 'sentence-transformers>=6"):
+        importlib.import_module(module)
 
 
 class TestQuantised:

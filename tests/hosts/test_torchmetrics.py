@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from needed import needs
+from quiet import quiet
 
 import deadheat as dh
 
@@ -41,7 +42,7 @@ def reference(preds, target, indexes, measures=MEASURES, **options):
     rows = [indexes == i for i in indexes.unique()]
     scores = [preds[row].float().numpy() for row in rows]
     grades = [target[row].numpy() for row in rows]
-    return dh.evaluate_arrays.quiet(scores, grades, measures, **{"queries": "all", **options})
+    return quiet(dh.evaluate_arrays)(grades, scores, measures, **{"queries": "all", **options})
 
 
 def batches(preds, target, indexes, size=50):
@@ -409,8 +410,8 @@ def test_a_run_of_lightning(precision, tmp_path):
     assert trainer.current_epoch == 3
     scores, target, _ = (torch.cat(parts) for parts in zip(*model.seen, strict=True))
     assert (scores.dtype == torch.bfloat16) == (precision == "bf16-true")
-    expected = dh.evaluate_arrays.quiet(
-        scores.float(), target, ["nDCG@3", "MRR"], queries="all"
+    expected = quiet(dh.evaluate_arrays)(
+        target, scores.float(), ["nDCG@3", "MRR"], queries="all"
     ).flat()
     logged = {name: value.item() for name, value in trainer.callback_metrics.items()}
     assert logged.pop("ndcg") == pytest.approx(expected["nDCG@3"], abs=1e-14)

@@ -153,7 +153,9 @@ def test_lists_that_faiss_fills_with_minus_one():
     assert (ids == -1).sum() == 3
     run = dh.search_results(ids, distances, larger_is_better=False)
     assert np.diff(run.offsets).tolist() == [2]
-    assert vector_search.search(index, np.zeros((1, 8), np.uint8), 5).beyond.tolist() == [0]
+    assert vector_search.search(
+        index, np.zeros((1, 8), np.uint8), 5
+    ).n_tied_beyond_cut.tolist() == [0]
 
 
 def test_results_of_usearch_and_hnswlib(codes, qrels, build):

@@ -62,6 +62,9 @@ class _Commands(click.Group):
         except DeadheatError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(2)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(130)  # as shells report a program that Ctrl-C ended
 
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

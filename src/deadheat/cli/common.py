@@ -1,40 +1,43 @@
-"""What commands share: options in words, remarks, output that is whole or not there."""
+"""What commands share: options, warnings, tables and output files."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from deadheat.cli.help import complete_measures
-from deadheat.cli.names import labelled_runs
+from deadheat.cli.names import split_name, split_names
+from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError, printable
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
-    NAN_POLICIES,
-    QUERY_POLICIES,
     Result,
-    evaluated_runs,
     short_labels,
 )
+from deadheat.evaluation import evaluate_runs as run_all
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
 from deadheat.output import utf8, write_whole
 from deadheat.remarks import Remark, lines
+from deadheat.settings import (
+    NAN_POLICIES,
+    QUERY_POLICIES,
+    SCORE_PRECISIONS,
+    TIE_RULES,
+    EvalSettings,
+)
 from deadheat.tables import STYLES, Table, render, rich_parts
-from deadheat.ties import TIE_RULES
-from deadheat.ties.scores import SCORE_PRECISIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
-_LONG = 200 << 20
-"""Bytes of input from which on a progress bar is worth showing."""
 _WIDEST = 1000
 """Columns that a table takes at most."""
 
@@ -57,13 +60,20 @@ def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
 
 QRELS = click.argument("qrels")
 RUNS = click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
-MEASURES = click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    shell_complete=complete_measures,
-    help="Measures such as nDCG@10,MRR@10; several cutoffs as nDCG@5,10. May be repeated. "
+
+
+def measures_option(help: str) -> Callable[[F], F]:
+    """Make the option -m, which may be repeated."""
+    return click.option(
+        *("-m", "--measure", "measures"),
+        multiple=True,
+        shell_complete=complete_measures,
+        help=help,
+    )
+
+
+MEASURES = measures_option(
+    "Measures such as nDCG@10,MRR@10; several cutoffs as nDCG@5,10. May be repeated. "
     f"[default: {', '.join(DEFAULT_MEASURES)}]",
 )
 TIE_BREAK = click.option(
@@ -74,12 +84,13 @@ TIE_BREAK = click.option(
     help="The rule of the oblivious value, the number as reported; `deadheat eval "
     "--tie-rules-help` explains the rules.",
 )
-SCORE_PRECISION = click.option(
+SCORE_DTYPE = click.option(
+    "--score-dtype",
     "--score-precision",
     "score_dtype",
     type=click.Choice(list(SCORE_PRECISIONS)),
-    help="Round scores first, as the evaluator does whose numbers are to be met: float32 in "
-    "trec_eval 9 and pytrec_eval. [default: scores as they are]",
+    help="Round scores first, to match an evaluator that does so: float32 in trec_eval 9 and "
+    "pytrec_eval. [default: scores as they are]",
 )
 
 
@@ -142,7 +153,7 @@ NAN = click.option(
 )
 evaluation_options = options(
     TIE_BREAK,
-    SCORE_PRECISION,
+    SCORE_DTYPE,
     click.option(
         "--tie-tolerance",
         type=click.FloatRange(min=0),
@@ -177,14 +188,14 @@ comparison_options = options(
         type=click.IntRange(min=1),
         default=9999,
         show_default=True,
-        help="Sign flips and permutations of the tests, and samples of the bootstrap.",
+        help="Sign flips and permutations of the tests over queries.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="Of the random numbers of tests and bootstrap.",
+        help="Seed of the random numbers of the tests.",
     ),
 )
 run_options = options(QRELS, RUNS, MEASURES, evaluation_options)
@@ -206,16 +217,17 @@ def evaluate_runs(
     engine: Engine | None = None,
     **options: Any,
 ) -> list[Result]:
-    """Evaluate run files, each perhaps under a name, and say what is wrong with them."""
-    named = labelled_runs(runs)
+    """Evaluate run files, given as PATH or NAME=PATH, and print the warnings."""
+    named = split_names(runs)
     paths = [run.path for run in named]
     check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements = read_qrels(qrels)
-    watched = _watched_by_a_person(paths)
-    results = evaluated_runs(judgements, paths, parsed, engine=engine, watched=watched, **options)
+    settings = EvalSettings(**options)
+    with progress_bar(delay=1) as progress:
+        results = run_all(judgements, paths, parsed, settings, engine=engine, progress=progress)
     results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
-    say({result.name: result.remarks for result in results})
+    print_remarks({result.name: result.remarks for result in results})
     return results
 
 
@@ -225,46 +237,25 @@ def check_standard_input(*sources: str | None) -> None:
         raise InputError("standard input (-) can be read only once")
 
 
-def _watched_by_a_person(paths: Sequence[str]) -> Callable[[Iterable[T]], Iterable[T]]:
-    """Give what passes on results as they come, under a bar if a person is watching a long job."""
-    try:
-        size = sum(_size(Path(path)) for path in paths if path != "-")
-    except (OSError, ValueError):  # reading will say what is wrong
-        return iter
-    if size < _LONG or len(paths) < 2 or not sys.stderr.isatty():
-        return iter
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return lambda results: track(results, "evaluating", len(paths), console=console, transient=True)
+def print_remarks(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
+    """Print the warnings of several runs to standard error, each once."""
+    print_warnings(lines(remarks, "warning", of=of))
 
 
-def _size(path: Path) -> int:
-    """Bytes of a file, or of the files of a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files)
-
-
-def say(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
-    """Print what is wrong with the input to standard error, each thing once."""
-    warn(lines(remarks, "warning", of=of))
-
-
-def warn(said: Iterable[str]) -> None:
+def print_warnings(messages: Iterable[str]) -> None:
     """Print warnings to standard error."""
-    for text in said:
-        tell(f"warning: {text}", err=True)
+    for text in messages:
+        print_line(f"warning: {text}", err=True)
 
 
-def tell(text: str, *, err: bool = False) -> None:
-    """Print a sentence, so that no name in it gives orders to the terminal."""
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line without control characters, which a name in it may hold."""
     click.echo(printable(text), err=err)
 
 
 def labels_of(runs: Sequence[str]) -> list[str]:
     """Give the names of runs, or short ones for their paths; refuse a run that is given twice."""
-    named = labelled_runs(runs)
+    named = split_names(runs)
     short = iter(short_labels([run.path for run in named if run.label is None]))
     return [run.label or next(short) for run in named]
 
@@ -278,14 +269,14 @@ def show(
     wide: bool = False,
     finding: str = "",
 ) -> None:
-    """Print sentences and tables in colour where a person is watching, else write them.
+    """Print sentences and tables in colour on a terminal, else write them as plain text.
 
     Parameters
     ----------
     wide
         Tables as wide as they are, whatever the terminal's width.
     finding
-        What it all means, in plain words, as the last line of a table for people.
+        The last line of a table in the format ``table``: what the numbers mean.
     """
     if style == "table" and finding:
         parts = [*parts, finding]
@@ -301,8 +292,18 @@ def show(
         write(render(parts, style, percent=percent), output)
 
 
-def check_output(path: str | None, *, force: bool) -> None:
-    """Refuse an output path before any work is done for it."""
+def check_output(
+    path: str | None, *, force: bool, inputs: Iterable[str | Path | None] = ()
+) -> None:
+    """Refuse an output path before any work is done for it.
+
+    Parameters
+    ----------
+    force
+        Accept a file that exists, unless it is one of `inputs`.
+    inputs
+        Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command reads.
+    """
     if path is None:
         return
     if not path:
@@ -316,13 +317,54 @@ def check_output(path: str | None, *, force: bool) -> None:
         raise InputError(f"{path}: this is not a regular file; leave -o out and redirect instead")
     if exists and not force:
         raise InputError(f"{path}: exists already; use --force to overwrite it")
+    if exists:
+        for given in inputs:
+            if given is not None and _is_among(target, given):
+                raise InputError(
+                    f"{path}: this command reads that file ({given}), and --force would replace "
+                    "it: choose another output"
+                )
     folder = target.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
 
 
+def _is_among(target: Path, given: str | Path) -> bool:
+    """Whether an input is a file, whatever the names and links that lead to it."""
+    wanted = target.stat()
+    for file in _files(given):
+        try:
+            found = os.fstat(file) if isinstance(file, int) else file.stat()
+        except (OSError, ValueError):  # reading reports the error
+            continue
+        if os.path.samestat(found, wanted):
+            return True
+    return False
+
+
+def _files(given: str | Path) -> Iterator[Path | int]:
+    """Files that an input consists of; of standard input its number."""
+    if given == "-":
+        with suppress(AttributeError, OSError, ValueError):  # it is closed, or no file
+            yield sys.stdin.fileno()
+        return
+    path = given if isinstance(given, Path) else Path(split_name(given).path)
+    try:
+        if path.is_dir():
+            is_experiment = (path / "experiment.json").is_file()
+            # Beside what an experiment stored, its folder may hold tables and pages made of it.
+            yield from path.glob("*/**/*" if is_experiment else "**/*")
+            yield path / "experiment.json"
+        elif has_magic(str(path)) and not path.exists():
+            yield from map(Path, glob(str(path), recursive=True))  # noqa: PTH207
+        else:
+            yield path
+    except (OSError, ValueError):  # reading reports the error
+        return
+
+
 def write(text: str, path: str | None) -> None:
-    """Write to standard output, or to a file that appears only when it is complete."""
+    """Write to standard output, or atomically to a file."""
     if path is None:
         _print(text)
         return
@@ -330,20 +372,24 @@ def write(text: str, path: str | None) -> None:
         write_whole(Path(path), utf8(f"{text}\n"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    wrote(path)
+    print_written(path)
 
 
-def wrote(path: object) -> None:
-    """Say that a file is there, to standard error: standard output is for what was asked for."""
-    tell(f"wrote {path}", err=True)
+def print_written(path: object) -> None:
+    """Print to standard error that a file was written."""
+    print_line(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:
     if sys.stdout is None:
         raise InputError("standard output is closed; write to a file with -o")
     try:
-        # In a pipe or a file it is UTF-8, whatever the terminal speaks.
-        click.echo(printable(text, keep="\n\t") if on_terminal() else utf8(text))
+        if on_terminal():
+            click.echo(printable(text, keep="\n\t"))
+        elif hasattr(sys.stdout, "buffer"):  # a pipe or a file: UTF-8, whatever the locale
+            click.echo(utf8(text))
+        else:  # a stream of text only, such as io.StringIO
+            click.echo(utf8(text).decode())
     except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:
@@ -351,5 +397,5 @@ def _print(text: str) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether a person is watching standard output."""
+    """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()

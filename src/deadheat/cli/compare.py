@@ -12,16 +12,17 @@ from deadheat.cli.common import (
     comparison_options,
     evaluate_runs,
     output_options,
+    print_warnings,
     run_options,
     show,
-    warn,
     write,
 )
 from deadheat.cli.help import Command
-from deadheat.comparison import compared
+from deadheat.cli.progress import progress_bar
+from deadheat.comparison import compare_results
 from deadheat.comparison.align import checked, named
 from deadheat.remarks import texts
-from deadheat.report.findings import of_comparison
+from deadheat.report.findings import describe_comparison
 
 
 @click.command(
@@ -63,25 +64,28 @@ def command(
     """Rank RUNs and compare them in pairs: what ties and queries leave open, a verdict.
 
     The verdict is the first that applies of: identical, undecided: ties (random tie-breaking
-    reverses the order too often), decision error (the oblivious numbers say the opposite of the
-    expectations), not testable (too few queries or resamples), undecided: queries (not
-    significant over queries), A is better. P-values are corrected for the pairs of a measure: by
-    Holm with a baseline or up to 4 runs, else by the randomised Tukey HSD test. Of more than 4
-    runs the ranking, the number of verdicts and the contested pairs are shown.
+    reverses the order too often, or that cannot be excluded), decision error (the oblivious
+    numbers say the opposite of the expectations), not testable (too few queries or resamples),
+    undecided: queries (not significant over queries), A is better. P-values are corrected for the
+    pairs of a measure: by Holm with a baseline or up to 4 runs, else by the randomised Tukey HSD
+    test. Of more than 4 runs the ranking, the number of verdicts and the contested pairs are
+    shown.
 
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=(qrels, *runs))
     results = evaluate_runs(qrels, runs, measures, **options)
-    comparison = compared(
-        named(results, checked),
-        baseline=baseline,
-        alpha=alpha,
-        resamples=resamples,
-        seed=seed,
-        queries=options["queries"],
-    )
-    warn(texts(comparison.remarks, "warning"))  # those of the runs have been said
+    with progress_bar() as progress:
+        comparison = compare_results(
+            named(results, checked),
+            baseline=baseline,
+            alpha=alpha,
+            resamples=resamples,
+            seed=seed,
+            queries=options["queries"],
+            progress=progress,
+        )
+    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been said
     if style == "json":
         write(comparison.to_json(), output)
     elif style == "csv":
@@ -89,7 +93,7 @@ def command(
     else:
         ranking, *pairs = comparison.parts(all_pairs=all_pairs)
         shown = {"ranking": [ranking], "pairs": pairs, None: [ranking, *pairs]}[table]
-        finding = of_comparison(comparison, percent=percent)
+        finding = describe_comparison(comparison, percent=percent)
         show(shown, style, output, percent=percent, wide=wide, finding=finding)
     if strict and comparison.warnings:
         sys.exit(1)

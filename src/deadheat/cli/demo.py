@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from deadheat.cli.common import check_output, show, tell, write, wrote
+from deadheat._lazy import pl
+from deadheat.cli.common import check_output, print_line, print_written, show, write
 from deadheat.cli.help import Command
+from deadheat.comparison import compare_if_possible
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
-from deadheat.late import pl
-from deadheat.report.page import Collection, System, is_page, render_page, with_comparison
+from deadheat.report.page import Collection, System, is_page, render_page
 from deadheat.tables import Column, Table, number
 from deadheat.ties.sizes import run_sizes
 
@@ -52,7 +54,7 @@ def command(files: Path | None, report: Path | None) -> None:
     if files is not None:
         for recording in recorded:
             write_files(recording, files)
-        wrote(f"{files}/")
+        print_written(f"{files}/")
     softmax = {name: result[MEASURE] for name, result in recorded[0].results.items()}
     show([*map(_table, recorded), _finding(softmax)], "table", percent=True)
     try:
@@ -65,9 +67,9 @@ def command(files: Path | None, report: Path | None) -> None:
     except DeadheatError as error:
         if report is not None:
             raise
-        tell(f"No report page was written: {error}")
+        print_line(f"No report page was written: {error}")
     else:
-        tell(f"Every query and its ties, to open in a browser: {target}")
+        print_line(f"Every query and its ties, to open in a browser: {target}")
 
 
 def _table(recording: Recording) -> Table:
@@ -108,5 +110,6 @@ def _collection(recording: Recording) -> Collection:
         System(result, {"regime": _REGIMES[regime]}, recording.runs[regime])
         for regime, result in recording.results.items()
     ]
-    name = f"{recording.scoring}: {recording.model}"
-    return with_comparison(Collection(name, systems, recording.qrels), MORE_MEASURES)
+    collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
+    comparison, reason = compare_if_possible(collection.results, MORE_MEASURES)
+    return replace(collection, comparison=comparison, not_compared=reason)

@@ -13,23 +13,24 @@ from deadheat.cli.common import (
     MEASURES,
     OUTPUT,
     PERCENT,
-    SCORE_PRECISION,
+    SCORE_DTYPE,
     STYLE,
     TIE_BREAK,
     WIDE,
     check_output,
     check_standard_input,
-    say,
+    print_remarks,
     show,
     write,
 )
-from deadheat.cli.findings import of_diagnosis
+from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command
-from deadheat.cli.names import labelled
-from deadheat.diagnosis import diagnose
+from deadheat.cli.names import split_name
+from deadheat.diagnosis import diagnose_run
 from deadheat.diagnosis.parts import parts_of
 from deadheat.errors import InputError
 from deadheat.formats import read_qrels, read_run
+from deadheat.settings import EvalSettings, TieRule
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
@@ -59,7 +60,7 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
 @click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, by name.")
 @MEASURES
 @TIE_BREAK
-@SCORE_PRECISION
+@SCORE_DTYPE
 @click.option(
     "--enough-within",
     "tolerance",
@@ -84,6 +85,8 @@ def command(
     measures: tuple[str, ...],
     tolerance: float,
     old_tolerance: float | None,
+    tie_break: TieRule,
+    score_dtype: str | None,
     percent: bool,
     style: str,
     wide: bool,
@@ -96,17 +99,20 @@ def command(
     The files are those that eval reads. Exit status: 0 fine, 2 bad usage or input.
     """
     check_standard_input(*files, qrels_path, options["logits"])
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=(*files, qrels_path, options["logits"]))
     qrels, run = _qrels_and_run(files, qrels_path)
-    named = labelled(run)
+    named = split_name(run)
     enough = tolerance if old_tolerance is None else old_tolerance
-    diagnosis = diagnose.quiet(named.path, qrels, measures or None, tolerance=enough, **options)
+    settings = EvalSettings(tie_break=tie_break, score_dtype=score_dtype)
+    diagnosis = diagnose_run(
+        qrels, named.path, measures or None, settings, tolerance=enough, **options
+    )
     diagnosis = replace(diagnosis, name=named.label or diagnosis.name)
-    say({diagnosis.name: diagnosis.remarks})
+    print_remarks({diagnosis.name: diagnosis.remarks})
     if style == "json":
         write(diagnosis.to_json(), output)
     else:
-        finding = of_diagnosis(diagnosis, qrels, named.path, percent=percent)
+        finding = describe_diagnosis(diagnosis, qrels, named.path, percent=percent)
         parts = parts_of(diagnosis, percent=percent)
         show(parts, style, output, percent=percent, wide=wide, finding=finding)
 
@@ -135,7 +141,7 @@ def _qrels_and_run(files: Sequence[str], qrels: str | None) -> tuple[str | None,
 
 def _reads(read: Callable[[str], Any], word: str) -> bool:
     """Whether a file can be read so; standard input, which is read but once, may be either."""
-    path = labelled(word).path
+    path = split_name(word).path
     if path == "-":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Options that say where work is done, and the engine they mean."""
+"""Options for the engine that does the work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from deadheat.cli.common import options
-from deadheat.engines import Engine, Here
+from deadheat.engines import Engine, LocalEngine
 from deadheat.errors import InputError
 
 CLUSTER = options(
@@ -38,19 +38,21 @@ ENGINE = options(
 ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
 
 
-def cluster_of(given: Mapping[str, Any], *, workers_here: bool = False) -> Engine | None:
+def make_cluster(given: Mapping[str, Any], *, workers_here: bool = False) -> Engine | None:
     """Make the cluster that the options of a command ask for; None: the work is done here.
 
-    `workers_here` tells that there are workers here, too.
+    With `workers_here`, the option --workers is also allowed without a cluster.
     """
     given = dict.fromkeys(ENGINE_OPTIONS) | dict(given)
     if given["engine"] == "ray":
-        return engine_of(given)
-    engine_of(given | {"workers": None} if workers_here else given)  # refuses options of a cluster
+        return make_engine(given)
+    make_engine(
+        given | {"workers": None} if workers_here else given
+    )  # refuses options of a cluster
     return None
 
 
-def engine_of(given: Mapping[str, Any]) -> Engine:
+def make_engine(given: Mapping[str, Any]) -> Engine:
     """Make the engine that the options of a command ask for."""
     if given["engine"] == "ray":
         from deadheat.engines.cluster import RayCluster
@@ -63,4 +65,4 @@ def engine_of(given: Mapping[str, Any]) -> Engine:
     for name in ENGINE_OPTIONS[1:]:
         if given[name] is not None:
             raise InputError(f"--{name.replace('_', '-')} is about a Ray cluster: add --engine ray")
-    return Here()
+    return LocalEngine()

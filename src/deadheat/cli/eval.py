@@ -16,13 +16,13 @@ from deadheat.cli.common import (
     show,
     write,
 )
-from deadheat.cli.engines import CLUSTER, WORKERS, cluster_of
-from deadheat.cli.findings import of_results
+from deadheat.cli.engines import CLUSTER, WORKERS, make_cluster
+from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
 from deadheat.report.citation import check_citable, citation, cited
-from deadheat.ties import TIE_RULES
+from deadheat.settings import TIE_RULES
 
 
 def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -96,11 +96,11 @@ def command(
     same paths. Exit status: 0 fine, 1 evaluated with problems (with --strict), 2 bad usage or
     input.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=(qrels, *runs))
     if cite:
         check_citable(style, per_query=per_query)
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
-    results = evaluate_runs(qrels, runs, measures, engine=cluster_of(where), **options)
+    results = evaluate_runs(qrels, runs, measures, engine=make_cluster(where), **options)
     if cite and style == "table":
         show(citation(results, percent=percent), style, output, percent=percent, wide=wide)
     elif cite:
@@ -110,7 +110,7 @@ def command(
         write(json.dumps(data, indent=1, ensure_ascii=False), output)
     else:
         table = results_table(results, per_query=per_query)
-        finding = of_results(results, percent=percent)
+        finding = describe_results(results, percent=percent)
         show([table], style, output, percent=percent, wide=wide, finding=finding)
     if strict and any(result.warnings for result in results):
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The last line of a command: what its table means, in plain words, and what to do next."""
+"""The last line of a command: what its table means, and the command to run next."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, labels_of
-from deadheat.report.findings import UNMOVED, most_moved, points, what_ties_do
+from deadheat.report.findings import UNMOVED, describe_effect, most_moved, points
 
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis
-    from deadheat.experiment import StoredResult
+    from deadheat.lab.experiment import StoredResult
 
 
-def of_results(results: Sequence[Result], *, percent: bool) -> str:
-    """Say what ties do to the measure and run that they move most."""
+def describe_results(results: Sequence[Result], *, percent: bool) -> str:
+    """Describe what ties do to the measure and run that they move most."""
     named = dict(zip(labels_of(results), results, strict=True))
     moved = most_moved(named)
     if moved is None:
@@ -24,20 +24,21 @@ def of_results(results: Sequence[Result], *, percent: bool) -> str:
     name, summary = moved
     origin = named[name].provenance
     sources = [origin.qrels or "-", origin.run]
-    words = what_ties_do(name, summary, percent=percent)
+    words = describe_effect(name, summary, percent=percent)
     if not all(Path(source).is_file() for source in sources):  # standard input, say
         return f"{words}."
     return f"{words}. Next: {_command('diagnose', *sources)}"
 
 
-def of_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: bool) -> str:
-    """Say how much of the run is tied and what that can do."""
+def describe_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: bool) -> str:
+    """Describe how much of the run is tied and what that can do."""
     anatomy, effect = diagnosis.anatomy, diagnosis.effect
     if not anatomy.tied:
         return "No two documents of a query have the same score: there are no ties."
     tied = f"{anatomy.tied / anatomy.documents:.1%} of the documents are tied"
     if effect is None:
-        return f"{tied}; judgements tell what that does: deadheat diagnose QRELS {shlex.quote(run)}"
+        example = f"deadheat diagnose QRELS {shlex.quote(run)}"
+        return f"{tied}; to see the effect on measures, give judgements: {example}"
     given = [row for row in effect.what_if if row.format == "as given"]
     most = max(given, key=lambda row: row.range)
     if not most.range:
@@ -49,15 +50,15 @@ def of_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: 
     return f"{words}. Next: {next_}"
 
 
-def of_experiment(results: Sequence[StoredResult], folder: str, *, percent: bool) -> str:
-    """Say what ties do to the result that they move most, and name the page of all of them."""
+def describe_experiment(results: Sequence[StoredResult], folder: str, *, percent: bool) -> str:
+    """Describe what ties do to the result that they move most, and name the page of all of them."""
     next_ = f"Next: {_command('report', folder)}"
     named = {f"{r.name} in {r.model_dtype}, {r.regime}": r.result for r in results}
     moved = most_moved(named)
     if moved is None:
         return f"No tie moves any of these values. {next_}"
     name, summary = moved
-    return f"{what_ties_do(name, summary, percent=percent)}. {next_}"
+    return f"{describe_effect(name, summary, percent=percent)}. {next_}"
 
 
 def _command(*words: str) -> str:

@@ -19,7 +19,7 @@ _GROUPS = {
         *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
         *("limit", "candidates", "depth", "device", "trust_remote_code"),
     ),
-    "Published numbers": ("published", "columns", "name_column", "group"),
+    "Published numbers": ("published", "columns", "name_column", "group", "allow_outside"),
     "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
     "Comparison": ("baseline", "alpha", "resamples", "seed"),
     "Where the work is done": ("engine", "ray_address", "workers", "gpus_per_worker"),

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from deadheat._lazy import pl
 from deadheat.cli.common import (
     MEASURES,
     NAN,
-    SCORE_PRECISION,
+    SCORE_DTYPE,
     check_output,
     check_standard_input,
     explain,
     options,
     output_options,
+    print_warnings,
     show,
-    warn,
     write,
 )
-from deadheat.cli.engines import CLUSTER, cluster_of
+from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
-from deadheat.cli.names import labelled_runs
+from deadheat.cli.names import split_names
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
-from deadheat.comparison.leaderboard.sources import found_runs
+from deadheat.comparison.leaderboard import Leaderboard, build_leaderboard, leaderboards
+from deadheat.comparison.leaderboard.sources import found_runs, read_manifest
 from deadheat.errors import InputError
-from deadheat.evaluation import QUERY_POLICIES
-from deadheat.late import pl
-from deadheat.report.findings import of_leaderboard
-from deadheat.ties import TIE_RULES
+from deadheat.report.findings import describe_leaderboard
+from deadheat.settings import QUERY_POLICIES, TIE_RULES
 
 published_options = options(
     click.option(
@@ -64,7 +63,7 @@ rule_options = options(
         help="The rule of the oblivious value, the number as reported; `deadheat eval "
         "--tie-rules-help` explains the rules. [default: that of the published numbers, or input]",
     ),
-    SCORE_PRECISION,
+    SCORE_DTYPE,
     click.option(
         "--queries",
         type=click.Choice(list(QUERY_POLICIES)),
@@ -72,6 +71,13 @@ rule_options = options(
         + explain(QUERY_POLICIES),
     ),
     NAN,
+)
+manifest_options = options(
+    click.option(
+        "--allow-outside",
+        is_flag=True,
+        help="Let a MANIFEST name files outside of its folder: by absolute paths, '..' or links.",
+    ),
 )
 shown_options = options(
     click.option("--title", default="", help="What the board is called. [default: its file]"),
@@ -90,6 +96,7 @@ shown_options = options(
 @click.argument("runs", nargs=-1, metavar="[NAME=]RUN...")
 @MEASURES
 @published_options
+@manifest_options
 @rule_options
 @shown_options
 @click.option(
@@ -115,6 +122,7 @@ def command(
     measures: tuple[str, ...],
     published: str | None,
     columns: tuple[str, ...],
+    allow_outside: bool,
     title: str,
     by: str | None,
     sort: str | None,
@@ -141,9 +149,11 @@ def command(
     0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
     2 bad usage or input.
     """
-    check_output(output, force=force)
+    inputs = _inputs(qrels, runs, published, allow_outside=allow_outside)
+    check_output(output, force=force, inputs=inputs)
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
-    settings |= {"engine": cluster_of(where, workers_here=True), "workers": workers}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
     with progress_bar() as progress:
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
@@ -151,11 +161,11 @@ def command(
                     f"{qrels}: a manifest says itself what was published, in which measures, and "
                     "what its boards are called"
                 )
-            boards = leaderboards(qrels, progress=progress, **settings)
+            boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
         else:
             check_standard_input(qrels, published, *runs)
             boards = [
-                leaderboard.quiet(
+                build_leaderboard(
                     qrels,
                     _named(runs, qrels, published),
                     measures or None,
@@ -168,7 +178,7 @@ def command(
             ]
     parts = [part for board in boards for part in board.parts(by, sort=sort, top=top)]
     for board in boards:
-        warn(board.warnings)
+        print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
     if _is_page(output) and ctx.get_parameter_source("style") is default:
         from deadheat.report.page.leaderboard import render_leaderboards
@@ -181,15 +191,26 @@ def command(
     elif style == "csv":
         write(_csv(boards, by, sort, top), output)
     else:
-        finding = " ".join(of_leaderboard(board) for board in boards)
+        finding = " ".join(describe_leaderboard(board) for board in boards)
         show(parts, style, output, percent=percent, wide=wide, finding=finding)
     if any(board.failures or (strict and board.warnings) for board in boards):
         sys.exit(1)
 
 
+def _inputs(
+    qrels: str, runs: Sequence[str], published: str | None, *, allow_outside: bool
+) -> Iterator[str | Path | None]:
+    """Give the files, folders and patterns that are read, also those that a manifest names."""
+    yield from (qrels, *runs, published)
+    if not runs and qrels.lower().endswith(".toml"):
+        for board in read_manifest(qrels, allow_outside=allow_outside):
+            yield from map(Path, (board.qrels, *board.runs))
+            yield None if board.published is None else Path(board.published)
+
+
 def _named(words: Sequence[str], *without: str | None) -> Any:
     """Runs under the names they were given, all others as they are found."""
-    runs = labelled_runs(words)
+    runs = split_names(words)
     named = {run.label: run.path for run in runs if run.label is not None}
     found = [run.path for run in runs if run.label is None]
     if not named:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
-from deadheat.cli.common import check_output, output_options, say, show
-from deadheat.cli.help import Command, complete_measures
+from deadheat.cli.common import check_output, measures_option, output_options, print_remarks, show
+from deadheat.cli.help import Command
 from deadheat.errors import InputError
 
 
@@ -17,13 +18,8 @@ from deadheat.errors import InputError
     example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md",
 )
 @click.argument("folder")
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    shell_complete=complete_measures,
-    help="A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
+@measures_option(
+    "A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
     "[default: nDCG@10, MRR@10, MAP@10, Recall@100]",
 )
 @click.option(
@@ -58,11 +54,11 @@ def command(
         predictions_table,
     )
 
-    check_output(output, force=force)
     given = _given(qrels)
+    check_output(output, force=force, inputs=(folder, *map(Path, given.values())))
     evaluated = evaluate_predictions(folder, measures or DEFAULT_MEASURES, qrels=given)
     said = {one.predictions.name: one.remarks for one in evaluated}
-    say(said, of="split")
+    print_remarks(said, of="split")
     show([predictions_table(evaluated)], style, output, percent=percent, wide=wide)
     if strict and any(remark.level == "warning" for own in said.values() for remark in own):
         sys.exit(1)

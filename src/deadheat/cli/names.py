@@ -16,10 +16,10 @@ class Named(NamedTuple):
     label: str | None = None
 
 
-def labelled(word: str) -> Named:
+def split_name(word: str) -> Named:
     """Read ``name=path``; a path that exists means itself, whatever is in its name.
 
-    >>> labelled("bm25=runs/a.run"), labelled("runs/k1=0.9/a.run").label
+    >>> split_name("bm25=runs/a.run"), split_name("runs/k1=0.9/a.run").label
     (Named(path='runs/a.run', label='bm25'), None)
     """
     label, equals, path = word.partition("=")
@@ -28,9 +28,9 @@ def labelled(word: str) -> Named:
     return Named(path, label.strip())
 
 
-def labelled_runs(words: Sequence[str]) -> list[Named]:
+def split_names(words: Sequence[str]) -> list[Named]:
     """Read what runs are given, and refuse one that is given twice."""
-    runs = list(map(labelled, words))
+    runs = list(map(split_name, words))
     names = [run.label or run.path for run in runs]
     for run, name in zip(runs, names, strict=True):
         if names.count(name) > 1:

@@ -1,4 +1,4 @@
-"""What a page shows, gathered: stored results, experiments, runs and their comparisons."""
+"""Collections for the page of `deadheat report`: from stored results, experiments and runs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from deadheat.cli.common import labels_of
-from deadheat.cli.names import labelled_runs
+from deadheat.cli.names import split_names
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, evaluated, same_judgements, short_labels
+from deadheat.evaluation import (
+    Result,
+    evaluate_with_curves,
+    is_reproduced_by,
+    same_judgements,
+    short_labels,
+)
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.report.page import Collection, System
+from deadheat.settings import EvalSettings
 
 CUTOFFS = (1, 2, 3, 5, 10, 20, 50, 100)
 """Cutoffs of the curves of runs that are evaluated for a page."""
 
 
-def evaluated_collection(
+def evaluate_collection(
     qrels: str,
     paths: Sequence[str],
     measures: Sequence[Measure],
@@ -31,24 +36,20 @@ def evaluated_collection(
     progress: Progress | None = None,
 ) -> Collection:
     """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
-    judgements = read_qrels(qrels)
-    more = [measure @ k for measure in measures for k in CUTOFFS]
+    judgements, settings = read_qrels(qrels), EvalSettings(**options)
     systems = []
-    for given, name in zip(labelled_runs(paths), labels_of(paths), strict=True):
-        run = read_run(given.path, with_ranks=options["tie_break"] == "rank")
-        result = evaluated(judgements, run, measures, **options)
-        # Remarks speak of the measures asked for, not of the curves.
-        curves = evaluated(judgements, run, more, **options)
-        result = replace(result, views={**result.views, **curves.views})
+    for given, name in zip(split_names(paths), labels_of(paths), strict=True):
+        run = read_run(given.path, with_ranks=settings.needs_ranks)
+        result = evaluate_with_curves(judgements, run, measures, CUTOFFS, settings)
         systems.append(System(result, {"system": name}, run))
         if progress is not None:
             progress("evaluating", len(systems), len(paths))
     return Collection(Path(qrels).name, systems, judgements)
 
 
-def experiment_collections(folder: Path, progress: Progress | None = None) -> list[Collection]:
+def read_experiment(folder: Path, progress: Progress | None = None) -> list[Collection]:
     """Read what `deadheat run` stored: a collection per dataset."""
-    from deadheat.experiment import StoredResult, error_budget, is_computed_twice, load_results
+    from deadheat.lab.experiment import StoredResult, error_budget, is_computed_twice, load_results
 
     every = load_results(folder)
     by_dataset: dict[str, list[StoredResult]] = {}
@@ -87,8 +88,8 @@ def experiment_collections(folder: Path, progress: Progress | None = None) -> li
 class GivenRuns:
     """Judgements and run files of the command line, among which the runs of results are found.
 
-    A stored result names its run, but it may come from a stranger: no file is read because a
-    result names it.
+    A stored result names its run, but it may be untrusted: no file is read because a result
+    names it.
     """
 
     qrels: str | None = None
@@ -100,14 +101,14 @@ class GivenRuns:
         return None if self.qrels is None else read_qrels(self.qrels)
 
     def run_of(self, result: Result) -> tuple[Run | None, str]:
-        """Find the run that gives a result when it is evaluated again, or say why there is none."""
+        """Return the run that reproduces a result, or None and the reason."""
         if self.judgements is None or not self.paths:
             return None, "to see them, give the run and its judgements with --runs and --qrels"
         origin = result.provenance
         name = Path(origin.run).name
         for path in sorted(self.paths, key=lambda path: Path(path).name != name):
-            run = self._read(path, with_ranks=origin.tie_break == "rank")
-            if _gives(self.judgements, run, result):
+            run = self._read(path, with_ranks=origin.settings.needs_ranks)
+            if is_reproduced_by(result, self.judgements, run):
                 return run, ""
         return None, f"with {self.qrels}, none of the runs given gives the values of {origin.run}"
 
@@ -122,10 +123,8 @@ class GivenRuns:
         return {}
 
 
-def result_collections(
-    results: Iterable[Result], given: GivenRuns | None = None
-) -> list[Collection]:
-    """Sort results by the judgements they were computed with, each with its run if it is given."""
+def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> list[Collection]:
+    """Group results by the judgements they were computed with, each with its run if given."""
     groups: list[list[Result]] = []
     for result in results:
         alike = [group for group in groups if _belongs(result, group[0])]
@@ -151,25 +150,3 @@ def _result_collection(results: Sequence[Result], number: int, given: GivenRuns)
     title = results[0].provenance.judgements or f"collection {number}"
     found = any(system.run is not None for system in systems)
     return Collection(Path(title).name, systems, given.judgements if found else None)
-
-
-def _gives(qrels: Judgements, run: Run, result: Result) -> bool:
-    """Whether a run is what was evaluated, as far as the first measure tells."""
-    origin = result.provenance
-    measure = next(iter(result.views))
-    try:
-        again = evaluated(
-            qrels,
-            run,
-            [measure],
-            tie_break=origin.tie_break,
-            tie_tolerance=origin.tie_tolerance,
-            queries=origin.queries,
-            nan=origin.nan,
-            score_dtype=origin.score_dtype,
-        )
-    except InputError:  # not under the rules that the result names
-        return False
-    return again.query_names == result.query_names and np.allclose(
-        again.views[measure].expected, result.views[measure].expected, rtol=0, atol=1e-9
-    )

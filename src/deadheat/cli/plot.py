@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from deadheat.cli.common import (
     PERCENT,
     QRELS,
     RUNS,
-    SCORE_PRECISION,
+    SCORE_DTYPE,
     TIE_BREAK,
     check_output,
     check_standard_input,
@@ -23,22 +24,23 @@ from deadheat.cli.common import (
     evaluation_options,
     labels_of,
     options,
-    say,
-    tell,
-    wrote,
+    print_line,
+    print_remarks,
+    print_written,
 )
 from deadheat.cli.help import Command, complete_measures
-from deadheat.cli.names import labelled
+from deadheat.cli.names import split_name
 from deadheat.comparison import ranking
 from deadheat.comparison.align import aligned
 from deadheat.errors import InputError
-from deadheat.evaluation import evaluated, rank_query
+from deadheat.evaluation import Result, evaluate_run, rank_query
 from deadheat.formats import read_qrels, read_run
+from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.remarks import counted
 from deadheat.report import figures
+from deadheat.settings import EvalSettings
 from deadheat.tables import number
-from deadheat.ties.rules import rule_note
 from deadheat.ties.sizes import run_sizes
 
 
@@ -57,6 +59,9 @@ _LABEL = click.option(
     multiple=True,
     help="Name of a run in the figure; once for each RUN. [default: the file names]",
 )
+_MEASURE = click.option(
+    "-m", "--measure", default="nDCG@10", show_default=True, help="The measure."
+)
 _OUTPUT = options(
     click.option(
         "-o",
@@ -74,16 +79,50 @@ _OUTPUT = options(
         help="One column, or the full width, of a two-column paper.",
     ),
 )
+_RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
 
 
-@command.command(
+def _figure(
+    name: str, short_help: str, example: str
+) -> Callable[[Callable[..., figures.Plot]], click.Command]:
+    """Make a subcommand of a function that draws: check its files first, and save the figure."""
+
+    def add(draw: Callable[..., figures.Plot]) -> click.Command:
+        @functools.wraps(draw)
+        def run(output: str, force: bool, **given: Any) -> None:
+            paths = given.get("qrels"), given.get("run"), *given.get("runs", ())
+            sources = [path for path in paths if path is not None]
+            figures.check_ending(output)
+            check_output(output, force=force, inputs=sources)
+            check_standard_input(*sources)
+            plot = draw(**given)
+            plot.save(output, force=True)
+            print_written(output)
+            print_line(plot.caption)
+
+        return command.command(name, cls=Command, short_help=short_help, example=example)(run)
+
+    return add
+
+
+def _evaluate(
+    measures: Sequence[Measure],
+    *,
+    qrels: str,
+    runs: tuple[str, ...],
+    labels: tuple[str, ...],
+    **settings: Any,
+) -> dict[str, Result]:
+    """Evaluate runs, and return the results by the labels of the figure."""
+    names = _labels(runs, labels)
+    return dict(zip(names, evaluate_runs(qrels, runs, measures, **settings), strict=True))
+
+
+@_figure(
     "curves",
-    cls=Command,
-    short_help="Draw measures against the cutoff.",
-    example="deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf",
+    "Draw measures against the cutoff.",
+    "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf",
 )
-@QRELS
-@RUNS
 @click.option(
     "-m",
     "--measure",
@@ -101,128 +140,84 @@ _OUTPUT = options(
     show_default=True,
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
-@_LABEL
 @PERCENT
-@evaluation_options
-@_OUTPUT
+@_RUN_OPTIONS
 def _curves(
-    qrels: str,
-    runs: tuple[str, ...],
-    measures: tuple[str, ...],
-    cutoffs: str,
-    labels: tuple[str, ...],
-    percent: bool,
-    output: str,
-    force: bool,
-    width: str,
-    **options: Any,
-) -> None:
+    measures: tuple[str, ...], cutoffs: str, percent: bool, width: str, **given: Any
+) -> figures.Plot:
     """Draw measures of one or more RUNs against the cutoff k."""
-    _check(output, force, qrels, *runs)
-    names = _labels(runs, labels)
     ks = _cutoffs(cutoffs)
-    at_cutoffs = []
+    at_cutoffs: list[Measure] = []
     for measure in parse_measures(measures):
         at_cutoffs += [measure @ k for k in ks] if measure.cutoff is None else [measure]
-    results = dict(zip(names, evaluate_runs(qrels, runs, at_cutoffs, **options), strict=True))
-    _save(figures.curves(results, percent=percent, width=width), output)
+    return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
 
 
-@command.command(
+@_figure(
     "compare",
-    cls=Command,
-    short_help="Draw runs as intervals from worst to best.",
-    example="deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf",
+    "Draw runs as intervals from worst to best.",
+    "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf",
 )
-@QRELS
-@RUNS
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
-@_LABEL
+@_MEASURE
 @PERCENT
-@evaluation_options
-@_OUTPUT
-def _compare(
-    qrels: str,
-    runs: tuple[str, ...],
-    measure: str,
-    labels: tuple[str, ...],
-    percent: bool,
-    output: str,
-    force: bool,
-    width: str,
-    **options: Any,
-) -> None:
+@_RUN_OPTIONS
+def _compare(measure: str, percent: bool, width: str, **given: Any) -> figures.Plot:
     """Draw two or more RUNs as intervals [worst, best] and join those that overlap."""
-    _check(output, force, qrels, *runs)
-    names = _labels(runs, labels)
     parsed = parse_measure(measure)
-    results = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
-    _save(figures.comparison(results, parsed, percent=percent, width=width), output)
+    return figures.comparison(_evaluate([parsed], **given), parsed, percent=percent, width=width)
 
 
-@command.command(
+def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise InputError(f"--group-by {text!r} is no regular expression ({error})") from None
+
+
+@_figure(
     "ranks",
-    cls=Command,
-    short_help="Draw the ranks that tie-breaking can give to runs.",
-    example="deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
+    "Draw the ranks that tie-breaking can give to runs.",
+    "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
 )
-@QRELS
-@RUNS
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, help="The measure.")
-@_LABEL
+@_MEASURE
 @click.option(
     "--group-by",
     metavar="PATTERN",
+    callback=_pattern,
     help="Colour runs by what this regular expression finds in their labels: its first group, or "
     "all of it. [^_.-]+ is the first word, often the team.",
 )
-@evaluation_options
-@_OUTPUT
+@_RUN_OPTIONS
 def _ranks(
-    qrels: str,
-    runs: tuple[str, ...],
-    measure: str,
-    labels: tuple[str, ...],
-    group_by: str | None,
-    output: str,
-    force: bool,
-    width: str,
-    **options: Any,
-) -> None:
+    measure: str, group_by: re.Pattern[str] | None, width: str, **given: Any
+) -> figures.Plot:
     """Draw the ranks of two or more RUNs, and those that tie-breaking can give them."""
-    _check(output, force, qrels, *runs)
-    names = _labels(runs, labels)
     parsed = parse_measure(measure)
-    groups = None if group_by is None else _groups(names, group_by)
-    systems = dict(zip(names, evaluate_runs(qrels, runs, [parsed], **options), strict=True))
-    systems, _ = aligned(systems, [parsed], options["queries"])
-    queries = counted(len(systems[names[0]].query_ids), "query")
-    rule = rule_note(options["tie_break"], options["score_dtype"])
-    plot = figures.rank_intervals(
-        ranking(systems), groups=groups, what=f"{parsed!r} of {queries}", width=width
-    )
-    _save(replace(plot, caption=f"{plot.caption} {rule[0].upper()}{rule[1:]}."), output)
+    systems = _evaluate([parsed], **given)
+    groups = None if group_by is None else _groups(systems, group_by)
+    systems, _ = aligned(systems, [parsed], given["queries"])
+    first = next(iter(systems.values()))
+    what = f"{parsed!r} of {counted(len(first.query_ids), 'query')}"
+    plot = figures.rank_intervals(ranking(systems), groups=groups, what=what, width=width)
+    rule = first.provenance.settings.note
+    return replace(plot, caption=f"{plot.caption} {rule[0].upper()}{rule[1:]}.")
 
 
-def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
-    """Group names by what a regular expression finds in them; without a find, in no group.
+def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    """Return the group of each name in which a regular expression finds one.
 
-    >>> _groups(["bm25-a", "bm25-b", "x"], "(bm25)")
+    >>> _groups(["bm25-a", "bm25-b", "x"], re.compile("(bm25)"))
     {'bm25-a': 'bm25', 'bm25-b': 'bm25'}
     """
-    try:
-        finds = {name: re.search(pattern, name) for name in names}
-    except re.error as error:
-        raise InputError(f"--group-by {pattern!r} is no regular expression ({error})") from None
-    found = {name: find[find.re.groups and 1] for name, find in finds.items() if find}
+    finds = {name: pattern.search(name) for name in names}
+    found = {name: find[pattern.groups and 1] for name, find in finds.items() if find}
     return {name: group for name, group in found.items() if group}
 
 
-@command.command(
+@_figure(
     "list",
-    cls=Command,
-    short_help="Draw the ranked list of one query with its tie groups.",
-    example="deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf",
+    "Draw the ranked list of one query with its tie groups.",
+    "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf",
 )
 @QRELS
 @click.argument("run", metavar="[NAME=]RUN")
@@ -236,53 +231,34 @@ def _groups(names: Sequence[str], pattern: str) -> dict[str, str]:
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
-@SCORE_PRECISION
+@SCORE_DTYPE
 @_OUTPUT
 def _list(
-    qrels: str,
-    run: str,
-    query: str | None,
-    measure: str,
-    rows: int,
-    output: str,
-    force: bool,
-    width: str,
-    **options: Any,
-) -> None:
+    qrels: str, run: str, query: str | None, measure: str, rows: int, width: str, **options: Any
+) -> figures.Plot:
     """Draw the ranked list of one query of RUN with its tie groups."""
-    _check(output, force, qrels, run)
+    settings = EvalSettings(**options)
     if query is None:
-        query = _most_moved(qrels, run, measure, options)
-    ranked = rank_query(qrels, labelled(run).path, query, measure, **options)
-    say({run: ranked.result.remarks})
-    _save(figures.ranked_list(ranked, rows=rows, width=width), output)
+        query = _most_moved(qrels, run, parse_measure(measure), settings)
+    ranked = rank_query(qrels, split_name(run).path, query, measure, settings)
+    print_remarks({run: ranked.result.remarks})
+    return figures.ranked_list(ranked, rows=rows, width=width)
 
 
-@command.command(
+@_figure(
     "sizes",
-    cls=Command,
-    short_help="Draw how large the tie groups are.",
-    example="deadheat plot sizes bm25.run bf16.run -o sizes.pdf",
+    "Draw how large the tie groups are.",
+    "deadheat plot sizes bm25.run bf16.run -o sizes.pdf",
 )
 @RUNS
 @_LABEL
 @_OUTPUT
-def _sizes(
-    runs: tuple[str, ...], labels: tuple[str, ...], output: str, force: bool, width: str
-) -> None:
+def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
     """Draw how large the tie groups of one or more RUNs are."""
-    _check(output, force, *runs)
     names = _labels(runs, labels)
-    paths = [labelled(run).path for run in runs]
+    paths = [split_name(run).path for run in runs]
     sizes = {name: run_sizes(read_run(path)) for name, path in zip(names, paths, strict=True)}
-    _save(figures.tie_sizes(sizes, width=width), output)
-
-
-def _check(output: str, force: bool, *sources: str) -> None:
-    """Refuse what cannot be read or written before any work is done."""
-    figures.check_ending(output)
-    check_output(output, force=force)
-    check_standard_input(*sources)
+    return figures.tie_sizes(sizes, width=width)
 
 
 def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
@@ -315,21 +291,16 @@ def _cutoffs(text: str) -> list[int]:
     return sorted(cutoffs)
 
 
-def _most_moved(qrels: str, run: str, measure: str, options: dict[str, Any]) -> str:
-    """Find the query that ties move most, and say which it is."""
-    if "-" in (qrels, labelled(run).path):
+def _most_moved(qrels: str, run: str, measure: Measure, settings: EvalSettings) -> str:
+    """Return the query that ties move most, and print its name."""
+    if "-" in (qrels, split_name(run).path):
         raise InputError("standard input is read once: name the query with --query")
-    parsed = parse_measure(measure)
-    source = read_run(labelled(run).path, with_ranks=options["tie_break"] == "rank")
-    result = evaluated(read_qrels(qrels), source, [parsed], **options)
-    views = result.views[parsed]
+    source = read_run(split_name(run).path, with_ranks=settings.needs_ranks)
+    result = evaluate_run(read_qrels(qrels), source, [measure], settings)
+    views = result.views[measure]
     most = int(np.argmax(views.best - views.worst))
     query, moved = result.query_names[most], number(float(views.best[most] - views.worst[most]))
-    tell(f"query {query}: of all queries ties move {parsed} most in it, by {moved}", err=True)
+    print_line(
+        f"query {query}: of all queries ties move {measure} most in it, by {moved}", err=True
+    )
     return query
-
-
-def _save(plot: figures.Plot, output: str) -> None:
-    plot.save(output, force=True)
-    wrote(output)
-    tell(plot.caption)

@@ -1,29 +1,73 @@
-"""How far the work is, if a person is watching."""
+"""The progress bar of all commands."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from deadheat.engines import Progress
+from deadheat.errors import printable
+from deadheat.tables.terminal import shortened
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+_NAME_LENGTH = 34
+"""Characters that a bar has for the name of the work."""
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """Give what moves a bar on standard error; None where nobody is watching."""
+def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progress | None]:
+    """Yield a callback that draws a bar per kind of work on standard error.
+
+    It is None if standard error is not a terminal.
+
+    Parameters
+    ----------
+    first
+        What is done before the first call.
+    delay
+        Seconds during which nothing is drawn: work that is done by then needs no bar.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
+    columns = [
+        TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+    ]
+    bars = Bars(*columns, console=Console(stderr=True), transient=True)
+    waiting = bars.add_task(first, total=None, rate="")
+    tasks: dict[str, TaskID] = {}
+    begun = time.monotonic()
 
-        def step(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
+    def advance(what: str, done: int, total: int) -> None:
+        bars.update(waiting, visible=False)
+        for task in bars.tasks:
+            if task.finished and task.visible:
+                bars.update(task.id, visible=False)
+        if what not in tasks:
+            name = shortened(printable(what), _NAME_LENGTH)
+            tasks[what] = bars.add_task(name, total=total, completed=done, rate="")
+        speed = bars.tasks[tasks[what]].speed or 0
+        rate = f"{speed:,.0f}/s" if speed >= 1 else ""
+        bars.update(tasks[what], completed=done, total=total, rate=rate, visible=True)
+        if time.monotonic() - begun >= delay:
+            bars.start()  # does nothing where the bars are drawn already
 
-        yield step
+    if not delay:
+        bars.start()
+    try:
+        yield advance
+    finally:
+        bars.stop()

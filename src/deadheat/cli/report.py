@@ -16,24 +16,25 @@ from deadheat.cli.common import (
     check_standard_input,
     comparison_options,
     evaluation_options,
-    say,
-    tell,
+    print_line,
+    print_remarks,
     write,
 )
 from deadheat.cli.help import Command
 from deadheat.cli.pages import (
     GivenRuns,
-    evaluated_collection,
-    experiment_collections,
-    result_collections,
+    evaluate_collection,
+    group_results,
+    read_experiment,
 )
 from deadheat.cli.progress import progress_bar
+from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.report.page import Collection, render_page, shown_measures, with_comparison
+from deadheat.report.page import Collection, render_page, shown_measures
 
 
 @click.command(
@@ -101,7 +102,7 @@ def command(
     together with --qrels. With stored results, -m chooses what is shown query by query. Only
     files named here are read, never one that a stored result names.
     """
-    check_output(output, force=force)
+    check_output(output, force=force, inputs=(qrels, *runs, *sources, dataset))
     asked = parse_measures(measures) if measures else None
     if runs and qrels is None:
         raise InputError("--runs are read together with their judgements: give --qrels, too")
@@ -112,7 +113,7 @@ def command(
     with progress_bar() as progress:
         if evaluates:
             asked = asked or parse_measures(DEFAULT_MEASURES)
-            collections = [evaluated_collection(str(qrels), sources, asked, options, progress)]
+            collections = [evaluate_collection(str(qrels), sources, asked, options, progress)]
         else:
             collections = _stored(sources, GivenRuns(qrels, runs), progress)
             _check_measures(collections, asked)
@@ -123,9 +124,9 @@ def command(
         title = title or _title(collections)
         page = render_page(collections, title=title, top=top, shown=asked, progress=progress)
     results = [system.result for collection in collections for system in collection.systems]
-    say({result.name: result.remarks for result in results}, of="system")
+    print_remarks({result.name: result.remarks for result in results}, of="system")
     write(page, output)
-    tell(f"{output}: {_size(page)}, open it in a browser")
+    print_line(f"{output}: {_size(page)}, open it in a browser")
 
 
 def _compared(
@@ -137,9 +138,11 @@ def _compared(
     """Compare the systems of each collection, as far as they can be compared."""
     compared: list[Collection] = []
     for collection in collections:
+        measures = shown_measures(collection, asked)
+        comparison, reason = compare_if_possible(collection.results, measures, **how)
+        compared.append(replace(collection, comparison=comparison, not_compared=reason))
         if progress is not None:
             progress("comparing", len(compared), len(collections))
-        compared.append(with_comparison(collection, shown_measures(collection, asked), **how))
     if how["baseline"] is not None and not any(each.comparison for each in compared):
         raise InputError(compared[0].not_compared)
     return compared
@@ -170,10 +173,10 @@ def _stored(
     collections, results = [], []
     for source in map(Path, sources):
         if source.is_dir():
-            collections += experiment_collections(source, progress)
+            collections += read_experiment(source, progress)
         else:
             results += read_results(source)
-    return collections + result_collections(results, given)
+    return collections + group_results(results, given)
 
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
@@ -187,9 +190,9 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
 
 
 def _with_texts(collection: Collection, name: str) -> Collection:
-    from deadheat.datasets import load_dataset
+    from deadheat.lab.datasets import read_dataset
 
-    texts = load_dataset.quiet(name, candidates="full")
+    texts = read_dataset(name, candidates="full")
     return replace(collection, queries=texts.queries, documents=texts.corpus)
 
 

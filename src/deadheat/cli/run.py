@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
-from deadheat.cli.common import STYLE, WIDE, explain, percent_option, say, show, tell
-from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, engine_of
-from deadheat.cli.findings import of_experiment
-from deadheat.cli.help import Command, complete_measures
-from deadheat.cli.names import labelled
-from deadheat.engines import Progress
-from deadheat.errors import DeadheatError, InputError, printable
+from deadheat.cli.common import (
+    STYLE,
+    WIDE,
+    explain,
+    measures_option,
+    percent_option,
+    print_line,
+    print_remarks,
+    show,
+)
+from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, make_engine
+from deadheat.cli.findings import describe_experiment
+from deadheat.cli.help import Command
+from deadheat.cli.names import split_name
+from deadheat.cli.progress import progress_bar
+from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
-from deadheat.experiment import (
+from deadheat.lab.experiment import (
     Failure,
     StoredResult,
     Study,
@@ -31,16 +40,14 @@ from deadheat.experiment import (
     table1,
     ties_table,
 )
-from deadheat.experiment.study import CANDIDATES, MODEL_DTYPES
+from deadheat.lab.experiment.study import CANDIDATES
+from deadheat.lab.models.device import MODEL_DTYPES
 from deadheat.scoring.regimes import REGIMES
-from deadheat.tables.terminal import shortened
 
 _NOT_OF_A_STUDY = (
     *("folder", "file", "paper", "percent", "style", "wide", *ENGINE_OPTIONS),
     *("subset", "split", "revision"),
 )
-_NAME_LENGTH = 34
-"""Characters that a bar has for the name of what is run."""
 
 
 @click.command(
@@ -80,14 +87,8 @@ _NAME_LENGTH = 34
     multiple=True,
     help="Also score the model's output in this format, such as fp8_e4m3. Repeatable.",
 )
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    shell_complete=complete_measures,
-    help="Measures such as nDCG@10,MRR@10, or nDCG with -k. "
-    f"[default: {', '.join(DEFAULT_MEASURES)}]",
+@measures_option(
+    f"Measures such as nDCG@10,MRR@10, or nDCG with -k. [default: {', '.join(DEFAULT_MEASURES)}]",
 )
 @click.option("-k", "--cutoff", "cutoffs", multiple=True, type=int, help="For measures without.")
 @click.option(
@@ -109,7 +110,12 @@ _NAME_LENGTH = 34
 )
 @click.option("--depth", type=int, help="Length at which candidate or full-corpus lists are cut.")
 @click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest there is]")
-@click.option("--trust-remote-code", is_flag=True, default=None, help="Run the checkpoint's code.")
+@click.option(
+    "--trust-remote-code",
+    is_flag=True,
+    default=None,
+    help="Run Python code that comes with a checkpoint. A study file cannot allow it alone.",
+)
 @click.option("--study", "file", type=click.Path(), help="A TOML file; options replace its keys.")
 @click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
 @click.option(
@@ -133,22 +139,23 @@ def command(**options: Any) -> None:
     """
     study, folder, percent = _study(options), options["folder"], options["percent"]
     try:
-        engine = engine_of(options)
-        with _progress() as progress:
+        engine = make_engine(options)
+        _hide_other_bars()
+        with progress_bar("loading models and data") as progress:
             failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
-        tell(_kept(study, folder), err=True)
+        print_line(_kept(study, folder), err=True)
         sys.exit(130)
     for line in _errors(failures):
-        tell(line, err=True)
+        print_line(line, err=True)
     if len(failures) < len(study.cells):
         results = load_results(folder)
-        say({_named(stored): stored.result.remarks for stored in results}, of="result")
+        print_remarks({_named(stored): stored.result.remarks for stored in results}, of="result")
         for line in notes(results):
-            tell(f"note: {line}", err=True)
+            print_line(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         tables += [error_budget(results)] if is_computed_twice(results) else []
-        finding = of_experiment(results, folder, percent=percent)
+        finding = describe_experiment(results, folder, percent=percent)
         show(tables, options["style"], percent=percent, wide=options["wide"], finding=finding)
     if failures:
         sys.exit(2)
@@ -180,7 +187,7 @@ def _study(options: dict[str, Any]) -> Study:
     }
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
     if "models" in words:
-        named = map(labelled, words["models"])
+        named = map(split_name, words["models"])
         words["models"] = [
             {"name": path} if label is None else {"name": path, "label": label}
             for path, label in named
@@ -225,48 +232,8 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """Show a bar with rate and remaining time, if a person is watching; no other bars."""
-    _hide_other_bars()
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = [
-        TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(compact=True),
-    ]
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        loading = bars.add_task("loading models and data", total=None, rate="")
-        tasks: dict[str, Any] = {}
-
-        def advance(what: str, done: int, total: int) -> None:
-            bars.update(loading, visible=False)
-            if what not in tasks:
-                shown = shortened(printable(what), _NAME_LENGTH)
-                tasks[what] = bars.add_task(shown, total=total, completed=done, rate="")
-            speed = bars.tasks[tasks[what]].speed
-            rate = f"{speed:,.0f} {_inputs(what)}/s" if speed else ""
-            bars.update(tasks[what], completed=done, rate=rate, visible=done < total)
-
-        yield advance
-
-
-def _inputs(what: str) -> str:
-    """Name what passes by."""
-    of_ending = {": logits": "pairs", ", counting": "documents", ", reading ids": "shards"}
-    return next((name for end, name in of_ending.items() if what.endswith(end)), "texts")
-
-
 def _hide_other_bars() -> None:
-    """Keep other libraries from drawing into a file, or over our bar."""
+    """Keep other libraries from drawing progress bars into a file or over ours."""
     for module, function in (
         ("transformers.utils.logging", "disable_progress_bar"),
         ("datasets.utils.logging", "disable_progress_bar"),

@@ -12,10 +12,11 @@ from deadheat.cli.common import (
     STYLE,
     WIDE,
     check_output,
+    measures_option,
     percent_option,
     show,
 )
-from deadheat.cli.help import Command, complete_measures
+from deadheat.cli.help import Command
 
 
 @click.command(
@@ -24,13 +25,8 @@ from deadheat.cli.help import Command, complete_measures
     example="deadheat table results/ -m nDCG@10 -o table.tex",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    shell_complete=complete_measures,
-    help="Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
+@measures_option(
+    "Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
 @STYLE
 @WIDE
@@ -57,8 +53,8 @@ def command(
     For each model FP32 M, then the oblivious and the expected value, range and bias of every
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
-    check_output(output, force=force)
-    from deadheat.experiment import (
+    check_output(output, force=force, inputs=[folder])
+    from deadheat.lab.experiment import (
         error_budget,
         every_measure,
         load_results,

@@ -29,8 +29,8 @@ def command(folder: Path, style: str) -> None:
     """
     import polars as pl
 
-    from deadheat.experiment.files import ADVICE
-    from deadheat.experiment.folder import ExperimentFolder
+    from deadheat.lab.experiment.files import ADVICE
+    from deadheat.lab.experiment.folder import ExperimentFolder
 
     sound, faults = ExperimentFolder(folder).verify()
     said = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"

@@ -2,7 +2,7 @@
 
 from deadheat.comparison.comparison import COLUMNS, TESTS, Comparison
 from deadheat.comparison.statistics import METHODS, VERDICTS, verdict
-from deadheat.comparison.systems import compare, compared, ranking
+from deadheat.comparison.systems import compare, compare_if_possible, compare_results, ranking
 
 __all__ = [
     "COLUMNS",
@@ -11,7 +11,8 @@ __all__ = [
     "VERDICTS",
     "Comparison",
     "compare",
-    "compared",
+    "compare_if_possible",
+    "compare_results",
     "ranking",
     "verdict",
 ]

@@ -88,9 +88,11 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
                 "can be compared on the same judgements only"
             )
     for option in ("tie_break", "tie_tolerance", "score_dtype"):
-        mine = getattr(first.provenance, option)
+        mine = getattr(first.provenance.settings, option)
         others = [
-            other for other, result in systems.items() if getattr(result.provenance, option) != mine
+            other
+            for other, result in systems.items()
+            if getattr(result.provenance.settings, option) != mine
         ]
         if others:
             more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
@@ -103,7 +105,7 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
                     more=more,
                     option=option,
                     mine=repr(mine),
-                    theirs=repr(getattr(systems[others[0]].provenance, option)),
+                    theirs=repr(getattr(systems[others[0]].provenance.settings, option)),
                 )
             )
     return remarks
@@ -157,4 +159,5 @@ def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -
         whole = vars(result.views[measure])
         part: dict[str, Any] = {k: None if v is None else v[rows] for k, v in whole.items()}
         views[measure] = Views(**part)
-    return replace(result, query_ids=query_ids, views=views)
+    groups = None if result.groups is None else result.groups.take(rows)
+    return replace(result, query_ids=query_ids, views=views, groups=groups)

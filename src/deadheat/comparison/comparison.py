@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.statistics import VERDICTS
 from deadheat.evaluation import SPAN, VIEW_COLUMNS
 from deadheat.evaluation.names import shown_names
-from deadheat.late import pl
 from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, counted, lines, texts
 from deadheat.tables import Column, Table, Tint, render, rich_parts
-from deadheat.ties.rules import rule_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,11 +33,12 @@ COLUMNS = {
     "a_wins": "probability that A beats B under random tie-breaking",
     "b_wins": "probability that B beats A under random tie-breaking",
     "probability_method": "how these probabilities were obtained, one of `METHODS`",
+    "probability_error": "largest distance of these probabilities from the true ones",
     "oblivious_difference": "oblivious value of A − oblivious value of B",
     "reversed": "whether the oblivious values order the systems against the expectations",
     "p_value": "two-sided paired randomisation test over queries; None for one query",
     "p_corrected": "the p-value, corrected for the pairs compared in the measure (see `TESTS`)",
-    "interval_low": "start of the bootstrap interval of the difference over queries",
+    "interval_low": "start of Student's t interval of the difference over queries",
     "interval_high": "end of that interval; its level is 1 − alpha",
 }
 """The columns of `Comparison.pairs`."""
@@ -65,7 +65,7 @@ class Settings:
     """How p-values were corrected, one of `TESTS`; None for one query."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparison:
     """What can be said of systems against each other; printed, the ranking comes first."""
 
@@ -92,9 +92,7 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the comparison should know."""
-        rules = dict.fromkeys(
-            rule_note(origin.tie_break, origin.score_dtype) for origin in self.provenance.values()
-        )
+        rules = dict.fromkeys(origin.settings.note for origin in self.provenance.values())
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 
@@ -235,12 +233,12 @@ RANKING = (
     Column("system", "name"),
     Column("rank", "count"),
     Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
-    Column("oblivious_rank", "count", title="oblivious rank", gives_way=3),
+    Column("oblivious_rank", "count", title="oblivious rank", drop_priority=3),
     VIEW_COLUMNS["expected"],
     VIEW_COLUMNS["std"],
-    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, gives_way=5)),
+    replace(VIEW_COLUMNS["worst"], instead=replace(SPAN, drop_priority=5)),
     VIEW_COLUMNS["best"],
-    replace(VIEW_COLUMNS["oblivious"], gives_way=4),
+    replace(VIEW_COLUMNS["oblivious"], drop_priority=4),
 )
 TINTS: dict[str, Tint] = {
     "A is better": "good",
@@ -256,11 +254,16 @@ PAIRS = (
     Column("verdict", "word", tints=TINTS),
     Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
     VIEW_COLUMNS["std"],
-    Column(("lowest", "highest"), "interval", title="tie interval", gives_way=6),
-    Column(("a_wins", "probability_method"), "probability", title="A wins", gives_way=5),
-    Column("oblivious_difference", "signed", title="oblivious A − B", gives_way=2),
-    Column(("interval_low", "interval_high"), "interval", title="query interval", gives_way=3),
-    Column("p_corrected", "probability", gives_way=4),
+    Column(("lowest", "highest"), "interval", title="tie interval", drop_priority=6),
+    Column(
+        ("a_wins", "probability_method", "probability_error"),
+        "probability",
+        title="A wins",
+        drop_priority=5,
+    ),
+    Column("oblivious_difference", "signed", title="oblivious A − B", drop_priority=2),
+    Column(("interval_low", "interval_high"), "interval", title="query interval", drop_priority=3),
+    Column("p_corrected", "probability", drop_priority=4),
 )
 CONTESTED = (PAIRS[2], *PAIRS[:2], *PAIRS[3:])
 VERDICT_COUNTS = (

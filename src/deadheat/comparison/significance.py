@@ -7,7 +7,8 @@ the number of their pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,20 @@ Pairs = NDArray[np.int64]
 """Columns of A and B, a row per pair."""
 MANY_QUERIES = 500
 """From so many queries on, permuted means are drawn from their normal limit."""
+Step = Callable[[int], None]
+"""Called with the number of resamples that are done since the last call; 0 between them. What it
+raises ends the test."""
 _BLOCK = 1 << 18
 """Numbers held at a time."""
 
 
-def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+def _ignore(_: int) -> None:
+    """Do nothing after a step."""
+
+
+def sign_flip_p_values(
+    values: Floats, pairs: Pairs, resamples: int, seed: int, step: Step = _ignore
+) -> Floats:
     """Two-sided p-values of the paired randomisation test, for every pair.
 
     If two systems are exchangeable, the difference of a query is as likely as its negative.
@@ -45,10 +55,14 @@ def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) 
         sums = values.T @ (1.0 - 2.0 * flips).T
         for some, differences in _differences(sums, pairs):
             extreme[some] += (np.abs(differences) >= observed[some, None]).sum(axis=1)
+            step(0)
+        step(stop - start)
     return extreme / 2**n if every else (extreme + 1) / (resamples + 1)
 
 
-def tukey_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+def tukey_p_values(
+    values: Floats, pairs: Pairs, resamples: int, seed: int, step: Step = _ignore
+) -> Floats:
     """Family-wise p-values of the randomised Tukey HSD test, for every pair.
 
     If all systems are exchangeable, a query could have given its values to them in any order.
@@ -58,23 +72,24 @@ def tukey_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> F
     many pairs there are.
     """
     permuted = permuted_ranges if len(values) < MANY_QUERIES else limit_ranges
-    ranges = np.sort(permuted(values, resamples, seed))
+    ranges = np.sort(permuted(values, resamples, seed, step))
     observed = _distances(values, pairs)
     extreme = resamples - np.searchsorted(ranges, observed, "left")
     return np.asarray((extreme + 1) / (resamples + 1))
 
 
-def permuted_ranges(values: Floats, resamples: int, seed: int) -> Floats:
+def permuted_ranges(values: Floats, resamples: int, seed: int, step: Step = _ignore) -> Floats:
     """Highest minus lowest sum over queries when every query deals its values out anew."""
     rng = np.random.default_rng(seed)
     ranges = []
     for start, stop in _blocks(resamples, values.size):
         dealt = rng.permuted(np.broadcast_to(values, (stop - start, *values.shape)), axis=2)
         ranges.append(np.ptp(dealt.sum(axis=1), axis=1))
+        step(stop - start)
     return np.concatenate(ranges)
 
 
-def limit_ranges(values: Floats, resamples: int, seed: int) -> Floats:
+def limit_ranges(values: Floats, resamples: int, seed: int, step: Step = _ignore) -> Floats:
     """Give what `permuted_ranges` gives when there are many queries.
 
     A sum over many queries is close to normal. The difference of two of them has twice the
@@ -83,10 +98,10 @@ def limit_ranges(values: Floats, resamples: int, seed: int) -> Floats:
     """
     std = np.sqrt(values.var(axis=1, ddof=1).sum())
     rng = np.random.default_rng(seed)
-    ranges = [
-        np.ptp(rng.normal(0, std, (stop - start, values.shape[1])), axis=1)
-        for start, stop in _blocks(resamples, values.shape[1])
-    ]
+    ranges = []
+    for start, stop in _blocks(resamples, values.shape[1]):
+        ranges.append(np.ptp(rng.normal(0, std, (stop - start, values.shape[1])), axis=1))
+        step(stop - start)
     return np.concatenate(ranges)
 
 
@@ -103,22 +118,43 @@ def holm(p_values: Floats) -> Floats:
     return corrected
 
 
-def bootstrap_intervals(
-    values: Floats, pairs: Pairs, alpha: float, resamples: int, seed: int
-) -> NDArray[Any]:
-    """Percentile bootstrap intervals of the difference of means: ``[low, high]`` per pair."""
+def student_intervals(values: Floats, pairs: Pairs, alpha: float) -> NDArray[Any]:
+    """Student's t intervals of the difference of means: rows `low` and `high`, one per pair.
+
+    They hold with probability ``1 − alpha`` for any number of queries if differences are normal,
+    and approximately for others; `docs/mathematics.md` says how well.
+    """
     n = len(values)
-    rng = np.random.default_rng(seed)
-    means = np.empty((values.shape[1], resamples))
-    for start, stop in _blocks(resamples, n):
-        drawn = rng.integers(0, n, (stop - start, n)) + n * np.arange(stop - start)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-        means[:, start:stop] = values.T @ times.T / n
+    reach = t_quantile(1 - alpha / 2, n - 1) / math.sqrt(n)
     intervals = np.empty((2, len(pairs)))
-    for some, differences in _differences(means, pairs):
-        levels = [alpha / 2, 1 - alpha / 2]
-        intervals[:, some] = np.quantile(differences, levels, axis=1, overwrite_input=True)
+    for some, differences in _differences(values.T, pairs):
+        middle = differences.mean(axis=1)
+        half = reach * differences.std(axis=1, ddof=1)
+        intervals[:, some] = middle - half, middle + half
     return intervals
+
+
+def t_quantile(p: float, df: int) -> float:
+    """Return the quantile of Student's t distribution with `df` degrees of freedom, p above 1/2.
+
+    >>> round(t_quantile(0.975, 9), 6), round(t_quantile(0.975, 10), 6)
+    (2.262157, 2.228139)
+    """
+    low, high = 0.0, math.pi / 2
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if _t_central(middle, df) < 2 * p - 1 else (low, middle)
+    return math.sqrt(df) * math.tan(low)
+
+
+def _t_central(angle: float, df: int) -> float:
+    """Probability that ``|t| ≤ √df tan(angle)`` (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    odd = df % 2
+    index = np.arange(1, (df - odd) // 2)
+    factors = (2 * index - 1 + odd) / (2 * index + odd) * math.cos(angle) ** 2
+    terms = math.sin(angle) * (1 + np.cumprod(factors).sum())
+    if not odd:
+        return float(terms)
+    return float(2 / math.pi * (angle + (math.cos(angle) * terms if df > 1 else 0.0)))
 
 
 def _distances(values: Floats, pairs: Pairs) -> Floats:

@@ -5,29 +5,38 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.comparison import significance, statistics
 from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
 from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparison, Settings
 from deadheat.comparison.significance import Pairs
 from deadheat.comparison.statistics import METHODS, Outcomes, sign
+from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy, Result, evaluated
+from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_run
 from deadheat.evaluation.result import Floats
 from deadheat.formats import read_qrels, read_run
-from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announcing, note, warning
-from deadheat.ties.rules import TieRule
+from deadheat.remarks import Remark, emits_warnings, note, warning
+from deadheat.settings import EvalOptions, EvalSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_POLL_SECONDS = 0.2
+"""How often threads are waited for: a wait without end may not notice Ctrl-C."""
 
 
-@announcing
+@emits_warnings
 def compare(
     results_or_qrels: Any,
     runs: Any = None,
@@ -37,17 +46,13 @@ def compare(
     alpha: float = 0.05,
     resamples: int = 9999,
     seed: int = 0,
-    queries: QueryPolicy = "judged",
-    tie_break: TieRule | None = None,
-    tie_tolerance: float | None = None,
-    nan: NanPolicy | None = None,
-    score_dtype: object = None,
+    **options: Unpack[EvalOptions],
 ) -> Comparison:
     """Compare systems: ``compare(results)`` or ``compare(qrels, runs, measures)``.
 
     Uncertainty from ties and uncertainty from having sampled these queries are kept apart:
     the first is in the tie std, the tie interval and the probabilities of winning, the second
-    in the p-value and the bootstrap interval. `deadheat.comparison.verdict` says how both
+    in the p-value and the query interval. `deadheat.comparison.verdict` says how both
     lead to one verdict.
 
     The p-values of a measure are corrected for the number of pairs: with a baseline, and up to
@@ -63,16 +68,14 @@ def compare(
     baseline
         Name of the system to compare all others with; all pairs unless given.
     alpha
-        Level of the tests and of the bootstrap interval (1 − alpha), and how likely random
-        tie-breaking may at most be to reverse two systems that ties are said to leave in order.
+        Level of the tests and of the query interval (1 − alpha), and the largest accepted
+        probability that random tie-breaking reverses two systems whose order is decided.
     resamples, seed
-        Sign flips and permutations of the tests and samples of the bootstrap; all sign flips are
-        taken where they are no more than `resamples`.
-    queries
-        Systems must have been evaluated on the same queries; ``"intersection"`` compares them
-        on those they share. Also given to `evaluate`.
-    tie_break, tie_tolerance, nan, score_dtype
-        Given to `evaluate`, whose defaults they have; of results they cannot be changed any more.
+        Sign flips and permutations of the tests; all sign flips are taken where they are no more
+        than `resamples`.
+    **options
+        As for `evaluate`; with results, only ``queries="intersection"`` can be given: it compares
+        systems that were evaluated on different queries on those they share.
 
     Examples
     --------
@@ -84,39 +87,32 @@ def compare(
     >>> comparison.pairs.select("difference", "lowest", "highest", "a_wins", "verdict").row(0)
     (0.25, 0.0, 0.5, 0.99609375, 'A is better')
     """
-    all_options = {
-        "tie_break": tie_break,
-        "tie_tolerance": tie_tolerance,
-        "nan": nan,
-        "score_dtype": score_dtype,
-    }
-    options: dict[str, Any] = {k: value for k, value in all_options.items() if value is not None}
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(results_or_qrels)
-        with_ranks = tie_break == "rank"
 
         def result_of(run: Any) -> Result:
-            source = read_run(run, with_ranks=with_ranks)
-            return evaluated(judgements, source, parsed, queries=queries, **options)
+            source = read_run(run, with_ranks=settings.needs_ranks)
+            return evaluate_run(judgements, source, parsed, settings)
 
         systems = named(runs, result_of)
-    elif options:
-        raise InputError(f"{', '.join(options)}: these results have been evaluated already")
+    elif late := [name for name in options if name != "queries"]:
+        raise InputError(f"{', '.join(late)}: these results have been evaluated already")
     else:
         systems = named(results_or_qrels, checked)
-    return compared(
+    return compare_results(
         systems,
         measures,
         baseline=baseline,
         alpha=alpha,
         resamples=resamples,
         seed=seed,
-        queries=queries,
+        queries=settings.queries,
     )
 
 
-def compared(
+def compare_results(
     systems: dict[str, Result],
     measures: Any = None,
     *,
@@ -125,8 +121,15 @@ def compared(
     resamples: int = 9999,
     seed: int = 0,
     queries: str = "judged",
+    progress: Progress | None = None,
 ) -> Comparison:
-    """Compare named results as `compare` does, without a word: what to know is on the result."""
+    """Compare named results as `compare` does, without emitting warnings.
+
+    Parameters
+    ----------
+    progress
+        Called with what is done, how many steps are done, and how many there are.
+    """
     _check_options(alpha, resamples, seed)
     names = pairs_of(systems, baseline)
     remarks = check_origins(systems)
@@ -136,7 +139,7 @@ def compared(
     test = None if n == 1 else "Tukey" if tukey else "Holm"
     settings = Settings(n, alpha, resamples, seed, baseline, test)
     least = _least_p_value(settings, len(names))
-    pairs = _pairs(systems, names, settings, testable=least is not None and least <= alpha)
+    pairs = _pairs(systems, names, settings, least=least, progress=progress)
     remarks += alignment + _power(settings, len(names), least) + _identical(systems)
     remarks += [
         note(f"A wins, {method}: {meaning}")
@@ -154,15 +157,45 @@ def compared(
     )
 
 
+def compare_if_possible(
+    systems: dict[str, Result], measures: Iterable[Measure], **options: Any
+) -> tuple[Comparison | None, str]:
+    """Compare systems on the queries they share; return None and the reason if that fails.
+
+    Parameters
+    ----------
+    measures
+        Those to compare in, as far as the systems share them.
+    options
+        As for `deadheat.compare`.
+    """
+    if len(systems) < 2:
+        return None, "there is one system: nothing to compare it with"
+    chosen = {
+        name: replace(result, views={m: v for m, v in result.views.items() if m in measures})
+        for name, result in systems.items()
+    }
+    try:
+        return compare_results(chosen, queries="intersection", **options), ""
+    except InputError as error:
+        return None, str(error)
+
+
 def _pairs(
-    systems: dict[str, Result], names: list[tuple[str, str]], settings: Settings, *, testable: bool
+    systems: dict[str, Result],
+    names: list[tuple[str, str]],
+    settings: Settings,
+    *,
+    least: float | None,
+    progress: Progress | None,
 ) -> pl.DataFrame:
-    """Compare every pair in every measure."""
+    """Compare every pair in every measure; `least` is the least p-value that is possible."""
     measures = list(_first(systems).views)
-    over_queries = _over_queries(systems, names, settings)
+    testable = least is not None and least <= settings.alpha
+    over_queries = _over_queries(systems, names, settings, progress)
     rows: dict[tuple[str, str, Measure], tuple[Any, ...]] = {}
     for m, tests in zip(measures, over_queries, strict=True):
-        outcomes = {name: Outcomes.of(result.views[m]) for name, result in systems.items()}
+        outcomes = {name: Outcomes.of(result, m, len(systems)) for name, result in systems.items()}
         marks = {name: _fingerprint(result, [m]) for name, result in systems.items()}
         for (name_a, name_b), tested in zip(names, tests, strict=True):
             a, b = systems[name_a][m], systems[name_b][m]
@@ -170,7 +203,7 @@ def _pairs(
             lowest, highest = a.worst - b.best, a.best - b.worst
             std = None if a.std is None or b.std is None else math.hypot(a.std, b.std)
             overlap = sign(lowest) <= 0 <= sign(highest)
-            odds = statistics.duel(outcomes[name_a], outcomes[name_b])
+            odds = statistics.duel(outcomes[name_a], outcomes[name_b], settings.alpha)
             verdict = statistics.verdict(
                 difference,
                 oblivious,
@@ -178,6 +211,7 @@ def _pairs(
                 odds.b_wins,
                 tested[1] if testable else None,
                 settings.alpha,
+                error=odds.error,
                 identical=marks[name_a] == marks[name_b],
             )
             ties = (difference, std, lowest, highest, overlap, *odds)
@@ -192,7 +226,10 @@ def _pairs(
 
 
 def _over_queries(
-    systems: dict[str, Result], names: list[tuple[str, str]], settings: Settings
+    systems: dict[str, Result],
+    names: list[tuple[str, str]],
+    settings: Settings,
+    progress: Progress | None,
 ) -> list[list[list[float | None]]]:
     """P-value, corrected p-value and interval of every pair, in every measure."""
     measures = list(_first(systems).views)
@@ -201,21 +238,60 @@ def _over_queries(
     place = {name: i for i, name in enumerate(systems)}
     pairs = np.array([(place[a], place[b]) for a, b in names])
     columns = [[result.views[m].expected for result in systems.values()] for m in measures]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy lets go of Python's lock
-        return list(pool.map(lambda of: _tested(np.column_stack(of), pairs, settings), columns))
+    flips = min(2**settings.queries, settings.resamples)
+    each = flips + (settings.resamples if settings.test == "Tukey" else 0)
+    steps = _Steps(each * len(measures), progress)
+
+    def test(of: list[Floats]) -> list[list[float | None]]:
+        return _tested(np.column_stack(of), pairs, settings, steps.done)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy releases Python's lock
+        try:
+            tests = [pool.submit(test, of) for of in columns]
+            while wait(tests, _POLL_SECONDS, FIRST_EXCEPTION).not_done:
+                if any(each.done() and each.exception() for each in tests):
+                    break
+            return [each.result() for each in tests]
+        except BaseException:  # Ctrl-C: leaving the pool waits for its threads
+            steps.stop()
+            raise
 
 
-def _tested(values: Floats, pairs: Pairs, settings: Settings) -> list[list[float | None]]:
+class _Steps:
+    """Counts the resamples that threads have done, and ends the threads when asked to."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.total, self.progress = total, progress
+        self.count = 0
+        self.lock, self.stopped = threading.Lock(), threading.Event()
+
+    def done(self, steps: int) -> None:
+        """Count steps; called by the threads between blocks of resamples."""
+        if self.stopped.is_set():
+            raise CancelledError
+        if steps and self.progress is not None:
+            with self.lock:
+                self.count += steps
+                self.progress("resampling", self.count, self.total)
+
+    def stop(self) -> None:
+        """End all threads at their next step."""
+        self.stopped.set()
+
+
+def _tested(
+    values: Floats, pairs: Pairs, settings: Settings, step: significance.Step
+) -> list[list[float | None]]:
     """P-value, corrected p-value and interval of every pair of columns."""
-    alpha, resamples, seed = settings.alpha, settings.resamples, settings.seed
-    own = significance.sign_flip_p_values(values, pairs, resamples, seed)
+    resamples, seed = settings.resamples, settings.seed
+    own = significance.sign_flip_p_values(values, pairs, resamples, seed, step)
     if settings.test == "Tukey":
         # Never below the pair's own: one erratic system must not lend its spread to others.
-        family = significance.tukey_p_values(values, pairs, resamples, seed)
+        family = significance.tukey_p_values(values, pairs, resamples, seed, step)
         corrected = np.maximum(own, family)
     else:
         corrected = significance.holm(own)
-    intervals = significance.bootstrap_intervals(values, pairs, alpha, resamples, seed)
+    intervals = significance.student_intervals(values, pairs, settings.alpha)
     rows: list[list[float | None]] = np.vstack([own, corrected, intervals]).T.tolist()
     return rows
 
@@ -315,13 +391,12 @@ def _how_tested(settings: Settings, pairs: int) -> list[Remark]:
     return [
         note(
             "p ({test}): {meaning}, over queries, {how}, for {pairs:pair} in each measure; query "
-            "interval: {level} % bootstrap, {resamples:sample}, not corrected; seed {seed}",
+            "interval: {level} % (Student's t), not corrected; seed {seed}",
             test=settings.test,
             meaning=TESTS[settings.test],
             how=how,
             pairs=pairs,
             level=f"{100 * (1 - settings.alpha):g}",
-            resamples=resamples,
             seed=settings.seed,
         )
     ]

@@ -15,10 +15,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.evaluation import Result, evaluated
+from deadheat._lazy import pl
+from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.write import trec_qrels, trec_run
-from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.output import write_whole
@@ -72,7 +72,7 @@ class Recording:
             dtype = "fp32" if regime == "fp32" else "bf16"
             kind = "native" if regime == "fp32" else regime
             scoring = scoring_provenance(kind, dtype, FUNCTIONS[self.scoring], "numpy")
-            result = evaluated(self.qrels, run, measures)
+            result = evaluate_run(self.qrels, run, measures)
             origin = replace(
                 result.provenance, run=f"{self.model} {dtype} {kind}", qrels=None, scoring=scoring
             )

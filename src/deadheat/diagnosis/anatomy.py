@@ -9,7 +9,7 @@ import numpy as np
 from deadheat.formats import Run
 from deadheat.scoring import FORMATS
 from deadheat.ties.groups import Ints
-from deadheat.ties.scores import as_seen_in
+from deadheat.ties.scores import round_scores
 from deadheat.ties.sizes import GroupSizes, run_sizes
 
 
@@ -47,7 +47,7 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     """
     sizes, number = np.unique(groups.size, return_counts=True)
     largest = int(np.argmax(groups.size))
-    cast, _ = as_seen_in(run, FORMATS["fp32"])
+    cast, _ = round_scores(run, FORMATS["fp32"])
     added = _pairs(run_sizes(cast), run) - _pairs(groups, run)
     lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(

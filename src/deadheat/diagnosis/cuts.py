@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.measures import Measure
+from deadheat.measures.kernel import VIEWS
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -58,9 +59,10 @@ def cut_bounds(
     filled = _join(groups, query, grade, groups.end_above[query], groups.end_size[query])
 
     def value(measure: Measure, completed: TieGroups, rank: Ints, more: Ints) -> float:
-        if measure.cutoff is not None:
-            completed = replace(completed, retrieved=n + more)
-        return float(measure.at(completed, rank).mean())
+        longer = n if measure.cutoff is None else n + more
+        completed = replace(completed, rank=rank, retrieved=longer)
+        oblivious = measure.views(completed)[VIEWS.index("oblivious")]
+        return float(oblivious.mean())
 
     bounds = []
     for measure in measures:

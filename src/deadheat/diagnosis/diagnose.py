@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
@@ -21,17 +22,20 @@ from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, Views, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
-from deadheat.late import pl
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announcing, texts, warning
+from deadheat.remarks import Remark, emits_warnings, texts, warning
+from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import render, rich_parts
-from deadheat.ties import TieGroups, tie_groups
+from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import judged_lists, without_nan
-from deadheat.ties.rules import TieRule, check_rule, rule_note, rule_order
-from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties.lists import list_judged, rank_nan
+from deadheat.ties.rules import rule_order
+from deadheat.ties.scores import round_scores
 from deadheat.ties.sizes import run_sizes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 TOP = 10
 """Of so many first documents it is told how many are judged, unless measures name cutoffs."""
@@ -83,9 +87,8 @@ class Diagnosis:
     """Where logits were given."""
     effect: Effect | None = None
     """Where judgements were given."""
-    tie_break: str = "input"
-    score_dtype: str | None = None
-    """The number format that scores were rounded to before anything else; None: as given."""
+    settings: EvalSettings = field(default_factory=EvalSettings)
+    """How it was evaluated."""
     remarks: tuple[Remark, ...] = ()
     """What a reader should know of how judgements and run fit."""
 
@@ -97,7 +100,7 @@ class Diagnosis:
     @property
     def notes(self) -> list[str]:
         """What else a reader of the numbers should know."""
-        rule = [] if self.effect is None else [rule_note(self.tie_break, self.score_dtype)]
+        rule = [] if self.effect is None else [self.settings.note]
         return [*rule, *texts(self.remarks, "note")]
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,33 +136,33 @@ class Diagnosis:
         return self._render("html")
 
 
-@announcing
+@emits_warnings
 def diagnose(
-    run: RunLike,
-    qrels: QrelsLike | None = None,
+    qrels: QrelsLike | RunLike | None = None,
+    run: RunLike | None = None,
     measures: str | Measure | Iterable[Any] | None = None,
     *,
-    tie_break: TieRule = "input",
-    score_dtype: object = None,
     tolerance: float = 0.001,
     worst: int = 5,
     logits: Any = None,
     model_dtype: object = None,
     levels: Iterable[int] | None = None,
+    **options: Unpack[EvalOptions],
 ) -> Diagnosis:
     """Diagnose the ties of a run.
 
     Parameters
     ----------
-    run, qrels, measures, tie_break, score_dtype
-        As for `deadheat.evaluate`. Without judgements only the tie groups and the number grid
-        are described.
+    qrels, run, measures, **options
+        As for `deadheat.evaluate`; of the options, `tie_break`, `queries` and the precision that
+        scores are rounded to. ``diagnose(run)``, without judgements, describes the tie groups and
+        the number grid only.
     tolerance
         How far E[M] may move, and how large the range may be, in a format that is enough.
     worst
         How many queries of the largest range to name per measure.
     logits, model_dtype
-        To find where the ties were born: a table, or a path to one, with the columns query_id
+        To find which step creates the ties: a table, or a path to one, with the columns query_id
         and logit (or logit_no and logit_yes), perhaps head_logit (or head_logit_no and
         head_logit_yes) and model_dtype, a row per document of the run. `model_dtype` chooses
         rows, or says what the table does not.
@@ -172,11 +175,39 @@ def diagnose(
     --------
     >>> import deadheat as dh
     >>> run = {"q1": {"d1": 0.75, "d2": 0.5, "d3": 0.5}, "q2": {"d4": 0.625, "d5": 0.5}}
-    >>> diagnosis = dh.diagnose(run, {"q1": {"d3": 1}, "q2": {"d4": 1}}, ["MRR@2"])
+    >>> diagnosis = dh.diagnose({"q1": {"d3": 1}, "q2": {"d4": 1}}, run, ["MRR@2"])
     >>> diagnosis.anatomy.distinct, diagnosis.effect.straddling
     (0.8, {2: 1})
     """
-    check_rule(tie_break)
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    judgements, given = (None, qrels) if run is None else (qrels, run)
+    if given is None:
+        raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
+    return diagnose_run(
+        *(judgements, given, measures, settings),
+        tolerance=tolerance,
+        worst=worst,
+        logits=logits,
+        model_dtype=model_dtype,
+        levels=levels,
+    )
+
+
+def diagnose_run(
+    qrels: QrelsLike | None,
+    run: RunLike,
+    measures: str | Measure | Iterable[Any] | None,
+    settings: EvalSettings,
+    *,
+    tolerance: float = 0.001,
+    worst: int = 5,
+    logits: Any = None,
+    model_dtype: object = None,
+    levels: Iterable[int] | None = None,
+) -> Diagnosis:
+    """Diagnose a run as `diagnose` does, without emitting warnings."""
+    if settings.tie_tolerance or settings.nan != "raise":
+        raise InputError("diagnose looks at exact ties: leave tie_tolerance and nan out")
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
     for what, asked in (("measures", measures), ("levels", levels)):
@@ -184,9 +215,9 @@ def diagnose(
             raise InputError(f"{what} need judgements: give qrels, too, or leave the {what} out")
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-    precision = score_format(score_dtype)
-    given, rounding = as_seen_in(read_run(run, with_ranks=tie_break == "rank"), precision)
-    candidates = without_nan(given, "refuse")
+    read = read_run(run, with_ranks=settings.needs_ranks)
+    given, rounding = round_scores(read, settings.score_format)
+    candidates = rank_nan(given, "refuse")
     if candidates.exact is not None:
         raise InputError(
             f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
@@ -206,17 +237,18 @@ def diagnose(
         tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
         scale,
         origins,
-        tie_break=tie_break,
-        score_dtype=None if precision is None else precision.name,
+        settings=settings,
         remarks=tuple(rounding),
     )
     if qrels is None:
         return diagnosis
-    lists, remarks = judged_lists(read_qrels(qrels), candidates, queries="judged", with_judged=True)
+    lists, remarks = list_judged(
+        read_qrels(qrels), candidates, queries=settings.queries, with_judged=True
+    )
 
     def groups_of(scores: Values) -> TieGroups:
-        order = rule_order(tie_break, scores, candidates.documents.ids, candidates.ranks)
-        return tie_groups(replace(lists, scores=scores), order)
+        order = rule_order(settings.tie_break, scores, candidates.documents.ids, candidates.ranks)
+        return build_groups(replace(lists, scores=scores), order)
 
     def views(scores: Values) -> dict[Measure, Views]:
         return views_of(groups_of(scores), parsed)
@@ -227,7 +259,7 @@ def diagnose(
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
-        judged={k: float((Judged @ k).expected(groups).mean()) for k in _cutoffs(parsed) or [TOP]},
+        judged={k: float((Judged @ k).views(groups)[0].mean()) for k in _cutoffs(parsed) or [TOP]},
         straddling=_straddling(groups, parsed),
         worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
@@ -256,7 +288,7 @@ def _few_judged(groups: TieGroups, unretrieved: tuple[Ints, Floats]) -> list[Rem
     known = known + np.bincount(unretrieved[0], minlength=groups.n_queries)
     possible = int(np.minimum(known, TOP).sum())
     judged = Judged @ TOP
-    found = float((judged.expected(groups) * judged.divisor(groups)).sum())
+    found = float((judged.views(groups)[0] * judged.divisor(groups)).sum())
     if found >= FEW * possible:
         return []
     return [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.scoring.dtypes import FORMATS
+from deadheat.dtypes import FORMATS
 
 Values = NDArray[Any]
 

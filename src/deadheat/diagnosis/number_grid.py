@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.late import pl
-from deadheat.scoring.dtypes import FORMATS
+from deadheat._lazy import pl
+from deadheat.dtypes import FORMATS
 
 Values = NDArray[Any]
 _Form = tuple[str, str, Callable[[Values], Values], float]
@@ -47,7 +47,8 @@ class NumberGrid:
 def find_grid(scores: Values) -> NumberGrid:
     """Find the coarsest grid that holds all finite scores, which are float32 or float64.
 
-    A statement about decimals says that each score is the float nearest to such a number.
+    A statement about decimals says that each score is the float nearest to such a number: the
+    float32 where float32 holds all scores, whatever type they are given in.
 
     >>> find_grid(np.array([0.99609375, 0.9921875, 0.875, 0.30664062])).name
     'bf16, 8 decimals'
@@ -56,12 +57,15 @@ def find_grid(scores: Values) -> NumberGrid:
 
 
 def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
-    """Find the grid as `find_grid` does; also give the distinct scores, and each one's step.
+    """Find the grid as `find_grid` does; also return the distinct scores, and each one's step.
 
-    A step is the distance of neighbours on the grid around a score.
+    A step is the distance of neighbours on the grid around a score. The distinct scores are
+    float32 where that holds them.
     """
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
+    if _unchanged(values, FORMATS["fp32"].round):
+        values = values.astype(np.float32)
     told = values != 0  # 0 lies on every grid and speaks for none
     grids = []
     for name, text, spacing, penalty in _statements(values, own):
@@ -70,7 +74,7 @@ def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
         grids.append((grid, spacing))
     grids.sort(key=lambda found: found[0].bits, reverse=True)
     if not grids or grids[0][0].bits < _DOUBT:
-        name = f"fp{8 * values.itemsize}"
+        name = f"fp{8 * scores.itemsize}"
         text = f"every score is a value of {name}; no coarser grid is evident"
         return NumberGrid(name, text, len(values), 0.0), values, own
     (best, step), *others = grids
@@ -118,7 +122,7 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
 
     A penalty, in bits, is for statements that were made to measure.
     """
-    k = _fewest_decimals(values, own.max(initial=0))
+    k = _fewest_decimals(values)
     forms: list[_Form] = [("", "", np.asarray, 0.0)]
     if k is not None:
         digits = f"{k} decimal{'s' * (k != 1)}"
@@ -162,8 +166,9 @@ def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
     return np.asarray(np.fmin(to_next, 2 * half))
 
 
-def _fewest_decimals(values: Values, unit: float) -> int | None:
-    """Give the fewest decimals that keep every value, unless as many would keep any number."""
+def _fewest_decimals(values: Values) -> int | None:
+    """Return the fewest decimals that keep every value, unless as many would keep any number."""
+    unit = _spacing(np.abs(values), values.dtype).max(initial=0)
     for k in range(16):
         if 10.0**-k < 2 * unit:
             break

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import Run, files, frames
-from deadheat.late import pl
 from deadheat.scoring import parse_format, score
-from deadheat.ties.sizes import group_sizes
+from deadheat.ties.sizes import find_sizes
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
         scores = score(kind, regime=regime, model_dtype=dtype, **given)
         pairs = np.column_stack([told_apart, scores])
         told_apart = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
-        tied.append(group_sizes(told_apart[by_query], bounds).tied_pairs)
+        tied.append(find_sizes(told_apart[by_query], bounds).tied_pairs)
     head = tied[1] - tied[2] if len(tied) > 2 else None
     return Origins(dtype, tied[0], tied[0] - tied[1], head, tied[-1])
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deadheat._lazy import pl
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
 from deadheat.diagnosis.scales import OnScale, fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.late import pl
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table, number
 
@@ -67,7 +67,7 @@ def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table
         facts += (
             f"\nCast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
             f"{counted(anatomy.float32_pairs, 'further pair')} would tie, in "
-            f"{counted(anatomy.float32_queries, 'query')}: see score_dtype (--score-precision)."
+            f"{counted(anatomy.float32_queries, 'query')}: see score_dtype (--score-dtype)."
         )
     parts: list[str | Table] = [
         Heading(f"Ties of {Path(diagnosis.name).name}"),

@@ -94,7 +94,8 @@ def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
             if abs(whole).max() > 2**53:
                 return None
             step = np.gcd.reduce(np.diff(whole).astype(np.int64)) / 10**k
-            scale = Scale(float(values[0]), float(values[-1]), float(step), len(values))
+            lowest, highest = (whole[[0, -1]] / 10**k).tolist()
+            scale = Scale(lowest, highest, float(step), len(values))
             return scale if scale.levels <= MOST else None
     return None
 

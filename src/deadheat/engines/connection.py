@@ -1,4 +1,4 @@
-"""Connecting to a Ray cluster: in time, and to the one that was named."""
+"""Connect to a Ray cluster, with time limits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from deadheat.errors import InputError, one_line
 
-PATIENCE = 10.0
+ANSWER_SECONDS = 10.0
 """Seconds in which something must answer at an address."""
-CONNECT_PATIENCE = 3
+CONNECT_FACTOR = 3
 """How many times as long a connection may take: another process tries it first."""
 
 _CONNECT = """
@@ -33,34 +36,56 @@ _started: set[str] = set()
 
 
 def connect(ray: Any, address: str | None) -> bool:
-    """Connect this process to a cluster; tell whether it may grow, as one of this machine cannot.
+    """Connect this process to a cluster; return whether the cluster may grow.
 
     Without an address the cluster that this process is connected to is taken; where there is none,
-    one of this machine alone is started.
+    one of this machine alone is started, which listens on the loopback interface only.
     """
-    address = _meant(address)
+    address = _resolve_address(address)
     if ray.is_initialized():
         if address not in (None, "auto"):
             _check_same(ray, str(address))
         return ray.get_runtime_context().gcs_address not in _started
     if address is not None:
-        _nodes_at(address)
+        _find_nodes(address)
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
-        ray.init(
-            address=address or "local",
-            log_to_driver=False,
-            logging_level="ERROR",
-            include_dashboard=False if address is None else None,
-        )
+        if address is not None:
+            ray.init(address, **quiet)
+            return True
+        with _bind_loopback(ray):
+            ray.init("local", include_dashboard=False, **quiet)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         raise _unreachable(address or "of this machine", one_line(error)) from error
-    if address is None:
-        _started.add(ray.get_runtime_context().gcs_address)
-    return address is not None
+    if not all(ip_address(node["NodeManagerAddress"]).is_loopback for node in ray.nodes()):
+        ray.shutdown()
+        raise InputError(
+            f"Ray {ray.__version__} cannot be started for this machine alone: it would accept "
+            "connections from the network, and run the code that they send; start a cluster with "
+            "`ray start --head` behind a firewall, and give its address"
+        )
+    _started.add(ray.get_runtime_context().gcs_address)
+    return False
 
 
-def _meant(address: str | None) -> str | None:
-    """Give the address that Ray would take; None for that of a cluster on this machine alone."""
+@contextmanager
+def _bind_loopback(ray: Any) -> Iterator[None]:
+    """Make Ray listen on the loopback interface, as it does by default on macOS and Windows.
+
+    On Linux ``ray.init`` replaces a loopback address by that of the network, whatever is passed;
+    this constant decides it.
+    """
+    constants = ray._private.ray_constants
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+def _resolve_address(address: str | None) -> str | None:
+    """Return the address that Ray would use; None for a cluster of this machine alone."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS") or address
     if address is not None and address.startswith("ray://"):
@@ -78,35 +103,35 @@ def _check_same(ray: Any, address: str) -> None:
     if address == connected:
         return
     own = {node["NodeID"] for node in ray.nodes()}
-    if own.isdisjoint(_nodes_at(address)):
+    if own.isdisjoint(_find_nodes(address)):
         raise InputError(
             f"this process is connected to the Ray cluster at {connected}, which is not the one at "
             f"{address}: call ray.shutdown() first, or leave the address out to use the former"
         )
 
 
-def _nodes_at(address: str) -> set[str]:
-    """Name the nodes of a cluster; refuse an address at which there is none in time.
+def _find_nodes(address: str) -> set[str]:
+    """Return the ids of the nodes of a cluster; refuse an address at which none answers in time.
 
     Another process connects: Ray's attempts last minutes, and only their process can end them.
     """
     if address != "auto":
         _check_listens(address)
     try:
-        asked = subprocess.run(
+        attempt = subprocess.run(
             [sys.executable, "-c", _CONNECT, address, *map(str, sys.path)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=CONNECT_PATIENCE * PATIENCE,
+            timeout=CONNECT_FACTOR * ANSWER_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise _silent(address, "timed out", error.timeout) from None
-    said = (asked.stdout.splitlines() or ["the attempt crashed"])[-1]
-    if asked.returncode:
-        raise _unreachable(address, said)
-    return set(said.split())
+    last_line = (attempt.stdout.splitlines() or ["the attempt crashed"])[-1]
+    if attempt.returncode:
+        raise _unreachable(address, last_line)
+    return set(last_line.split())
 
 
 def _check_listens(address: str) -> None:
@@ -121,10 +146,10 @@ def _check_listens(address: str) -> None:
             f"{address!r} is no address of a Ray cluster ({error}): write host:port or auto"
         ) from None
     try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
+        socket.create_connection((host, port), timeout=ANSWER_SECONDS).close()
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise _silent(address, why, PATIENCE) from None
+        raise _silent(address, why, ANSWER_SECONDS) from None
 
 
 def _silent(address: str, why: str, seconds: float) -> InputError:

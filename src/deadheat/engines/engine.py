@@ -1,43 +1,33 @@
-"""What an engine is, and the one that needs nothing: this process."""
+"""The protocol of engines, and the engine that needs no cluster: this process."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 MakeWorker = Callable[[], Callable[..., Any]]
 """Makes a worker, once in every process that works: a function of one piece of work.
 
-Where something is given beside the pieces, it is the function's second argument. All of these
-travel to other machines, so they must pickle.
+Where a shared argument is given with the pieces, it is the function's second argument. All of
+these travel to other machines, so they must pickle.
 """
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 class Pool(Protocol):
     """Workers that are ready."""
 
-    def results(self, pieces: Iterable[Any], beside: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Give each piece with its result as it is done, in any order.
+    def results(self, pieces: Iterable[P], shared_arg: Any = None) -> Iterator[tuple[P, Any]]:
+        """Yield each piece with its result as soon as it is done, in any order.
 
-        A `DeadheatError` that a worker raises is raised here. Results depend on the piece and on
-        what is given `beside` all of them, never on who did it or when.
-        """
-
-    def total(
-        self, pieces: Iterable[Any], beside: Any = None, done: Callable[[Any], None] | None = None
-    ) -> Any:
-        """Give the sum of the results of one or more pieces, added up where the work is done.
-
-        Results are added in any order; only the sum comes back. `done` is told each piece when it
-        is done; twice where its result was lost, and it was done again.
+        A `DeadheatError` that a worker raises is raised here. A result depends on the piece and on
+        the shared argument, never on the worker or the time.
         """
 
 
@@ -45,21 +35,21 @@ class Engine(Protocol):
     """A place where work is done."""
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Call a function where the work will be done, and give its answer."""
+        """Call a function where the work will be done, and return its answer."""
 
     def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
-        """Make workers, for as long as the block runs."""
+        """Make workers for as long as the block runs."""
 
 
-class Here:
+class LocalEngine:
     """The engine of this process: piece after piece, in the order given.
 
-    >>> with Here().pool(lambda: abs) as workers:
+    >>> with LocalEngine().pool(lambda: abs) as workers:
     ...     list(workers.results([1, -2]))
     [(1, 1), (-2, 2)]
-    >>> with Here().pool(lambda: pow) as workers:
-    ...     workers.total([1, 2, 3], beside=2)
-    14
+    >>> with LocalEngine().pool(lambda: pow) as workers:
+    ...     list(workers.results([1, 2, 3], shared_arg=2))
+    [(1, 1), (2, 4), (3, 9)]
     """
 
     def ask(self, question: Callable[[], T]) -> T:
@@ -76,22 +66,11 @@ class _OneWorker:
     def __init__(self, work: Callable[..., Any]) -> None:
         self._work = work
 
-    def results(self, pieces: Iterable[Any], beside: Any = None) -> Iterator[tuple[Any, Any]]:
+    def results(self, pieces: Iterable[P], shared_arg: Any = None) -> Iterator[tuple[P, Any]]:
         for piece in pieces:
-            yield piece, self._work(piece, *given(beside))
-
-    def total(
-        self, pieces: Iterable[Any], beside: Any = None, done: Callable[[Any], None] | None = None
-    ) -> Any:
-        def results() -> Iterator[Any]:
-            for piece, result in self.results(pieces, beside):
-                if done is not None:
-                    done(piece)
-                yield result
-
-        return reduce(operator.add, results())
+            yield piece, self._work(piece, *worker_args(shared_arg))
 
 
-def given(beside: Any) -> tuple[Any, ...]:
-    """Arguments of a worker after the piece."""
-    return () if beside is None else (beside,)
+def worker_args(shared_arg: Any) -> tuple[Any, ...]:
+    """Return the arguments of a worker after the piece."""
+    return () if shared_arg is None else (shared_arg,)

@@ -1,4 +1,4 @@
-"""Threads of this process that share work."""
+"""Share work among threads of this process."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 Items = Callable[[Callable[[], None]], Iterable[T]]
-"""Makes items. It is given what waits until all those that came before are done with."""
+"""Makes items; called with a barrier that waits until all earlier items are processed."""
 
-_HEARD = 0.2
-"""Seconds after which one who waits looks up: an interrupt may have come just before."""
+_POLL_SECONDS = 0.2
+"""How long a wait lasts at most before it is repeated, so that an interrupt is noticed."""
 
 
-def shared(
+def share_work(
     work: Callable[[Iterator[T]], R],
     items: Items[T],
     threads: int,
     begin: Callable[[], Any] | None = None,
 ) -> list[R]:
-    """Let threads share items: each takes the next one when it is done with the one before.
+    """Process items in threads: each takes the next item when it has processed its last.
 
-    Items are made by the thread that calls this, no more of them ahead than there are threads.
+    The calling thread makes the items, at most as many ahead as there are threads.
 
     Parameters
     ----------
     work
-        Called in every thread with the items that fall to it; gives what it makes of them all.
+        Called in every thread with an iterator of its items; returns one result for them all.
     begin
         Called in every thread first.
 
     Returns
     -------
     list
-        What each thread made. Which items fell to it is a matter of chance.
+        The result of each thread. Which thread gets which item is not determined.
 
     Notes
     -----
-    Where work fails, or is interrupted, no further item is taken. The failure of the first item
-    that failed is raised, whichever thread was faster.
+    After a failure or an interrupt no further item is taken. Of several failures, that of the
+    earliest item is raised, whichever thread was faster.
 
     Examples
     --------
-    >>> sum(shared(sum, lambda _: range(10), threads=3))
+    >>> sum(share_work(sum, lambda _: range(10), threads=3))
     45
     """
-    table = _Table[T](threads)
-    shares = [_Share(table) for _ in range(threads)]
+    queue = _Queue[T](threads)
+    shares = [_Share(queue) for _ in range(threads)]
 
     def make(share: _Share[T]) -> R:
         try:
@@ -58,7 +58,7 @@ def shared(
                 begin()
             return work(share)
         except BaseException:
-            table.clear()
+            queue.clear()
             raise
 
     made: list[Future[R]] = []
@@ -67,17 +67,17 @@ def shared(
         try:
             made += [pool.submit(make, share) for share in shares]
             try:
-                for item in items(table.finish):
-                    if not table.put(item):
+                for item in items(queue.wait_processed):
+                    if not queue.put(item):
                         break
-                    del item  # not held while the next one is made
-            except Exception as error:  # after what was made before it
+                    del item  # keep no reference while the next one is made
+            except Exception as error:  # raised after the failures of earlier items
                 failure = error
-            table.close()
-            while wait(made, timeout=_HEARD).not_done:
+            queue.close()
+            while wait(made, timeout=_POLL_SECONDS).not_done:
                 pass
         except BaseException:
-            table.clear()
+            queue.clear()
             raise
     in_order = sorted(zip(shares, made, strict=True), key=lambda pair: pair[0].last)
     results = [future.result() for _, future in in_order]
@@ -86,13 +86,13 @@ def shared(
     return results
 
 
-class _Table(Generic[T]):
-    """Where one thread puts items, and others take them."""
+class _Queue(Generic[T]):
+    """A bounded queue: one thread puts items into it, and others take them."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, limit: int) -> None:
         self._changed = Condition()
         self._waiting: deque[tuple[int, T]] = deque()
-        self._room = room
+        self._limit = limit
         self._put = 0
         self._busy = 0
         """Threads that have an item."""
@@ -100,34 +100,34 @@ class _Table(Generic[T]):
         self._cleared = False
 
     def put(self, item: T) -> bool:
-        """Put an item there once there is room; tell whether anybody still wants it."""
+        """Add an item once there is space; return whether items are still taken."""
         with self._changed:
-            self._wait(lambda: len(self._waiting) < self._room)
+            self._wait(lambda: len(self._waiting) < self._limit)
             self._waiting.append((self._put, item))
             self._put += 1
             self._changed.notify_all()
             return not self._cleared
 
-    def finish(self) -> None:
-        """Wait until everything that was put there is done with."""
+    def wait_processed(self) -> None:
+        """Wait until every item so far is processed."""
         with self._changed:
             self._wait(lambda: not self._waiting and not self._busy)
 
     def close(self) -> None:
-        """Tell that nothing more will come."""
+        """Declare that no further item will come."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Tell that nothing more is wanted."""
+        """Drop all items, and take no more."""
         with self._changed:
             self._closed = self._cleared = True
             self._waiting.clear()
             self._changed.notify_all()
 
     def take(self, share: _Share[T]) -> T:
-        """Give the next item to a thread, which is done with the one before."""
+        """Return the next item for a thread, which has processed its last."""
         with self._changed:
             self._busy -= share.has_item
             share.has_item = False
@@ -143,17 +143,17 @@ class _Table(Generic[T]):
 
     def _wait(self, ready: Callable[[], bool]) -> None:
         while not ready() and not self._cleared:
-            self._changed.wait(_HEARD)
+            self._changed.wait(_POLL_SECONDS)
 
 
 class _Share(Iterator[T]):
-    """The items that fall to one thread."""
+    """The items of one thread."""
 
-    def __init__(self, table: _Table[T]) -> None:
-        self._table = table
+    def __init__(self, queue: _Queue[T]) -> None:
+        self._queue = queue
         self.has_item = False
         self.last = -1
         """Number of the item that was taken last."""
 
     def __next__(self) -> T:
-        return self._table.take(self)
+        return self._queue.take(self)

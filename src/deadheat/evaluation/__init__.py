@@ -2,18 +2,17 @@
 
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES,
-    NAN_POLICIES,
-    QUERY_POLICIES,
-    NanPolicy,
-    QueryPolicy,
     evaluate,
     evaluate_arrays,
     evaluate_groups,
-    evaluated,
-    evaluated_source,
+    evaluate_run,
+    evaluate_scores,
+    evaluate_source,
+    evaluate_tie_groups,
+    evaluate_with_curves,
 )
 from deadheat.evaluation.evaluator import Evaluator
-from deadheat.evaluation.names import short_labels, short_names
+from deadheat.evaluation.names import run_name, short_labels, short_names
 from deadheat.evaluation.query import RankedQuery, rank_query
 from deadheat.evaluation.result import (
     SPAN,
@@ -28,21 +27,17 @@ from deadheat.evaluation.result import (
     labels_of,
     results_table,
 )
-from deadheat.evaluation.runs import evaluated_runs
-from deadheat.evaluation.stored import read_results, same_judgements
+from deadheat.evaluation.runs import evaluate_runs
+from deadheat.evaluation.stored import is_reproduced_by, read_results, same_judgements
 from deadheat.evaluation.top import evaluate_top
 from deadheat.evaluation.views import out_of_reach, views_of
 
 __all__ = [
     "DEFAULT_MEASURES",
-    "NAN_POLICIES",
-    "QUERY_POLICIES",
     "SPAN",
     "VIEWS",
     "VIEW_COLUMNS",
     "Evaluator",
-    "NanPolicy",
-    "QueryPolicy",
     "RankedQuery",
     "Result",
     "Summary",
@@ -51,17 +46,22 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "evaluate_groups",
+    "evaluate_run",
+    "evaluate_runs",
+    "evaluate_scores",
+    "evaluate_source",
+    "evaluate_tie_groups",
     "evaluate_top",
-    "evaluated",
-    "evaluated_runs",
-    "evaluated_source",
+    "evaluate_with_curves",
     "flat_summaries",
     "headline",
+    "is_reproduced_by",
     "labels_of",
     "out_of_reach",
     "rank_query",
     "read_results",
     "results_table",
+    "run_name",
     "same_judgements",
     "short_labels",
     "short_names",

@@ -2,62 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged, result_of, versions
+from deadheat.evaluation.views import need_judged, result_of, versions, views_of
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.formats.arrays import flatten, grouped, query_names
+from deadheat.formats.arrays import Candidates, are_whole, flatten, grouped, query_names
 from deadheat.formats.folders import is_folder, run_folder
 from deadheat.formats.ids import are_numbers
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, announcing, warning
-from deadheat.ties import TieGroups, tie_groups
-from deadheat.ties.checks import check_tolerance
+from deadheat.remarks import Remark, emits_warnings, warning
+from deadheat.settings import EvalOptions, EvalSettings
+from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import check_groups
 from deadheat.ties.lists import (
-    Fit,
-    JudgedLists,
-    fitted_lists,
-    labelled_lists,
-    rankable,
-    without_nan,
+    MatchReport,
+    list_labelled,
+    match_lists,
+    rank_nan,
+    rank_nan_scores,
 )
-from deadheat.ties.rules import TieRule, check_rule, rule_order
-from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties.rules import rule_order
+from deadheat.ties.scores import round_scores
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
-QueryPolicy = Literal["judged", "intersection", "all"]
-"""Which queries count."""
-NanPolicy = Literal["raise", "last"]
-"""What becomes of NaN scores."""
-QUERY_POLICIES: dict[QueryPolicy, str] = {
-    "judged": "every judged query with a relevant document; one that the run misses scores 0",
-    "intersection": "queries that are both judged and in the run, as trec_eval averages",
-    "all": "every judged query, those without a relevant document too (they score 0)",
-}
-NAN_POLICIES: tuple[NanPolicy, ...] = ("raise", "last")
 
 
-@announcing
+@emits_warnings
 def evaluate(
     qrels: QrelsLike,
     run: RunLike,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
-    *,
-    tie_break: TieRule = "input",
-    tie_tolerance: float = 0.0,
-    queries: QueryPolicy = "judged",
-    nan: NanPolicy = "raise",
-    score_dtype: object = None,
+    **options: Unpack[EvalOptions],
 ) -> Result:
     """Evaluate a run, with every view of its ties.
 
@@ -72,22 +60,9 @@ def evaluate(
     measures
         Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
         understood) or measures such as ``dh.nDCG @ 10``.
-    tie_break
-        The rule by which the tie-oblivious value orders tied documents: one of
-        `deadheat.TIE_RULES`.
-    tie_tolerance
-        Scores at most this far apart are tied, and so are chains of such scores. The
-        oblivious value still sees the scores as they are.
-    queries
-        Which queries count: ``"judged"``, every judged query with a relevant document;
-        ``"intersection"``, those of them and others that are in the run; ``"all"``, every
-        judged query.
-    nan
-        ``"raise"`` refuses NaN scores, ``"last"`` ranks them below all others, tied.
-    score_dtype
-        The precision in which an evaluator sees scores, ``"float32"`` (as trec_eval 9 and
-        pytrec_eval do), ``"fp16"`` or ``"bf16"``: scores are rounded to it first, and every view
-        is of the ties that this leaves. As they are unless given.
+    **options
+        Fields of `deadheat.EvalSettings`: `tie_break`, `tie_tolerance`, `queries`, `nan` and the
+        precision that scores are rounded to.
 
     Examples
     --------
@@ -98,65 +73,52 @@ def evaluate(
     >>> result["Recall@2"].expected, result["Recall@2"].worst, result["Recall@2"].best
     (0.6666666666666666, 0.5, 1.0)
     """
-    return evaluated_source(
-        read_qrels(qrels),
-        run,
-        parse_measures(measures),
-        tie_break=tie_break,
-        tie_tolerance=tie_tolerance,
-        queries=queries,
-        nan=nan,
-        score_dtype=score_dtype,
-    )
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    return evaluate_source(read_qrels(qrels), run, parse_measures(measures), settings)
 
 
-def evaluated_source(
-    judgements: Judgements, run: RunLike, measures: Sequence[Measure], **options: Any
+def evaluate_source(
+    judgements: Judgements, run: RunLike, measures: Sequence[Measure], settings: EvalSettings
 ) -> Result:
-    """Evaluate as `evaluated` does, whatever the run is read from.
+    """Evaluate whatever a run can be read from, without emitting warnings.
 
     A folder that holds too much is evaluated in parts.
     """
     if is_folder(run):
-        from deadheat.evaluation.folders import evaluated_folder
+        from deadheat.evaluation.folders import evaluate_folder
 
-        return evaluated_folder(judgements, run_folder(run), measures, **options)
-    with_ranks = options.get("tie_break") == "rank"
-    return evaluated(
-        judgements, read_run(run, with_ranks=with_ranks, copy=False), measures, **options
-    )
+        return evaluate_folder(judgements, run_folder(run), measures, settings)
+    read = read_run(run, with_ranks=settings.needs_ranks, copy=False)
+    return evaluate_run(judgements, read, measures, settings)
 
 
-def evaluated(
+def evaluate_run(
     judgements: Judgements,
     run: Run,
     measures: Sequence[Measure],
-    *,
-    tie_break: str = "input",
-    tie_tolerance: float = 0.0,
-    queries: str = "judged",
-    nan: str = "raise",
-    score_dtype: object = None,
+    settings: EvalSettings | None = None,
 ) -> Result:
-    """Evaluate as `evaluate` does, without a word: what to know of the result is on it."""
-    options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
-    counted = counted_groups(judgements, run, measures, options)
-    return result_of_counted(counted, judgements, run.source, measures, options)
+    """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``."""
+    settings = settings or EvalSettings()
+    counted = count_groups(judgements, run, measures, settings)
+    return result_of_counted(counted, judgements, run.source, measures, settings)
 
 
-@dataclass(frozen=True)
-class Options:
-    """How an evaluation is made, checked."""
+def evaluate_with_curves(
+    judgements: Judgements,
+    run: Run,
+    measures: Sequence[Measure],
+    cutoffs: Iterable[int],
+    settings: EvalSettings,
+) -> Result:
+    """Evaluate a run in measures, and in each of them at several cutoffs.
 
-    tie_break: str = "input"
-    tie_tolerance: float = 0.0
-    queries: str = "judged"
-    nan: str = "raise"
-    score_dtype: object = None
-
-    def __post_init__(self) -> None:
-        _check_options(self.tie_break, self.tie_tolerance, self.queries, QUERY_POLICIES, self.nan)
-        score_format(self.score_dtype)
+    The remarks of the result are about `measures` only.
+    """
+    more = [measure @ k for measure in measures for k in cutoffs]
+    counted = count_groups(judgements, run, more, settings)
+    result = result_of_counted(counted, judgements, run.source, measures, settings)
+    return replace(result, views={**result.views, **views_of(counted.groups, more)})
 
 
 @dataclass(frozen=True)
@@ -165,35 +127,27 @@ class Counted:
 
     query_ids: Sequence[str | int]
     groups: TieGroups
-    fit: Fit
+    report: MatchReport
     remarks: list[Remark]
 
 
-def counted_groups(
+def count_groups(
     judgements: Judgements,
     run: Run,
     measures: Iterable[Measure],
-    options: Options,
-    list_in: Callable[[Run], tuple[JudgedLists, Fit]] | None = None,
+    settings: EvalSettings,
 ) -> Counted:
-    """Round scores as the options say, and count ties; judgements and run may be parts.
-
-    `list_in` finds the judged documents in a run where they were prepared.
-    """
-    precision = score_format(options.score_dtype)
-    if options.tie_tolerance or precision is not None:
+    """Round scores as the settings say, and count ties; judgements and run may be parts."""
+    if settings.tie_tolerance or settings.score_dtype is not None:
         run = _with_open_ends(run)
-    seen, rounding = as_seen_in(run, precision)
-    ranked = without_nan(seen, options.nan)
-    if list_in is not None:
-        lists, fit = list_in(ranked)
-    else:
-        lists, fit = fitted_lists(
-            judgements, ranked, queries=options.queries, with_judged=need_judged(measures)
-        )
-    order = rule_order(options.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
-    groups = tie_groups(lists, order, tolerance=options.tie_tolerance)
-    return Counted(lists.own_ids, groups, fit, rounding)
+    seen, rounding = round_scores(run, settings.score_format)
+    ranked = rank_nan(seen, settings.nan)
+    lists, report = match_lists(
+        judgements, ranked, queries=settings.queries, with_judged=need_judged(measures)
+    )
+    order = rule_order(settings.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
+    groups = build_groups(lists, order, tolerance=settings.tie_tolerance)
+    return Counted(lists.own_ids, groups, report, rounding)
 
 
 def result_of_counted(
@@ -201,60 +155,48 @@ def result_of_counted(
     judgements: Judgements,
     source: str,
     measures: Sequence[Measure],
-    options: Options,
+    settings: EvalSettings,
 ) -> Result:
     """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
-    counted.fit.check(judgements, source)
-    precision = score_format(options.score_dtype)
-    provenance = Provenance(
-        source,
-        judgements.source,
-        options.tie_break,
-        float(options.tie_tolerance),
-        options.queries,
-        options.nan,
-        None if precision is None else precision.name,
-        versions=versions(),
-    )
-    remarks = counted.remarks + counted.fit.remarks(judgements)
+    counted.report.check(judgements, source)
+    provenance = Provenance(source, judgements.source, settings, versions=versions())
+    remarks = counted.remarks + counted.report.remarks(judgements)
     return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
 
 
 def _with_open_ends(run: Run) -> Run:
     """Forget that lists end with a whole tie group: where more scores tie, they may not."""
-    if run.beyond is not None and run.beyond.any():
+    if run.n_tied_beyond_cut is not None and run.n_tied_beyond_cut.any():
         raise InputError(
             f"{run.source}: last_group_size counts documents of exactly the same score; with "
             "tie_tolerance or score_dtype others tie, too: leave one of the two out"
         )
-    return replace(run, beyond=None)
+    return replace(run, n_tied_beyond_cut=None)
 
 
-@announcing
+@emits_warnings
 def evaluate_arrays(
-    scores: Any,
     relevance: Any,
+    scores: Any,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
     *,
     query: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
     query_ids: Sequence[Any] | None = None,
-    tie_tolerance: float = 0.0,
-    queries: Literal["judged", "all"] = "judged",
-    nan: NanPolicy = "raise",
-    score_dtype: object = None,
+    **options: Unpack[EvalOptions],
 ) -> Result:
-    """Evaluate scores and labels of the same shape, without ids.
+    """Evaluate labels and scores of the same shape, without ids.
 
     Parameters
     ----------
-    scores
-        ``[queries, candidates]``: a NumPy array or torch tensor of any number type, or a list
-        of lists, which may differ in length.
     relevance
-        Grades of the same shape; 0 is not relevant.
-    measures, tie_tolerance, nan, score_dtype
-        As for `evaluate`. The oblivious value breaks ties by input order.
+        Grades, ``[queries, candidates]``: a NumPy array or torch tensor of any number type, or a
+        list of lists, which may differ in length. 0 is not relevant.
+    scores
+        Scores of the same shape. The old order, scores first, still works where the first
+        argument holds fractions and the second is of a type of whole numbers.
+    measures
+        As for `evaluate`.
     query
         Per candidate: the query it belongs to, a number or a name. Scores and relevance are then
         one row each, the shape of torchmetrics (its ``indexes``), LightGBM and XGBoost (``qid``);
@@ -265,56 +207,95 @@ def evaluate_arrays(
         count with grade 1. Unless given, the candidates hold them all.
     query_ids
         Names for the queries; their numbers from 0 unless given. With `query` there are names.
-    queries
-        ``"judged"`` leaves out queries without a relevant document, ``"all"`` counts them as 0.
+    **options
+        As for `evaluate`, without `tie_break`: the oblivious value breaks ties by input order. Of
+        `queries`, ``"judged"`` leaves out queries without a relevant document, ``"all"`` counts
+        them as 0.
 
     Examples
     --------
     >>> import deadheat as dh
-    >>> result = dh.evaluate_arrays([[0.9, 0.5, 0.5, 0.5]], [[1, 0, 1, 0]], ["Recall@2"])
+    >>> result = dh.evaluate_arrays([[1, 0, 1, 0]], [[0.9, 0.5, 0.5, 0.5]], ["Recall@2"])
     >>> round(result["Recall@2"].expected, 4)
     0.6667
-    >>> flat = dh.evaluate_arrays([0.9, 0.5, 0.5, 0.7], [1, 0, 1, 1], "MRR", query=[7, 3, 3, 7])
+    >>> flat = dh.evaluate_arrays([1, 0, 1, 1], [0.9, 0.5, 0.5, 0.7], "MRR", query=[7, 3, 3, 7])
     >>> flat.query_ids, flat["MRR"].expected
     ([7, 3], 0.875)
     """
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
     parsed = parse_measures(measures)
-    _check_options("input", tie_tolerance, queries, ("judged", "all"), nan)
-    precision = score_format(score_dtype)
-    if query is None:
-        candidates = flatten(scores, relevance)
-    elif query_ids is None:
-        candidates, query_ids = grouped(scores, relevance, query)
-    else:
+    return evaluate_scores(
+        *(relevance, scores, parsed, settings),
+        query=query,
+        n_relevant=n_relevant,
+        query_ids=query_ids,
+        swap=True,
+    )
+
+
+def evaluate_scores(
+    relevance: Any,
+    scores: Any,
+    measures: Sequence[Measure],
+    settings: EvalSettings,
+    *,
+    query: ArrayLike | None = None,
+    n_relevant: ArrayLike | None = None,
+    query_ids: Sequence[Any] | None = None,
+    swap: bool = False,
+) -> Result:
+    """Evaluate arrays as `evaluate_arrays` does, without emitting warnings.
+
+    With `swap`, relevance and scores in the wrong order are swapped, which emits a
+    DeprecationWarning.
+    """
+    if settings.tie_break != "input":
+        raise InputError("arrays have no document ids: tie_break can only be 'input'")
+    if settings.queries == "intersection":
+        raise InputError("queries must be one of judged, all, not 'intersection': arrays hold all")
+    if query is not None and query_ids is not None:
         raise InputError("query names the queries already: leave query_ids out")
-    flat, rounding = as_seen_in(candidates, precision)
-    names = query_names(query_ids, len(flat.offsets) - 1)
-    lists, remarks = labelled_lists(
+    candidates, names = _read_candidates(relevance, scores, query, swap=swap)
+    query_ids = query_ids if query is None else names
+    rounded, rounding = round_scores(candidates, settings.score_format)
+    names = query_names(query_ids, len(rounded.offsets) - 1)
+    flat = rank_nan_scores(rounded, settings.nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
+    lists, remarks = list_labelled(
         names,
-        rankable(flat.scores, flat.offsets, nan, lambda q, i: f"query {names[q]!r}, candidate {i}"),
+        flat.scores,
         flat.offsets,
         flat.grades,
         n_relevant,
-        queries=queries,
-        with_judged=need_judged(parsed),
+        queries=settings.queries,
+        with_judged=need_judged(measures),
         exact=flat.exact,
         numbered=are_numbers(query_ids),
     )
-    groups = tie_groups(lists, tolerance=tie_tolerance)
-    provenance = Provenance(
-        "arrays",
-        None,
-        "input",
-        float(tie_tolerance),
-        queries,
-        nan,
-        None if precision is None else precision.name,
-        versions=versions(),
+    groups = build_groups(lists, tolerance=settings.tie_tolerance)
+    provenance = Provenance("arrays", None, settings, versions=versions())
+    return result_of(lists.own_ids, groups, measures, provenance, rounding + remarks)
+
+
+def _read_candidates(
+    relevance: Any, scores: Any, query: ArrayLike | None, *, swap: bool
+) -> tuple[Candidates, list[Any] | None]:
+    """Read arrays, and the names of the queries where `query` gives them."""
+    candidates, names = (
+        (flatten(scores, relevance), None) if query is None else grouped(scores, relevance, query)
     )
-    return result_of(lists.own_ids, groups, parsed, provenance, rounding + remarks)
+    if not (swap and candidates.has_fractions() and are_whole(scores)):
+        return candidates, names
+    warnings.warn(
+        "evaluate_arrays takes relevance first and then scores. The first argument holds fractions "
+        "and the second is of a type of whole numbers, so they were taken for scores and "
+        "relevance: swap them in the call, or give whole scores as floats",
+        DeprecationWarning,
+        stacklevel=5,
+    )
+    return _read_candidates(scores, relevance, query, swap=False)
 
 
-@announcing
+@emits_warnings
 def evaluate_groups(
     groups: TieGroups,
     measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
@@ -340,12 +321,19 @@ def evaluate_groups(
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
     0.5
     """
-    check_groups(groups)
+    return evaluate_tie_groups(groups, parse_measures(measures), query_ids)
+
+
+def evaluate_tie_groups(
+    groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[Any] | None = None
+) -> Result:
+    """Evaluate tie groups as `evaluate_groups` does, without emitting warnings."""
+    groups = check_groups(groups)
     names: Sequence[str | int] = query_names(query_ids, groups.n_queries)
     if are_numbers(query_ids):
         names = list(map(int, names))
-    provenance = Provenance("tie groups", None, queries="all", versions=versions())
-    return result_of(names, groups, parse_measures(measures), provenance, _unplaced(groups))
+    provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
+    return result_of(names, groups, measures, provenance, _unplaced(groups))
 
 
 def _unplaced(groups: TieGroups) -> list[Remark]:
@@ -361,13 +349,3 @@ def _unplaced(groups: TieGroups) -> list[Remark]:
         "puts judged documents first"
     )
     return [warning(pattern, queries=queries)] if queries else []
-
-
-def _check_options(
-    tie_break: str, tie_tolerance: float, queries: str, policies: Iterable[str], nan: str
-) -> None:
-    check_rule(tie_break)
-    check_tolerance(tie_tolerance)
-    for name, value, choices in (("queries", queries, policies), ("nan", nan, NAN_POLICIES)):
-        if value not in tuple(choices):
-            raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES,
-    NanPolicy,
-    Options,
-    QueryPolicy,
-    counted_groups,
-    evaluated_source,
+    count_groups,
+    evaluate_source,
     result_of_counted,
 )
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged
-from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import announce
-from deadheat.ties.judged_query import JudgedQuery
-from deadheat.ties.rules import TieRule
+from deadheat.remarks import emit_warnings
+from deadheat.settings import EvalOptions, EvalSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Evaluator:
@@ -35,7 +33,7 @@ class Evaluator:
 
     Parameters
     ----------
-    qrels, measures, tie_break, tie_tolerance, queries, nan, score_dtype
+    qrels, measures, **options
         As for `evaluate`. Judgements are copied: changing a dict afterwards changes nothing.
 
     Examples
@@ -54,23 +52,18 @@ class Evaluator:
         self,
         qrels: QrelsLike,
         measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
-        *,
-        tie_break: TieRule = "input",
-        tie_tolerance: float = 0.0,
-        queries: QueryPolicy = "judged",
-        nan: NanPolicy = "raise",
-        score_dtype: object = None,
+        **options: Unpack[EvalOptions],
     ) -> None:
-        self._options = Options(tie_break, tie_tolerance, queries, nan, score_dtype)
+        self.settings = EvalSettings(**options)  # type: ignore[arg-type]
         self.measures = parse_measures(measures)
         self._judgements = read_qrels(qrels)
         self._index = {query: i for i, query in enumerate(self._judgements.query_ids)}
-        self._prepared: dict[str, JudgedQuery] = {}
+        self._parts: dict[str, Judgements] = {}
 
     def __call__(self, run: RunLike) -> Result:
         """Evaluate a run, whatever `evaluate` takes for one."""
-        result = evaluated_source(self._judgements, run, self.measures, **vars(self._options))
-        announce(result.warnings)
+        result = evaluate_source(self._judgements, run, self.measures, self.settings)
+        emit_warnings(result.warnings)
         return result
 
     def query(self, query: Any, scores: Any) -> Result:
@@ -85,30 +78,29 @@ class Evaluator:
             run that is a dict.
         """
         name = query if type(query) is str else text_id(query, "query")
-        judged = self._prepared.get(name) or self._prepare(name)
+        own = self._parts.get(name) or self._select(name)
         run = read_run({name: scores}, copy=False)
-        counted = counted_groups(
-            self._judgements, run, self.measures, self._options, judged.list_in
-        )
+        counted = count_groups(own, run, self.measures, self.settings)
         result = result_of_counted(
-            counted, self._judgements, run.source, self.measures, self._options
+            counted, self._judgements, run.source, self.measures, self.settings
         )
-        announce(result.warnings)
+        emit_warnings(result.warnings)
         return result
 
-    def _prepare(self, name: str) -> JudgedQuery:
-        judgements, queries = self._judgements, self._options.queries
+    def _select(self, name: str) -> Judgements:
+        """Return the judgements of one query, and keep them for its next list."""
+        judgements = self._judgements
         if name not in self._index:
             raise InputError(f"{judgements.source}: query {name!r} is not judged in it")
-        with_judged = need_judged(self.measures)
-        judged = JudgedQuery(judgements, self._index[name], with_judged=with_judged)
-        if queries == "judged" and not judged.has_relevant:
+        index = self._index[name]
+        own = judgements.part(index, index + 1)
+        if self.settings.queries == "judged" and not own.has_relevant[0]:
             raise InputError(
                 f"{judgements.source}: query {name!r} has no relevant document (a grade above 0): "
                 "leave it out, or count it as 0 with queries='all'"
             )
-        self._prepared[name] = judged
-        return judged
+        self._parts[name] = own
+        return own
 
     def __repr__(self) -> str:
         measures = ", ".join(map(repr, self.measures))

@@ -1,4 +1,4 @@
-"""What runs are called where there is little room."""
+"""Names of runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,20 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(names) else list(paths)
 
 
-def short_labels(paths: Sequence[str]) -> list[str]:
-    """Names of runs as a figure or a narrow table has room for, where they stay distinct.
+def run_name(path: str) -> str:
+    """Return the name of a run: that of its file, without its endings and without ``input.``.
 
-    Without folders, without the endings of files, and without the words with which all of them
-    begin or end. A number alone says too little: such words stay where a label would be left
-    without a letter.
+    >>> run_name("runs/input.bm25.txt.gz"), run_name("covidex.r4.duot5.xz")
+    ('bm25', 'covidex.r4.duot5')
+    """
+    return _strip_endings(Path(path).name)
+
+
+def short_labels(paths: Sequence[str]) -> list[str]:
+    """Return short names of runs for figures and tables, or longer ones where two would be equal.
+
+    A label is the `run_name` without the words with which all names begin or end. These words stay
+    where a label would be left without a letter.
 
     >>> short_labels(["out/r4-bm25-titles.run.gz", "out/r4-bf16-titles.run.gz"])
     ['bm25', 'bf16']
@@ -32,7 +40,7 @@ def short_labels(paths: Sequence[str]) -> list[str]:
     (['run-1', 'run-2'], ['bm25.run', 'bm25.txt'])
     """
     names = short_names(paths)
-    bare = [re.sub(rf"(?<=.)({_ENDINGS})+$", "", name, flags=re.IGNORECASE) for name in names]
+    bare = list(map(_strip_endings, names))
     return _without_common_words(bare) if len(set(bare)) == len(set(names)) else names
 
 
@@ -54,7 +62,12 @@ def shown_names(origins: Mapping[str, Provenance]) -> dict[str, str]:
 
 
 _ENDINGS = r"\.run|\.trec|\.res|\.txt|\.tsv|\.csv|\.jsonl?|\.parquet|\.gz|\.bz2|\.xz|\.zst|\.zip"
-"""How files of runs end."""
+"""Endings of the names of run files."""
+
+
+def _strip_endings(name: str) -> str:
+    bare = re.sub(rf"(?<=.)({_ENDINGS})+$", "", name, flags=re.IGNORECASE)
+    return re.sub(r"^input\.(?=.)", "", bare)  # NIST archives runs as input.TAG
 
 
 def _without_common_words(names: list[str]) -> list[str]:

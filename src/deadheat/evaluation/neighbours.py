@@ -13,14 +13,15 @@ from deadheat.evaluation.views import versions, views_of
 from deadheat.formats import Run, RunLike, read_run
 from deadheat.measures import Measure, Precision, Recall
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, announcing, note, warning
-from deadheat.ties import tie_groups
-from deadheat.ties.checks import check_number, check_tolerance
+from deadheat.remarks import Remark, emits_warnings, note, warning
+from deadheat.settings import EvalSettings
+from deadheat.ties import build_groups
+from deadheat.ties.checks import check_number
 from deadheat.ties.groups import Ints
-from deadheat.ties.lists import JudgedLists, without_nan
+from deadheat.ties.lists import JudgedLists, rank_nan
 
 
-@announcing
+@emits_warnings
 def neighbour_recall(
     found: RunLike, exact: RunLike, k: int | None = None, *, tie_tolerance: float = 0.0
 ) -> Result:
@@ -67,20 +68,18 @@ def neighbour_recall(
     >>> recall.oblivious, recall.best, recall.worst, round(recall.expected, 4)
     (0.5, 1.0, 0.5, 0.6667)
     """
-    check_tolerance(tie_tolerance)
-    answers, truth = (without_nan(_held(read_run(run)), "refuse") for run in (found, exact))
+    settings = EvalSettings(tie_tolerance=tie_tolerance)
+    answers, truth = (rank_nan(_held(read_run(run)), "refuse") for run in (found, exact))
     place = _same_queries(answers, truth)
     lengths = np.diff(answers.offsets)
     k = check_number("k", int(lengths.max()) if k is None else k, least=1)
     query, row = _nearest(answers, place, k)
-    lists, remarks = _lists(truth, answers, query, row, float(tie_tolerance), k)
-    groups = tie_groups(lists, tolerance=float(tie_tolerance))
+    lists, remarks = _lists(truth, answers, query, row, settings.tie_tolerance, k)
+    groups = build_groups(lists, tolerance=settings.tie_tolerance)
     precision = Precision @ k
     views = views_of(groups, [precision])[precision]
     remarks += _short_answers(np.bincount(query, minlength=len(place)), k, truth)
-    provenance = Provenance(
-        answers.source, truth.source, tie_tolerance=float(tie_tolerance), versions=versions()
-    )
+    provenance = Provenance(answers.source, truth.source, settings, versions=versions())
     neighbours = np.minimum(np.diff(truth.offsets), k)
     recall: dict[Measure, Views] = {Recall @ k: _scaled(views, k / np.maximum(neighbours, 1))}
     return Result(truth.query_ids, recall, provenance, tuple(remarks))
@@ -155,7 +154,7 @@ def _lists(
     new_row = np.empty(len(order), np.int64)
     new_row[order] = np.arange(len(order))
     added = np.bincount(query[tied], minlength=n)
-    beyond, remarks = _beyond(truth, added, floor, tolerance, k)
+    unlisted, remarks = _beyond(truth, added, floor, tolerance, k)
     lists = JudgedLists(
         truth.query_ids,
         scores[order],
@@ -165,7 +164,7 @@ def _lists(
         np.ones(len(listed)),
         (np.empty(0, np.int64), np.empty(0)),
         complete=True,
-        beyond=beyond,
+        n_tied_beyond_cut=unlisted,
     )
     return lists, remarks
 
@@ -194,14 +193,14 @@ def _beyond(
     truth: Run, added: Ints, floor: NDArray[np.float64], tolerance: float, k: int
 ) -> tuple[Ints | None, list[Remark]]:
     """How many documents tie with the last of each list and are not in it; what is not known."""
-    if truth.beyond is not None and not tolerance:
-        left: Ints = truth.beyond - added
+    if truth.n_tied_beyond_cut is not None and not tolerance:
+        left: Ints = truth.n_tied_beyond_cut - added
         if (left < 0).any():
             q = int(np.flatnonzero(left < 0)[0])
             raise InputError(
                 f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
                 f"score that exact does not list, and last_group_size leaves room for "
-                f"{truth.beyond[q]}"
+                f"{truth.n_tied_beyond_cut[q]}"
             )
         return left, []
     starts, stops = truth.offsets[:-1].tolist(), truth.offsets[1:].tolist()

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import evaluated
+from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.formats.columns import run_from_columns
 from deadheat.formats.ids import id_column
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
-from deadheat.ties.ranked import RankedLists, ranked_lists
-from deadheat.ties.rules import TieRule
-from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.settings import EvalSettings
+from deadheat.ties.ranked import RankedLists, rank_lists
+from deadheat.ties.scores import round_scores
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ def rank_query(
     run: RunLike,
     query: str,
     measure: str | Measure = "Recall@10",
-    *,
-    tie_break: TieRule = "input",
-    score_dtype: object = None,
+    settings: EvalSettings | None = None,
 ) -> RankedQuery:
     """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.
 
@@ -46,28 +44,24 @@ def rank_query(
 
     Parameters
     ----------
-    qrels, run, tie_break, score_dtype
+    qrels, run
         As for `deadheat.evaluate`.
     query
         The id of the query.
     measure
         The measure to evaluate.
+    settings
+        How it is evaluated; the choice of queries does not matter.
     """
+    settings = replace(settings or EvalSettings(), queries="intersection")
     parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
     judgements = read_qrels(qrels)
     if str(query) not in judgements.query_ids:
         raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
-    listed = _retrieved(read_run(run, with_ranks=tie_break == "rank"), str(query))
-    result = evaluated(
-        judgements,
-        listed,
-        [parsed],
-        tie_break=tie_break,
-        queries="intersection",
-        score_dtype=score_dtype,
-    )
-    seen, _ = as_seen_in(listed, score_format(score_dtype))
-    documents = ranked_lists(seen, judgements, [str(query)], rule=tie_break)
+    listed = _retrieved(read_run(run, with_ranks=settings.needs_ranks), str(query))
+    result = evaluate_run(judgements, listed, [parsed], settings)
+    seen, _ = round_scores(listed, settings.score_format)
+    documents = rank_lists(seen, judgements, [str(query)], rule=settings.tie_break)
     return RankedQuery(str(query), parsed, result, documents)
 
 
@@ -79,6 +73,6 @@ def _retrieved(run: Run, query: str) -> Run:
     ranks = None if run.ranks is None else run.ranks[rows]
     scores = run.scores if run.exact is None else run.exact
     alone = run_from_columns(run.source, names, run.documents.ids(rows), scores[rows], ranks)
-    if run.beyond is None:
+    if run.n_tied_beyond_cut is None:
         return alone
-    return replace(alone, beyond=run.beyond[run.query_index[query] :][:1])
+    return replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[run.query_index[query] :][:1])

@@ -10,21 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._fork_guard import check_fork
+from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus import corpus_result, similarity_named
-from deadheat.evaluation.corpus_blocks import block_length, score_chunk
-from deadheat.evaluation.corpus_chunks import Chunks, Open, check_passed, opened
-from deadheat.evaluation.corpus_shards import Corpus
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluated
+from deadheat.evaluation.corpus.blocks import block_length, score_chunk
+from deadheat.evaluation.corpus.chunks import (
+    Chunk,
+    Chunks,
+    OpenShard,
+    check_same_length,
+    name_shards,
+    open_shards,
+)
+from deadheat.evaluation.corpus.evaluate import Corpus, check_similarity, evaluate_shards
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
-from deadheat.forks import check_fork
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.arrays import query_names
-from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats
-from deadheat.remarks import Remark, announcing, warning
+from deadheat.remarks import Remark, emits_warnings, warning
 from deadheat.scoring import Products
 from deadheat.scoring.functions import Product
 from deadheat.ties import TopCounter
@@ -46,7 +52,7 @@ class Rescoring:
         return list(dict.fromkeys(self.first.warnings + self.second.warnings))
 
 
-@announcing
+@emits_warnings
 def evaluate_rescoring(
     queries: tuple[Sequence[Any], Any, Any],
     chunks: Chunks,
@@ -88,10 +94,10 @@ def evaluate_rescoring(
     >>> import deadheat as dh
     >>> documents = np.array([[3, 1], [2, 2], [-1, 4], [1, 3]], np.float32)
     >>> query = np.array([[1, 2]], np.float32)
-    >>> found = dh.evaluate_rescoring.quiet(
+    >>> found = dh.evaluate_rescoring(
     ...     (["q"], query > 0, query),
     ...     [(list("abcd"), documents > 0, documents)],
-    ...     {"q": {"d": 1}}, ["MRR"], candidates=2,
+    ...     {"q": {"d": 1}}, ["MRR"], candidates=3,
     ... )
     >>> round(found.first["MRR"].expected, 4), found.second["MRR"].expected
     (0.6111, 1.0)
@@ -100,7 +106,7 @@ def evaluate_rescoring(
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
         ids, coarse, fine = queries
-        kinds = [similarity_named(name) for name in similarity]
+        kinds = [check_similarity(name) for name in similarity]
         one, two = Products.of(coarse, kinds[0], "native"), Products.of(fine, kinds[1], "native")
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(error, InputError):
@@ -112,24 +118,25 @@ def evaluate_rescoring(
     if len(two) != len(one):
         raise InputError(f"{len(one)} queries have coarse embeddings, {len(two)} finer ones")
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
-    shards = opened(chunks)
+    shards = open_shards(chunks)
     corpus = Corpus(one, names, [partial(_stage, open, 1) for open in shards])
-    first = corpus_result(
-        corpus, judgements, parsed, see=lambda positions, scores: counter.update(
-            scores, positions=positions
-        )
-    )  # fmt: skip
-    first = replace(first, remarks=(*first.remarks, *corpus.missing(judgements)))
+    first, scan = evaluate_shards(
+        corpus,
+        judgements,
+        parsed,
+        on_block=lambda positions, scores: counter.update(scores, positions=positions),
+    )
+    first = replace(first, remarks=(*first.remarks, *scan.find_missing(judgements)))
     finer = Corpus(two, names, [partial(_stage, open, 2) for open in shards])
-    frame = _rescored(counter, finer, corpus.documents)
+    frame = _rescore(counter, finer, scan.documents)
     run = replace(read_run(frame), source="rescored candidates", complete=True)
-    second = evaluated(judgements, run, parsed)
-    second = replace(second, remarks=(*second.remarks, *_widened(counter)))
+    second = evaluate_run(judgements, run, parsed)
+    second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))
     return Rescoring(first, second)
 
 
-def _stage(open: Open, stage: int) -> Iterator[Any]:
-    """Chunks with the embeddings of one stage."""
+def _stage(open: OpenShard, stage: int) -> Iterator[Any]:
+    """Yield chunks with the embeddings of one stage."""
     for number, chunk in enumerate(open()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
             raise InputError(
@@ -139,7 +146,7 @@ def _stage(open: Open, stage: int) -> Iterator[Any]:
         yield chunk[0], chunk[stage]
 
 
-def _rescored(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFrame:
+def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFrame:
     """Score the candidates, and every document that ties with the last, in the second stage.
 
     `documents` is how many the corpus had in the first.
@@ -150,17 +157,18 @@ def _rescored(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFra
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]
     step, passed = block_length(len(corpus.products)), 0
-    for chunk in corpus.read():
+    for chunk in _read(corpus):
         passed += len(chunk)
         first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
         for start in range(first, last, step):
             own = order[start : min(start + step, last)]
             rows, place = np.unique(kept.position[own] - chunk.positions[0], return_inverse=True)
-            products = score_chunk(corpus.products, chunk.take(rows))
+            candidates = chunk.take(rows)
+            products = score_chunk(corpus.products, candidates)
             scores[own] = exact_floats(products[kept.query[own], place])
-            for i, row in zip(own.tolist(), rows[place].tolist(), strict=True):
-                names[i] = chunk.id(row)
-    check_passed("the corpus", documents, passed)
+            for i, row in zip(own.tolist(), place.tolist(), strict=True):
+                names[i] = candidates.ids[row]
+    check_same_length("the corpus", documents, passed)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
@@ -170,7 +178,17 @@ def _rescored(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFra
     )
 
 
-def _widened(counter: TopCounter) -> list[Remark]:
+def _read(corpus: Corpus) -> Iterator[Chunk]:
+    """Yield the chunks of all shards."""
+    start = 0
+    for shard in name_shards(corpus.shards):
+        for chunk in shard.read(corpus.products, start):
+            start += len(chunk)
+            yield chunk
+
+
+def _warn_widened(counter: TopCounter) -> list[Remark]:
+    """Warn of queries with more candidates than asked for, because of a tie at the cut."""
     above, size = counter.cut()
     cut = np.flatnonzero(above + size > counter.k)
     if not len(cut):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._fork_guard import check_fork
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation.names import short_labels
-from deadheat.forks import check_fork
-from deadheat.formats.ids import are_numbers
-from deadheat.late import pl
+from deadheat.formats.ids import are_numbers, is_unicode
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import pandas_frame
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.tables import Column, Table, number, render, rich_parts
-from deadheat.ties.rules import check_rule, rule_note
-from deadheat.ties.scores import score_format
+from deadheat.ties.groups import TieGroups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +36,10 @@ VIEWS = ("expected", "std", "worst", "best", "range", "oblivious", "bias")
 SPAN = Column(("worst", "best"), "span", title="worst–best")
 VIEW_COLUMNS = {
     "expected": Column("expected", bar=("worst", "best", "expected")),
-    "std": Column("std", title="± tie std", gives_way=1),
-    "worst": Column("worst", gives_way=2, instead=SPAN),
-    "best": Column("best", gives_way=2),
-    "range": Column("range", gives_way=3),
+    "std": Column("std", title="± tie std", drop_priority=1),
+    "worst": Column("worst", drop_priority=2, instead=SPAN),
+    "best": Column("best", drop_priority=2),
+    "range": Column("range", drop_priority=3),
     "oblivious": Column("oblivious"),
     "bias": Column("bias", "signed"),
 }
@@ -125,7 +124,7 @@ class Summary:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Mapping[str, Summary]):
     """Views of all measures; a mapping: ``result["nDCG@10"]`` is the summary of one.
 
     >>> import deadheat as dh
@@ -143,6 +142,8 @@ class Result:
     """Where the numbers come from: sources, tie rule, options, model, dataset, versions."""
     remarks: tuple[Remark, ...] = ()
     """What a reader of the numbers should know."""
+    groups: TieGroups | None = field(default=None, repr=False, compare=False)
+    """The tie groups, from which comparisons draw tie orders; None in results read from files."""
 
     @property
     def query_names(self) -> list[str]:
@@ -173,11 +174,12 @@ class Result:
     @property
     def rule(self) -> str:
         """What the oblivious values are, in words."""
-        return rule_note(self.provenance.tie_break, self.provenance.score_dtype)
+        return self.provenance.settings.note
 
     def __getitem__(self, measure: str | Measure) -> Summary:
         """Summary of a measure, by any of its names."""
-        parsed = measure if isinstance(measure, Measure) else parse_measure(str(measure))
+        named = {repr(own): own for own in self.views}.get(str(measure))
+        parsed = named or (measure if isinstance(measure, Measure) else parse_measure(str(measure)))
         if parsed not in self._summaries:
             raise KeyError(
                 f"{parsed} was not evaluated; this result has {', '.join(map(repr, self.views))}"
@@ -193,19 +195,7 @@ class Result:
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the measures, in the order asked for."""
-        return iter(self.keys())
-
-    def keys(self) -> list[str]:
-        """Names of the measures, in the order asked for."""
-        return [repr(measure) for measure in self.views]
-
-    def values(self) -> list[Summary]:
-        """Summaries of the measures, in the order asked for."""
-        return list(self._summaries.values())
-
-    def items(self) -> list[tuple[str, Summary]]:
-        """Names of the measures with their summaries, in the order asked for."""
-        return list(zip(self.keys(), self.values(), strict=True))
+        return iter([repr(measure) for measure in self.views])
 
     def __len__(self) -> int:
         return len(self.views)
@@ -257,6 +247,7 @@ class Result:
             return None if values[0] is None else np.concatenate(values)
 
         first = results[0]
+        groups = [result.groups for result in results if result.groups is not None]
         queries: list[str | int] = [query for result in results for query in result.query_ids]
         return cls(
             queries if are_numbers(queries) else list(map(str, queries)),
@@ -268,6 +259,7 @@ class Result:
             },
             first.provenance,
             added(result.remarks for result in results),
+            TieGroups.concat(groups) if len(groups) == len(results) else None,
         )
 
     def flat(
@@ -329,14 +321,19 @@ class Result:
         try:
             columns = dict(data["per_query"])
             query_ids = columns.pop("query_id")
-            views = {parse_measure(name): _views_from(column) for name, column in columns.items()}
+            _check_ids(query_ids)
+            views = {
+                parse_measure(name): _read_views(f"per_query.{name}", column, query_ids)
+                for name, column in columns.items()
+            }
+            if not views:
+                raise ValueError("it holds no measure")
             provenance, remarks = Provenance.from_dict(data["provenance"]), data["remarks"]
-            result = cls(query_ids, views, provenance, tuple(map(Remark.from_dict, remarks)))
-            _check(result)
-            return result
+            return cls(query_ids, views, provenance, tuple(map(Remark.from_dict, remarks)))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
+            why = f"there is no field {error}" if isinstance(error, KeyError) else error
             raise InputError(
-                f"this is not a stored deadheat result with its per-query values ({error})"
+                f"this is not a stored deadheat result with its per-query values ({why})"
             ) from None
 
     def to_json(self, *, per_query: bool = True) -> str:
@@ -373,7 +370,7 @@ class Result:
 
     def __repr__(self) -> str:
         """Say in a line what it is; `print` shows the table."""
-        shown = [f"{name} {number(float(summary))}" for name, summary in self.items()[:4]]
+        shown = [f"{name} {number(float(summary))}" for name, summary in list(self.items())[:4]]
         more = [f"{len(self) - 4} more"] if len(self) > 4 else []
         queries = counted(len(self.query_ids), "query")
         return f"<Result {self.name}, {queries}: {', '.join(shown + more)}>"
@@ -478,15 +475,47 @@ def headline(measures: Iterable[Measure]) -> list[Measure]:
     return [measure for measure in measures if measure in chosen.values()]
 
 
-def _views_from(columns: dict[str, Any]) -> Views:
-    variance = columns["variance"]
-    return Views(
-        expected=np.array(columns["expected"], np.float64),
-        best=np.array(columns["best"], np.float64),
-        worst=np.array(columns["worst"], np.float64),
-        oblivious=np.array(columns["oblivious"], np.float64),
-        variance=None if variance is None else np.array(variance, np.float64),
+LARGEST_VALUE = 1e150
+"""Stored values beyond this are refused: no measure has them, and their squares overflow."""
+_NOISE = 1e-9
+"""Values closer than this, absolutely or relatively, may differ by rounding only."""
+
+
+def _read_views(field: str, columns: Any, query_ids: Sequence[str | int]) -> Views:
+    """Read the stored views of a measure; `field` names them in messages."""
+
+    def column(view: str) -> Floats:
+        return _read_column(f"{field}.{view}", columns[view], len(query_ids))
+
+    views = Views(
+        expected=column("expected"),
+        best=column("best"),
+        worst=column("worst"),
+        oblivious=column("oblivious"),
+        variance=None if columns["variance"] is None else column("variance"),
     )
+    noise = _NOISE * np.maximum(1, np.maximum(np.abs(views.best), np.abs(views.worst)))
+    outside = (views.expected < views.worst - noise) | (views.expected > views.best + noise)
+    for i in np.flatnonzero(outside).tolist():
+        raise ValueError(
+            f"{field}.expected is {views.expected[i]:g} for query {query_ids[i]!r}, not between "
+            f"worst ({views.worst[i]:g}) and best ({views.best[i]:g})"
+        )
+    return views
+
+
+def _read_column(field: str, values: Any, queries: int) -> Floats:
+    """Read a stored list with a number per query."""
+    if not isinstance(values, list) or not {int, float}.issuperset(map(type, values)):
+        raise ValueError(f"{field} must be a list of numbers, not {values!r:.60}")
+    if len(values) != queries:
+        raise ValueError(f"{field} holds {len(values)} numbers for {queries} queries")
+    variance = field.endswith(".variance")
+    least, most = (0.0, LARGEST_VALUE**2) if variance else (-LARGEST_VALUE, LARGEST_VALUE)
+    for value in values:
+        if not least <= value <= most:
+            raise ValueError(f"{field} holds {value!r:.60}: it must be from {least:g} to {most:g}")
+    return np.array(values, np.float64)
 
 
 def _summarise(measure: Measure, views: Views) -> Summary:
@@ -504,19 +533,12 @@ def _summarise(measure: Measure, views: Views) -> Summary:
     )
 
 
-def _check(result: Result) -> None:
-    """Refuse a stored result whose parts do not fit together."""
-    check_rule(result.provenance.tie_break)
-    score_format(result.provenance.score_dtype)
-    ids = result.query_ids
-    texts = all(isinstance(query, str) for query in ids)
-    if not (texts or are_numbers(ids)) or not 0 < len(set(ids)) == len(ids):
-        raise ValueError("its query_id must be distinct texts, or distinct whole numbers")
-    if not result.views:
-        raise ValueError("it holds no measure")
-    for measure, views in result.views.items():
-        for name, values in vars(views).items():
-            if values is not None and values.shape != (len(ids),):
-                raise ValueError(f"{len(ids)} queries, but {name} of {measure} {values.shape}")
-            if values is not None and not np.isfinite(values).all():
-                raise ValueError(f"{name} of {measure} is not finite everywhere")
+def _check_ids(query_ids: Any) -> None:
+    """Refuse stored query ids that are not all distinct texts, or all distinct whole numbers."""
+    texts = isinstance(query_ids, list) and all(
+        isinstance(query, str) and is_unicode(query) for query in query_ids
+    )
+    if not (texts or are_numbers(query_ids)) or not 0 < len(set(query_ids)) == len(query_ids):
+        raise ValueError(
+            "per_query.query_id must be a list of distinct texts, or of distinct whole numbers"
+        )

@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from deadheat.engines import Engine, Here
+from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import evaluated_source
-from deadheat.evaluation.folders import evaluated_folder
+from deadheat.evaluation.evaluate import evaluate_source
+from deadheat.evaluation.folders import evaluate_folder
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, RunLike
 from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
+from deadheat.settings import EvalSettings
 
-Step = tuple[tuple[int, RunLike], Result]
 
-
-def evaluated_runs(
+def evaluate_runs(
     judgements: Judgements,
     runs: Sequence[RunLike],
     measures: Sequence[Measure],
+    settings: EvalSettings,
     *,
     engine: Engine | None = None,
-    watched: Callable[[Iterable[Step]], Iterable[Step]] = iter,
-    **options: Any,
+    progress: Progress | None = None,
 ) -> list[Result]:
-    """Evaluate runs as `evaluated_source` does each.
+    """Evaluate runs as `evaluate_source` does each.
 
     Parameters
     ----------
     engine
         Where they are evaluated; here, one after the other, unless given. A worker evaluates a
         file; a folder is shared by all workers. They must find both under the same paths.
-    watched
-        Passes on what is done, and may count it.
+    progress
+        Called after each run with what is done, how many runs are done, and of how many.
     """
     if engine is not None and "-" in [_path(run) for run in runs]:
         raise InputError("standard input (-) cannot be read on a cluster: write it to a file first")
-    steps = _steps(judgements, runs, measures, engine, options)
-    done = {number: result for (number, _), result in watched(steps)}
+    done: dict[int, Result] = {}
+    for (number, _), result in _steps(judgements, runs, measures, engine, settings):
+        done[number] = result
+        if progress is not None:
+            progress("evaluating", len(done), len(runs))
     return [done[number] for number in range(len(runs))]
 
 
@@ -50,20 +51,20 @@ def _steps(
     runs: Sequence[RunLike],
     measures: Sequence[Measure],
     engine: Engine | None,
-    options: Mapping[str, Any],
-) -> Iterator[Step]:
+    settings: EvalSettings,
+) -> Iterator[tuple[tuple[int, RunLike], Result]]:
     shared = [engine is not None and is_folder(run) for run in runs]
     whole = [(number, run) for number, run in enumerate(runs) if not shared[number]]
     if whole:
-        make = _Evaluator(judgements, measures, options)
-        with (engine or Here()).pool(make) as workers:
+        make = _Evaluator(judgements, measures, settings)
+        with (engine or LocalEngine()).pool(make) as workers:
             yield from workers.results(whole)
     for number, run in enumerate(runs):
         if engine is not None and is_folder(run):
             folder = run_folder(run)
             yield (
                 (number, run),
-                evaluated_folder(judgements, folder, measures, engine=engine, **options),
+                evaluate_folder(judgements, folder, measures, settings, engine=engine),
             )
 
 
@@ -73,11 +74,11 @@ class _Evaluator:
 
     judgements: Judgements
     measures: Sequence[Measure]
-    options: Mapping[str, Any]
+    settings: EvalSettings
 
     def __call__(self) -> Callable[[tuple[int, RunLike]], Result]:
-        return lambda numbered: evaluated_source(
-            self.judgements, numbered[1], self.measures, **self.options
+        return lambda numbered: evaluate_source(
+            self.judgements, numbered[1], self.measures, self.settings
         )
 
 

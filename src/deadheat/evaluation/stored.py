@@ -1,12 +1,16 @@
-"""Results in files, and whether two of them can be held against each other."""
+"""Stored results: read them, and check which judgements and runs they belong to."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
+
 from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.result import Result
+from deadheat.formats import Judgements, Run
 
 
 def read_results(path: Path) -> list[Result]:
@@ -45,3 +49,15 @@ def same_judgements(one: Result, other: Result) -> bool:
 
 def _path(name: str | None) -> Path:
     return Path(name or "").resolve()
+
+
+def is_reproduced_by(result: Result, judgements: Judgements, run: Run) -> bool:
+    """Whether evaluating a run again gives a stored result, as far as its first measure shows."""
+    measure = next(iter(result.views))
+    try:
+        again = evaluate_run(judgements, run, [measure], result.provenance.settings)
+    except InputError:  # this run cannot be evaluated with the settings of the result
+        return False
+    return again.query_names == result.query_names and np.allclose(
+        again.views[measure].expected, result.views[measure].expected, rtol=0, atol=1e-9
+    )

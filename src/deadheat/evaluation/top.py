@@ -13,16 +13,16 @@ from deadheat.evaluation.views import need_judged, result_of, versions
 from deadheat.formats import QrelsLike, Run, read_qrels
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column, text_id
-from deadheat.formats.shapes import SharedDocuments
+from deadheat.formats.types import SharedDocuments
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.provenance import Provenance
-from deadheat.remarks import announcing
-from deadheat.ties.lists import judged_lists
+from deadheat.remarks import emits_warnings
+from deadheat.ties.lists import list_judged
 from deadheat.ties.top import TopCounter
 
 
-@announcing
+@emits_warnings
 def evaluate_top(
     counter: TopCounter,
     qrels: QrelsLike,
@@ -64,9 +64,7 @@ def evaluate_top(
     _check_documents(counter, ids)
     offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
     run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
-    lists, remarks = judged_lists(
-        judgements, run, queries="judged", with_judged=need_judged(parsed)
-    )
+    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=need_judged(parsed))
     chosen = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
     groups = counter.of_queries(chosen).groups(
         lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved

@@ -12,7 +12,6 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.measures import Measure
-from deadheat.measures.passes import one_pass
 from deadheat.packages import own_version
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, note, warning
@@ -26,28 +25,13 @@ _NOISE = 1e-9
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
-    """Every view of every measure."""
-    return {measure: _views(groups, measure) for measure in measures}
-
-
-def _views(groups: TieGroups, measure: Measure) -> Views:
-    one = one_pass(groups)
-    if one is not None and (views := measure.in_one_pass(one, groups)) is not None:
-        expected, best, worst, oblivious, variance = views
-        return Views(expected, best, worst, oblivious, variance if measure.has_variance else None)
-    first, last, oblivious = measure.at(groups, groups.ranks)
-    tied = groups.tied
-    if tied is None:
-        variance = np.zeros(groups.n_queries) if measure.has_variance else None
-        return Views(first.copy(), first, last, oblivious, variance)
-    # A measure of what is not known falls where others rise: best is the largest value of each.
-    return Views(
-        expected=np.where(tied, measure.expected(groups), first),
-        best=np.maximum(first, last),
-        worst=np.minimum(first, last),
-        oblivious=oblivious,
-        variance=measure.variance(groups),
-    )
+    """Compute every view of every measure."""
+    computed = {}
+    for measure in measures:
+        expected, best, worst, oblivious, variance = measure.views(groups)
+        known = variance if measure.has_variance else None
+        computed[measure] = Views(expected, best, worst, oblivious, known)
+    return computed
 
 
 def result_of(
@@ -61,9 +45,10 @@ def result_of(
     _check_depth(groups, measures)
     views = views_of(groups, measures)
     # Only this rule sees coarser scores than were given.
-    outside = _outside(views) if provenance.tie_break == "pytrec_eval" else ()
+    outside = _outside(views) if provenance.settings.tie_break == "pytrec_eval" else ()
     found = (*remarks, *out_of_reach(groups, measures), *outside, *_cuts(groups, measures))
-    return Result(query_ids, views, provenance, found)
+    groups.forget()  # what was derived from them is as large as they are
+    return Result(query_ids, views, provenance, found, groups)
 
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
@@ -90,7 +75,7 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
     pattern = (
         "{queries:query} with an oblivious value outside [worst, best]: the rule sees scores cast "
         "to float32, and ties that the scores as given do not have; with score_dtype='float32' "
-        "(--score-precision float32) all views speak of the ties that it sees"
+        "(--score-dtype float32) all views speak of the ties that it sees"
     )
     return [warning(pattern, queries=queries)] if queries else []
 

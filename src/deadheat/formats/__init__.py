@@ -1,4 +1,4 @@
-"""From whatever users have to the one inner shape."""
+"""Read judgements and runs from files, tables, dictionaries, arrays and search results."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from deadheat._fork_guard import check_fork
 from deadheat.errors import InputError
-from deadheat.forks import check_fork
 from deadheat.formats import dicts, files, folders, frames
 from deadheat.formats.search import ranked_groups, search_results
-from deadheat.formats.shapes import Judgements, Run
+from deadheat.formats.types import Judgements, Run
 
 __all__ = [
     "Judgements",

@@ -23,22 +23,26 @@ from deadheat.numbers import (
 )
 
 _KEPT = 1 << 16
-"""The names of up to so many queries without ids are kept for the next call."""
+"""Up to so many query names are cached for the next call."""
 MOST_RELEVANT = 50_000_000
 """Relevant documents of all queries, where only their number is given; more is an error."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Scores and grades of all queries in one row each."""
+    """Scores and grades of all queries, flattened."""
 
     scores: NDArray[Any]
-    """float32 or float64 of the order and the ties of the scores given."""
+    """float32 or float64 with the order and the ties of the scores given."""
     grades: NDArray[Any]
     offsets: NDArray[np.int64]
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     exact: NDArray[Any] | None
-    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
+    """The scores given, where float64 cannot hold them and `scores` only has their order."""
+
+    def has_fractions(self) -> bool:
+        """Whether one of the first grades is a fraction."""
+        return self.grades.dtype.kind == "f" and bool((self.grades[:10_000] % 1).any())
 
     @property
     def rounded(self) -> NDArray[Any]:
@@ -46,8 +50,21 @@ class Candidates:
         return self.scores if self.exact is None else rounded(self.exact)
 
 
+def are_whole(numbers: Any) -> bool:
+    """Whether numbers were given in a type of whole numbers, as labels are.
+
+    >>> are_whole([[1, 0], [2]]), are_whole([[1.0, 0.0]]), are_whole(np.array([[True]]))
+    (True, False, True)
+    """
+    if is_tensor(numbers):
+        return not (numbers.is_floating_point() or numbers.is_complex())
+    if isinstance(numbers, (list, tuple)):
+        return bool(numbers) and all(map(are_whole, numbers[:100]))
+    return isinstance(numbers, int) or getattr(numbers, "dtype", np.dtype(float)).kind in "biu"
+
+
 def flatten(scores: Any, relevance: Any) -> Candidates:
-    """Put scores and grades in one row each.
+    """Flatten scores and grades of the shape ``[queries, candidates]``.
 
     >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]]).offsets
     array([0, 2, 3])
@@ -72,9 +89,9 @@ def flatten(scores: Any, relevance: Any) -> Candidates:
 
 
 def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[Any]]:
-    """Bring candidates that stand in one row, each with its query, together by query.
+    """Group flat scores and grades by the query of each candidate.
 
-    Queries stand in the order in which they first appear; their ids are returned, too.
+    Queries are in the order in which they first appear; their ids are returned, too.
 
     >>> candidates, queries = grouped([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
     >>> candidates.scores, candidates.offsets, queries
@@ -85,9 +102,7 @@ def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[A
     shapes = {"scores": flat.shape, "relevance": grades.shape, "query": code.shape}
     if len(set(shapes.values())) > 1 or flat.ndim != 1:
         given = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-        raise InputError(
-            f"with a query for each candidate, all of it stands in rows of one length, not {given}"
-        )
+        raise InputError(f"scores, relevance and query must be flat and of one length, not {given}")
     if not len(flat):
         raise InputError("there is no query in the scores")
     if (np.diff(code) < 0).any():
@@ -99,7 +114,7 @@ def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[A
 
 
 def _query_codes(query: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """Distinct queries in the order of their first candidate, and which each candidate has."""
+    """Give the distinct queries in order of appearance, and the index of each candidate's query."""
     if is_tensor(query):
         query = tensor_values("query", query)
     if isinstance(query, (str, bytes)) or not hasattr(query, "__len__"):
@@ -125,7 +140,7 @@ def _query_codes(query: Any) -> tuple[list[Any], NDArray[np.int64]]:
 
 
 def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
-    """Names of `n` queries: as given, or their numbers."""
+    """Give the names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
     if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):

@@ -1,4 +1,4 @@
-"""Columns of ids and numbers, checked and put into the inner shape."""
+"""Build judgements and runs from columns of ids and numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.shapes import ColumnDocuments, Ints, Judgements, Origins, Run
-from deadheat.late import pl
+from deadheat.formats.types import ColumnDocuments, Ints, Judgements, Origins, Run
 from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
 
 
@@ -24,7 +24,7 @@ def judgements_from_columns(
 ) -> Judgements:
     """Group judgements by query; refuse conflicting grades, drop exact repetitions.
 
-    `numbered` tells that the queries were given as whole numbers.
+    `numbered` says that the queries were given as whole numbers.
     """
     grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
     if not len(query):
@@ -51,7 +51,7 @@ def judgements_from_columns(
 def check_grades(
     source: str, grades: NDArray[np.float64], place: Callable[[int], tuple[str, str]]
 ) -> None:
-    """Refuse what is no grade; `place` names the query and the document of a row."""
+    """Refuse NaN, infinite and huge grades; `place` gives the query and the document of a row."""
     wrong = ~(np.abs(grades) <= LARGEST_GRADE)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -59,7 +59,7 @@ def check_grades(
         value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
         raise InputError(
             f"{source}: the grade of document {doc!r} of query {query!r} is {value}, which is no "
-            "grade; mend it or leave it out"
+            "grade; correct it or remove the row"
         )
 
 
@@ -73,7 +73,7 @@ def run_from_columns(
 ) -> Run:
     """Group scored documents by query; refuse a document that a query lists twice.
 
-    `origins` tells the file of each row, where there are several.
+    `origins` has the file of each row, where there are several.
     """
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
@@ -90,21 +90,21 @@ def run_from_columns(
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
-    """Give `group_stretches` of a column of queries."""
+    """Apply `group_stretches` to a column of queries."""
     stretches = query.rle().struct.unnest()
     return group_stretches(stretches["value"], stretches["len"].to_numpy())
 
 
 def group_stretches(query: pl.Series, lengths: NDArray[Any]) -> tuple[list[str], Ints, Ints | None]:
-    """Distinct queries, where each begins, and the order that brings their rows together.
+    """Give the distinct queries, their offsets, and the order that sorts the rows by query.
 
-    Queries stand in the order of their first row. The order is None if each query's rows
-    already stand together, as they do in nearly every file.
+    Queries are in the order of their first row. The order is None if the rows of each query are
+    adjacent already, as in nearly every file.
 
     Parameters
     ----------
     query, lengths
-        Per stretch of rows of one query: the query, and how many rows there are.
+        Per stretch of adjacent rows of one query: the query, and the number of rows.
     """
     distinct = query.unique(maintain_order=True)
     order = None

@@ -1,6 +1,6 @@
-"""Dictionaries by query: the shape of pytrec_eval, BEIR and MTEB, and of search results.
+"""Dictionaries by query, as pytrec_eval, BEIR and MTEB use them, and search results.
 
-Polars' threads do no work here: a process that has read dictionaries may fork.
+Nothing here uses the threads of polars: a process that has read dictionaries may fork.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.columns import check_grades
-from deadheat.formats.ids import are_numbers, id_column, text_id, with_text_ids
+from deadheat.formats.ids import are_numbers, text_id, with_text_ids
 from deadheat.formats.keys import plain_list
-from deadheat.formats.shapes import DictDocuments, Ints, Judgements, Run
+from deadheat.formats.types import DictDocuments, Ints, Judgements, Run
 from deadheat.numbers import as_array, exact_scores, number, rounded
 
 ID_ATTRIBUTES = ("id", "doc_id", "node_id")
-"""What search results that are objects with a ``score`` call their document."""
+"""Attributes that hold the document id of search results that are objects with a ``score``."""
 _EXACT_TYPES = {float, bool, np.bool_, np.float64, np.float32, np.float16}
-"""Types of numbers that NumPy can be given to make float64 of: it holds each of them."""
+"""Types of numbers that float64 holds exactly."""
 
 
 def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
     """Read ``{query: {document: grade}}``, or ``{query: relevant documents}``, of grade 1."""
     lists = _lists(source, qrels, "grade", _relevant)
-    offsets, grades, exact = _numbers(source, lists, "grade")
+    offsets, grades, exact, is_plain = _numbers(source, lists, "grade")
     if exact is not None:
         grades = rounded(exact)
-    named = [with_text_ids(docs, f"{source}, query {query!r}") for query, docs in lists.items()]
-    doc_ids = list(chain.from_iterable(named))
+    named = lists if is_plain else _name_documents(source, lists)
+    doc_ids = list(map(str, chain.from_iterable(named.values())))
     if not doc_ids:
         raise InputError(f"{source}: there are no judgements in it")
     query_ids = list(lists)
@@ -43,30 +43,30 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
 
     check_grades(source, grades, place)
     numbered = are_numbers(qrels)
-    return Judgements(source, query_ids, offsets, id_column(doc_ids), grades, numbered)
+    return Judgements(source, query_ids, offsets, doc_ids, grades, numbered)
 
 
 def run_from_dict(source: str, run: Mapping[Any, Any], *, copy: bool = False) -> Run:
     """Read ``{query: {document: score}}`` or ``{query: [(document, score), …]}``.
 
-    `copy` it if it may change while the run is in use.
+    Use `copy` if the dict may change while the run is in use.
     """
     lists = _lists(source, run, "score", _pairs)
     if not lists:
         raise InputError(f"{source}: there are no scored documents in it")
-    offsets, scores, exact = _numbers(source, lists, "score")
+    offsets, scores, exact, _ = _numbers(source, lists, "score")
     held = [dict(docs) if copy else docs for docs in lists.values()]
     documents = DictDocuments(source, list(lists), offsets, held)
     return Run(source, list(lists), offsets, scores, documents, exact=exact)
 
 
-def is_ranx(value: Any) -> TypeGuard[Any]:
-    """Tell whether a value is a `Run` or `Qrels` of ranx, which give themselves as a dict."""
+def is_ranx(value: object) -> TypeGuard[Any]:
+    """Whether a value is a `Run` or `Qrels` of ranx."""
     return type(value).__module__.partition(".")[0] == "ranx" and hasattr(value, "to_dict")
 
 
-def ranx_name(value: Any, otherwise: str) -> str:
-    """Give the name that an object of ranx has, if any."""
+def ranx_name(value: object, otherwise: str) -> str:
+    """Give the name of an object of ranx, or `otherwise`."""
     return str(getattr(value, "name", None) or otherwise)
 
 
@@ -76,9 +76,9 @@ def _lists(
     what: str,
     other: Callable[[str, Any], dict[Any, Any] | None],
 ) -> dict[str, dict[Any, Any]]:
-    """Check the two levels, name the queries by text, and leave out those without documents.
+    """Check both levels, convert query ids to text, and leave out queries without documents.
 
-    `other` reads the documents of a query that are no dict.
+    `other` reads the documents of a query that are not a dict.
     """
     lists: dict[str, dict[Any, Any]] = {}
     for query, docs in outer.items():
@@ -120,8 +120,8 @@ def _pairs(at: str, found: Any) -> dict[Any, Any] | None:
     return scores
 
 
-def _pair(at: str, item: Any) -> tuple[Any, Any]:
-    """Give document and score of a search result; never guess which of two ids is a score."""
+def _pair(at: str, item: Any) -> tuple[str, Any]:
+    """Give document and score of a search result; refuse an ambiguous pair."""
     if hasattr(item, "score"):
         named = next((name for name in ID_ATTRIBUTES if hasattr(item, name)), None)
         if named is not None:
@@ -142,30 +142,41 @@ def _pair(at: str, item: Any) -> tuple[Any, Any]:
 
 def _numbers(
     source: str, lists: dict[str, dict[Any, Any]], what: str
-) -> tuple[Ints, NDArray[Any], NDArray[Any] | None]:
-    """Where each list begins, its numbers, and exactly where float64 cannot hold them."""
+) -> tuple[Ints, NDArray[Any], NDArray[Any] | None, bool]:
+    """Read the numbers of all lists, and check the ids of their documents.
+
+    Returns the offsets, the numbers, the exact numbers where float64 cannot hold them, and whether
+    all ids are text.
+    """
     lengths = [len(docs) for docs in lists.values()]
     offsets = np.array([0, *accumulate(lengths)], np.int64)
     numbers = np.empty(offsets[-1])
     plain = True
-    for (query, docs), start in zip(lists.items(), offsets.tolist(), strict=False):
+    for docs, start in zip(lists.values(), offsets.tolist(), strict=False):
         if not plain_list(docs, numbers[start : start + len(docs)]):
-            with_text_ids(docs, f"{source}, query {query!r}")
             plain = False
     if plain:
-        return offsets, numbers, None
+        return offsets, numbers, None, True
+    _name_documents(source, lists)
     values = [value for docs in lists.values() for value in docs.values()]
     if _EXACT_TYPES.issuperset(map(type, values)):
-        return offsets, np.array(values, np.float64), None
+        return offsets, np.array(values, np.float64), None, False
     exact = [
         _number(source, query, doc, value, what)
         for query, docs in lists.items()
         for doc, value in docs.items()
     ]
-    return offsets, *exact_scores(as_array(exact))
+    return offsets, *exact_scores(as_array(exact)), False
 
 
-def _number(source: str, query: str, doc: Any, value: Any, what: str) -> Any:
+def _name_documents(source: str, lists: dict[str, dict[Any, Any]]) -> dict[str, dict[str, Any]]:
+    """Convert the ids of all documents to text; refuse those that cannot be."""
+    return {
+        query: with_text_ids(docs, f"{source}, query {query!r}") for query, docs in lists.items()
+    }
+
+
+def _number(source: str, query: str, doc: object, value: object, what: str) -> Any:
     try:
         return number(value)
     except (TypeError, ValueError, OverflowError):

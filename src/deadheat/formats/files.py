@@ -1,4 +1,4 @@
-"""Files: where the bytes come from, and which format they are in."""
+"""Read files: open them, find their format, and parse them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames, trec
-from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.content import PARQUET, as_it_is, content
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import is_unicode
 from deadheat.formats.lines import run_from_lines
-from deadheat.formats.parquet import DamagedParquetError, read_parquet
-from deadheat.formats.shapes import Judgements, Run
-from deadheat.late import pl
+from deadheat.formats.parquet import read_parquet
+from deadheat.formats.types import Judgements, Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """How the names of compressed files end."""
@@ -29,19 +28,13 @@ TABLES = ("parquet", "jsonl", "csv", "tsv")
 
 def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
     """Read TREC qrels, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not."""
-    source, file = _open(path)
-    kind = _kind(source, file)
-    if kind in TABLES:
-        return frames.judgements_from_table(source, _table(source, file, kind))
-    with file:
-        data = file.read()
-    if kind == "json":
-        return judgements_from_dict(source, _json(source, data))
-    keep = ("query_id", "doc_id", "relevance")
-    frame = trec.read_lines(source, data, trec.QRELS_FIELDS, "relevance", keep)
-    query, doc = frame["query_id"], frame["doc_id"]
-    grades = frames.column_numbers(source, frame, "relevance", query)
-    return judgements_from_columns(source, query, doc, grades)
+    source, read = _read(path)
+    if isinstance(read, dict):
+        return judgements_from_dict(source, read)
+    if isinstance(read, bytes):
+        keep = ("query_id", "doc_id", "relevance")
+        read = trec.read_lines(source, read, trec.QRELS_FIELDS, "relevance", keep)
+    return frames.judgements_from_table(source, read)
 
 
 def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
@@ -49,24 +42,18 @@ def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> 
 
     A TSV without names of columns holds query, document, rank and score.
     """
-    source, file = _open(path)
-    kind = _kind(source, file)
-    if kind in TABLES:
-        return frames.run_from_table(source, _table(source, file, kind))
-    with file:
-        data = file.read()
-    if kind == "json":
-        return run_from_dict(source, _json(source, data))
-    fields = trec.run_fields(data)
-    if not with_ranks and (run := run_from_lines(source, data, fields)) is not None:
-        return run
-    keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-    frame = trec.read_lines(source, data, fields, "score", keep)
-    del data
-    ranks = trec.whole_numbers(source, frame["rank"]) if with_ranks else None
-    query = frame["query_id"]
-    scores = frames.column_numbers(source, frame, "score", query)
-    return run_from_columns(source, query, frame["doc_id"], scores, ranks)
+    source, read = _read(path)
+    if isinstance(read, dict):
+        return run_from_dict(source, read)
+    if isinstance(read, bytes):
+        fields = trec.run_fields(read)
+        if not with_ranks and (run := run_from_lines(source, read, fields)) is not None:
+            return run
+        keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
+        read = trec.read_lines(source, read, fields, "score", keep)
+        if with_ranks:
+            read = read.with_columns(trec.whole_ranks(source, read["rank"]))
+    return frames.run_from_table(source, read)
 
 
 def run_tag(path: str | os.PathLike[str]) -> str | None:
@@ -90,10 +77,10 @@ def table_from_file(
     path
         The file, or ``-`` for standard input.
     kind
-        One of `TABLES`; what content and name tell unless given.
+        One of `TABLES`; found from content and name unless given.
     all_columns
-        Also read columns that `frames.is_known` does not know. Otherwise they are there by name
-        alone, for in datasets they may hold images.
+        Also read columns that `frames.is_known` does not know, which may hold images in datasets.
+        Otherwise they are present by name, but empty.
     """
     source, file = _open(path)
     kind = kind or _kind(source, file)
@@ -102,18 +89,29 @@ def table_from_file(
     return _table(source, file, kind, all_columns=all_columns)
 
 
-def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
-    """Name for messages, and the decompressed content as a file.
+def _read(path: str | os.PathLike[str]) -> tuple[str, pl.DataFrame | dict[str, Any] | bytes]:
+    """Give the name for messages, and a table, a JSON object or the lines of a TREC file."""
+    source, file = _open(path)
+    kind = _kind(source, file)
+    if kind in TABLES:
+        return source, _table(source, file, kind)
+    with file:
+        data = file.read()
+    return source, _json(source, data) if kind == "json" else data
 
-    Parquet stays on disk until it is known which columns are read; all else is in memory. Never
-    give the path itself to polars, which takes it for a pattern: ``g[1]`` for ``g1``.
+
+def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
+    """Give the name for messages, and the decompressed content as a file.
+
+    A Parquet file is opened, anything else is read into memory. polars never gets the path itself,
+    which it would take for a pattern: ``g[1]`` for ``g1``.
     """
     if os.fspath(path) == "-":
         source = "standard input"
         if sys.stdin is None:
             raise InputError(f"{source}: it is closed")
         return source, content(source, sys.stdin.buffer)
-    # A name that is not UTF-8 is shown as far as it is.
+    # Bytes of a name that are not UTF-8 are shown as escapes.
     source = os.fsencode(path).decode(errors="backslashreplace")
     try:
         file = Path(path).open("rb")  # noqa: SIM115
@@ -134,7 +132,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
 
 
 def _kind(source: str, file: IO[bytes]) -> str:
-    """Format by content where it is plain, else by the name of the file."""
+    """Find the format by the content where that is clear, else by the name of the file."""
     head = file.read(4)
     file.seek(0)
     if head == PARQUET:
@@ -148,7 +146,7 @@ def _kind(source: str, file: IO[bytes]) -> str:
         return "json" if name.endswith(".json") or not _is_json_line(first) else "jsonl"
     if name.endswith(".csv"):
         return "csv"
-    # A header: names of columns where a TREC file has its numbers.
+    # A header names columns.
     columns = first.strip().lower().replace(b"-", b"_").split(b"\t")
     ids = (*frames.ALIASES["query_id"], *frames.ALIASES["doc_id"])
     return "tsv" if sum(alias.encode() in columns for alias in ids) >= 2 else "trec"
@@ -168,14 +166,15 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError(f"{source}: not UTF-8 text; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: not valid JSON: {error}") from None
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"{source}{line}: not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{source}: expected a JSON object {{query: {{document: number}}}}")
     return value
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Give the object of these pairs; refuse one that says a thing twice."""
+    """Build an object from its pairs; refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -186,20 +185,19 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False) -> pl.DataFrame:
     """Read and close a file of named columns; see `table_from_file`."""
-    data = b""
+    with file:
+        if kind == "parquet":
+            return read_parquet(source, file, all_columns=all_columns)
+        data = file.read()
+    if kind == "jsonl":
+        return _json_lines(source, data, all_columns)
     try:
-        with file:
-            if kind == "parquet":
-                return read_parquet(file, all_columns=all_columns)
-            data = file.read()
-        if kind == "jsonl":
-            return _json_lines(source, data, all_columns)
         # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
         return pl.read_csv(
             as_it_is(data), separator=separator, quote_char=quote, infer_schema=False
         )
-    except (pl.exceptions.PolarsError, DamagedParquetError) as error:
+    except pl.exceptions.PolarsError as error:
         line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
         raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
 
@@ -207,7 +205,7 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
 def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
     """Read an object per line; a column that a line lacks is empty there.
 
-    Not by polars, which would make text of what is no text.
+    polars' own reader would turn values of other types into text.
     """
     names: set[str] = set()
     columns: dict[str, list[Any]] = {}
@@ -220,8 +218,8 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
             new = [name for name in row if name not in names]
             if not all(map(is_unicode, new)):
                 raise InputError(
-                    f"{source}, line {number}: the name of a column is no text that UTF-8 can "
-                    f"write: {trec.shown(line)}; correct it"
+                    f"{source}, line {number}: the name of a column cannot be written as UTF-8: "
+                    f"{trec.shown(line)}; correct it"
                 )
             names.update(new)
             columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
@@ -248,7 +246,7 @@ def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
-    """Place and nature of the first fault in CSV or TSV that polars refused."""
+    """Find the place and the nature of the first fault in CSV or TSV that polars refused."""
     width = None
     for number, line in enumerate(io.BytesIO(data), start=1):
         location = f", line {number}"

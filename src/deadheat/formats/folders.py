@@ -1,36 +1,30 @@
-"""A run in a folder of Parquet files: one list of documents per query, wherever its rows lie.
+"""A run in a folder of Parquet files, which need not fit in memory together.
 
-The files are read in the order of their names, piece by piece, so that what a folder holds need
-not fit in memory.
+The rows of a query may be in several files; their order is that of the file names.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
 from deadheat.formats.columns import run_from_columns
-from deadheat.formats.parquet import (
-    DamagedParquetError,
-    check_parquet,
-    column_types,
-    read_rows,
-)
-from deadheat.formats.shapes import Origins, Run
-from deadheat.late import pl
+from deadheat.formats.parquet import scan_parquet
+from deadheat.formats.types import Origins, Run
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
 ENDING = ".parquet"
 _PIECE = 1 << 20
-"""Rows that are read at a time; a group of rows of a file is read whole, however many it has."""
+"""Rows that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Piece:
     """Rows of one file that are read at a time."""
 
     file: int
-    """The place of the file among those of the folder."""
+    """The index of the file."""
     start: int
     rows: int
 
@@ -50,9 +44,9 @@ class RunFolder:
     source: str
     """The folder, for messages."""
     files: tuple[str, ...]
-    """In the order in which their rows count."""
+    """In the order of their names."""
     pieces: tuple[Piece, ...]
-    """What there is to read, in the same order."""
+    """All rows, in the same order."""
     score_type: pl.DataType
     """The type in which all scores are compared."""
 
@@ -64,31 +58,53 @@ class RunFolder:
     def read(self, piece: Piece) -> pl.DataFrame:
         """Read a piece: the columns query, doc, score and file, and rank where there are ranks."""
         path = self.files[piece.file]
-        with _opened(path) as file:
-            columns = _needed(path, column_types(file))
-            frame = read_rows(file, columns.values(), piece.start, piece.rows)
+        with _scan(path) as lazy:
+            columns = _needed(path, lazy.collect_schema())
+            frame = lazy.select(*columns.values()).slice(piece.start, piece.rows).collect()
         # Rows are counted from the first of the piece in what follows.
         source = path if piece.start == 0 else f"{path}, from row {piece.start + 1} on"
+        return self._checked(source, piece.file, frame, columns)
+
+    def whole(self) -> Run:
+        """Read all files as one run in memory."""
+        return self._run(map(self.read, self.pieces or [Piece(0, 0, 0)]))
+
+    def select(self, query_ids: Sequence[str]) -> Run:
+        """Read all rows of some queries as a run in memory; each of the files was read before."""
+        return self._run(self._rows_of(i, query_ids) for i in range(len(self.files)))
+
+    def _rows_of(self, file: int, query_ids: Sequence[str]) -> pl.DataFrame:
+        path = self.files[file]
+        wanted = pl.Series(query_ids, dtype=pl.String).implode()
+        with _scan(path) as lazy:
+            schema = lazy.collect_schema()
+            columns = _needed(path, schema)
+            lazy = lazy.select(*columns.values())
+            name = columns["query_id"]
+            if frames.casts_to_ids(schema[name]):
+                lazy = lazy.filter(pl.col(name).cast(pl.String).is_in(wanted))
+            frame = lazy.collect(engine="streaming")
+        return self._checked(path, file, frame, columns).filter(pl.col("query").is_in(wanted))
+
+    def _checked(
+        self, source: str, file: int, frame: pl.DataFrame, columns: dict[str, str]
+    ) -> pl.DataFrame:
         query = frames.column_ids(source, frame, "query_id")
         score = frame[columns["score"]]
         frames.column_numbers(source, frame, score.name, query)  # refuses what is no number
-        read = pl.DataFrame(
+        checked = pl.DataFrame(
             {
                 "query": query,
                 "doc": frames.column_ids(source, frame, "doc_id"),
                 "score": score.cast(self.score_type),
-                "file": pl.Series([piece.file], dtype=pl.UInt32).new_from_index(0, len(frame)),
+                "file": pl.Series([file], dtype=pl.UInt32).new_from_index(0, len(frame)),
             }
         )
         ranks = frames.whole_ranks(frame[columns["rank"]]) if "rank" in columns else None
-        return read if ranks is None else read.with_columns(rank=ranks)
+        return checked if ranks is None else checked.with_columns(rank=ranks)
 
-    def whole(self) -> Run:
-        """Read all files as one run in memory."""
-        return self.run(map(self.read, self.pieces or [Piece(0, 0, 0)]))
-
-    def run(self, pieces: Iterable[pl.DataFrame]) -> Run:
-        """Make a run of what was read, in this order: all pieces, or all rows of some queries."""
+    def _run(self, pieces: Iterable[pl.DataFrame]) -> Run:
+        """Make a run of rows in this order."""
         frame = pl.concat(pieces, how="diagonal")
         ranks = None
         if "rank" in frame.columns and not frame["rank"].null_count():
@@ -98,16 +114,16 @@ class RunFolder:
         return run_from_columns(self.source, frame["query"], frame["doc"], scores, ranks, origins)
 
 
-def is_folder(run: Any) -> TypeGuard[str | os.PathLike[str]]:
+def is_folder(run: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether a run is given by the path of a folder."""
     try:
         return isinstance(run, (str, os.PathLike)) and Path(run).is_dir()
-    except (OSError, ValueError):  # no name of a file: reading will say so
+    except (OSError, ValueError):  # not a valid path: reading it will raise an error
         return False
 
 
 def run_folder(path: str | os.PathLike[str]) -> RunFolder:
-    """Look at all files of a folder: what they hold, and whether they go together.
+    """Find the files of a folder, and check that their columns and types match.
 
     Every file in it and in its folders must be Parquet, but for hidden ones and those whose names
     begin with an underscore, by which other tools mark what they have written.
@@ -125,11 +141,13 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     pieces: list[Piece] = []
     types: dict[pl.DataType, str] = {}
     for number, name in enumerate(names):
-        with _opened(name) as file:
-            groups = check_parquet(file)
-            schema = column_types(file)
+        with _scan(name) as lazy:
+            schema = lazy.collect_schema()
+            rows = lazy.select(pl.len()).collect().item()
         types.setdefault(schema[_needed(name, schema)["score"]], name)
-        pieces += _pieces(number, groups)
+        pieces += [
+            Piece(number, start, min(_PIECE, rows - start)) for start in range(0, rows, _PIECE)
+        ]
     return RunFolder(source, names, tuple(pieces), _common(types))
 
 
@@ -151,18 +169,16 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    """Open a file, and name it where it cannot be read."""
+def _scan(path: str) -> Iterator[pl.LazyFrame]:
+    """Scan a file, and name it where it cannot be read."""
     try:
-        with Path(path).open("rb") as file:
-            yield file
+        with Path(path).open("rb") as file, scan_parquet(path, file) as lazy:
+            yield lazy
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except DamagedParquetError as error:
-        raise InputError(f"{path}: cannot be read as PARQUET: {error}") from None
 
 
-def _needed(source: str, schema: dict[str, pl.DataType]) -> dict[str, str]:
+def _needed(source: str, schema: pl.Schema) -> dict[str, str]:
     """The columns of a run by what they are."""
     empty = pl.DataFrame(schema=schema)
     columns = {
@@ -170,18 +186,6 @@ def _needed(source: str, schema: dict[str, pl.DataType]) -> dict[str, str]:
     }
     rank = frames.find_column(empty, "rank")
     return columns if rank is None else columns | {"rank": rank}
-
-
-def _pieces(file: int, groups: Iterable[int]) -> Iterator[Piece]:
-    """Put groups of rows together, up to as many as are read at a time."""
-    start = rows = 0
-    for group in groups:
-        if rows and rows + group > _PIECE:
-            yield Piece(file, start, rows)
-            start, rows = start + rows, 0
-        rows += group
-    if rows:
-        yield Piece(file, start, rows)
 
 
 def _common(types: dict[pl.DataType, str]) -> pl.DataType:

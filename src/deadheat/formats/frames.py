@@ -1,4 +1,4 @@
-"""Frames with named columns: polars, pandas, pyarrow, files of them, and iterables of tuples."""
+"""Tables with named columns (polars, pandas, pyarrow, files) and iterables of tuples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.columns import judgements_from_columns, run_from_columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
-from deadheat.formats.shapes import Judgements, Run
-from deadheat.late import pl
+from deadheat.formats.types import Judgements, Run
 from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
 
 ALIASES = {
@@ -40,24 +40,24 @@ ALIASES = {
     "positive": ("positive",),
     "negative": ("negative",),
 }
-"""Every column that runs, judgements and datasets use, and the names it goes by.
+"""Every column that runs, judgements and datasets use, and the names it may have.
 
-Lower case or upper, hyphens or underscores: it is the same name.
+Upper case equals lower case, and a hyphen equals an underscore.
 """
 
 
-def is_table(value: Any) -> bool:
-    """Whether the value is a table of polars, pandas, pyarrow or something alike."""
+def is_table(value: object) -> bool:
+    """Whether the value is a table of polars, pandas or pyarrow, or gives itself as Arrow data."""
     if isinstance(value, (pl.DataFrame, pl.LazyFrame)) or _is_pandas(value):
         return True
-    # A single column (a Series) speaks Arrow, too, but is no table.
+    # A single column (a Series) gives Arrow data, too.
     return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
 def judgements_from_table(source: str, table: Any) -> Judgements:
     """Read a table with a column each for query, document and grade."""
     frame = as_frame(source, table)
-    # BEIR calls the grade of a judgement its score, too; only a rank gives a run away.
+    # BEIR calls the grade of a judgement its score, too; only a run has ranks.
     if find_column(frame, "relevance") is None and find_column(frame, "rank") is not None:
         raise InputError(
             f"{source}: these look like scored documents, not judgements (columns "
@@ -101,7 +101,7 @@ def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
 def _from_tuples(
     source: str, rows: Iterable[Any], what: str
 ) -> tuple[pl.Series, pl.Series, NDArray[Any], bool]:
-    """Queries, documents, numbers; and whether the queries were given as whole numbers."""
+    """Give queries, documents, numbers, and whether all queries were given as whole numbers."""
     names = ("query_id", "doc_id", what)
     numbered = True
     columns: tuple[list[Any], ...] = ([], [], [])
@@ -128,7 +128,7 @@ def _from_tuples(
     return id_column(columns[0]), id_column(columns[1]), as_array(columns[2]), numbered
 
 
-def _is_pandas(value: Any) -> bool:
+def _is_pandas(value: object) -> bool:
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
@@ -139,9 +139,9 @@ def as_frame(source: str, table: Any) -> pl.DataFrame:
     try:
         if isinstance(table, pl.LazyFrame):
             return table.collect()
-        if not _is_pandas(table):  # pyarrow and others that speak Arrow
+        if not _is_pandas(table):  # pyarrow and others that give Arrow data
             return pl.DataFrame(table)
-        # pandas, column by column: needs no pyarrow, and NumPy types stay as they are.
+        # Column by column this needs no pyarrow, and keeps NumPy types.
         names = [str(name) for name in table.columns]
         return pl.DataFrame([_pandas_column(n, table.iloc[:, i]) for i, n in enumerate(names)])
     except pl.exceptions.PolarsError as error:
@@ -159,9 +159,9 @@ def _pandas_column(name: str, column: Any) -> pl.Series:
 
 
 def column_of(name: str, values: Any) -> pl.Series:
-    """Give values as a column; values of several types stay the Python objects they are.
+    """Build a column; values of several types stay Python objects.
 
-    Polars alone would make floats of fractions, and of whole numbers that stand beside a float.
+    polars would convert fractions to floats, and whole numbers where there are floats, too.
     """
     types = set(map(type, values)) - {type(None)} if isinstance(values, list) else ()
     try:
@@ -173,32 +173,32 @@ def column_of(name: str, values: Any) -> pl.Series:
 
 
 def with_names(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Add the columns of these names that were not read, by name alone."""
+    """Add an empty column for each of these names that was not read."""
     unread = [name for name in names if name not in frame.columns]
     return frame.with_columns(pl.lit(None).alias(name) for name in unread)
 
 
 def is_known(column: str) -> bool:
-    """Whether a column of this name is used anywhere."""
+    """Whether `ALIASES` has a column of this name."""
     return any(_plain(column) in names for names in ALIASES.values())
 
 
 def find_column(frame: pl.DataFrame, *names: str) -> str | None:
-    """Find the column that goes by an alias of the first of these names, else of the next."""
+    """Find the column that has an alias of the first of these names, else of the next."""
     columns = {_plain(column): column for column in reversed(frame.columns)}
     aliases = (alias for name in names for alias in ALIASES[name])
     return next((columns[alias] for alias in aliases if alias in columns), None)
 
 
 def needed_column(source: str, frame: pl.DataFrame, *names: str) -> str:
-    """Find a column as `find_column` does, or say what it could be called."""
+    """Find a column as `find_column` does; raise an error if it is missing."""
     column = find_column(frame, *names)
     if column is None:
         first, *others = (alias for name in names for alias in ALIASES[name])
         alternatives = f" (or {', '.join(others)})" if others else ""
         raise InputError(
             f"{source}: there is no column {first!r}{alternatives} among "
-            f"{', '.join(map(repr, frame.columns)) or 'no columns'}; name one so"
+            f"{', '.join(map(repr, frame.columns)) or 'no columns'}; rename one column to {first!r}"
         )
     return column
 
@@ -207,12 +207,17 @@ def _plain(column: str) -> str:
     return column.lower().strip().replace("-", "_")
 
 
+def casts_to_ids(dtype: pl.DataType) -> bool:
+    """Whether polars writes values of this type as `text_id` does."""
+    is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
+    return is_text or dtype.is_integer() or dtype.is_decimal()
+
+
 def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
-    """Give the column of this name as text; every row has an id."""
+    """Give the column of this name as text; refuse rows without an id."""
     name = needed_column(source, frame, name)
     column = frame[name]
-    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
-    if is_text or column.dtype.is_integer() or column.dtype.is_decimal():
+    if casts_to_ids(column.dtype):
         ids: pl.Series = column.cast(pl.String)
     elif column.dtype in (pl.Binary, pl.Object, pl.Null) or column.dtype.is_float():
         values = [
@@ -230,14 +235,16 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
-    """Give the column called exactly `name` as numbers, none of them missing.
+    """Give the column called exactly `name` as numbers; refuse missing ones.
 
-    `query` names the queries of the rows in messages. Numbers that float64 may not hold come as
-    Python numbers, in an array of objects.
+    Text is read as `deadheat.numbers.number` does. `query` has the query of each row, for messages.
+    Numbers that float64 may not hold are Python numbers in an array of objects.
     """
     column = frame[name]
     if column.dtype == pl.String:
-        return text_numbers(source, column, query)
+        read = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
+        _refuse_missing(source, column, read, query)
+        return _object_numbers(source, column, query) if _may_be_rounded(read) else read.to_numpy()
     if column.dtype == pl.Object:
         return _object_numbers(source, column, query)
     if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
@@ -252,15 +259,8 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
     return column.cast(pl.Float64).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
 
 
-def text_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray[Any]:
-    """Give a column of text as numbers, each as `deadheat.numbers.number` reads it."""
-    floats = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
-    _refuse_missing(source, column, floats, query)
-    return _object_numbers(source, column, query) if _may_be_rounded(floats) else floats.to_numpy()
-
-
 def _may_be_rounded(floats: pl.Series) -> bool:
-    """Whether there are numbers among which float64 does not hold every whole one."""
+    """Whether some numbers are so large that float64 does not hold every whole number."""
     return bool((floats.abs() >= LARGEST_WHOLE).any())
 
 
@@ -275,7 +275,7 @@ def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray
 
 
 def _refuse_missing(source: str, column: pl.Series, numbers: pl.Series, query: pl.Series) -> None:
-    """Refuse the first value of a column that has no number."""
+    """Refuse the first value that is not a number."""
     if numbers.null_count():
         raise _no_number(source, column, int(numbers.is_null().arg_max() or 0), query)
 
@@ -283,12 +283,12 @@ def _refuse_missing(source: str, column: pl.Series, numbers: pl.Series, query: p
 def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> InputError:
     return InputError(
         f"{source}: the {column.name} of row {row + 1} (query {query[row]!r}) is not a number: "
-        f"{column[row]!r:.60}; mend it or leave the row out"
+        f"{column[row]!r:.60}; correct it or remove the row"
     )
 
 
 def whole_ranks(column: pl.Series) -> pl.Series | None:
-    """Ranks as whole numbers; None where they are none, which only the rule 'rank' minds."""
+    """Give ranks as whole numbers; None if they are not, which only the rule 'rank' needs."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:

@@ -1,4 +1,4 @@
-"""Ids of queries and documents: what is one, and how it is written as text."""
+"""Ids of queries and documents: validate them and convert them to text."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.late import pl
 
 V = TypeVar("V")
 
 
-def text_id(value: Any, at: str = "") -> str:
-    """Give an id as text: text as it is, bytes as UTF-8, numbers as Python prints them.
+def text_id(value: object, at: str = "") -> str:
+    """Convert an id to text: text stays, bytes are UTF-8, numbers are as Python prints them.
 
-    An id is never empty, and nothing else is one: what the text of a list or of ``None`` would
-    be, nobody wrote.
+    Anything else, and an empty id, is an `InputError`.
 
     Parameters
     ----------
     at
-        Where the value stands, to begin a message with.
+        Where the value is, the beginning of a message.
 
     Examples
     --------
@@ -48,7 +47,7 @@ def text_id(value: Any, at: str = "") -> str:
 
 
 def are_numbers(ids: Iterable[Any] | None) -> bool:
-    """Whether ids were given, all of them whole numbers of 64 bits: such come back as numbers."""
+    """Whether all ids are whole numbers of 64 bits; results then have numbers as query ids."""
     if ids is None or not hasattr(ids, "__len__"):  # an iterator was read before
         return False
     return all(
@@ -58,7 +57,7 @@ def are_numbers(ids: Iterable[Any] | None) -> bool:
 
 
 def with_text_ids(docs: Mapping[Any, V], at: str) -> dict[str, V]:
-    """Give a list by document with its ids as text; refuse two that are written alike."""
+    """Convert the keys of a dict by document to text; refuse two with the same text."""
     named = {text_id(doc, at): value for doc, value in docs.items()}
     if len(named) < len(docs):
         raise InputError(f"{at}: two documents have the same id once their ids are written as text")
@@ -66,7 +65,7 @@ def with_text_ids(docs: Mapping[Any, V], at: str) -> dict[str, V]:
 
 
 def id_column(ids: Sequence[str]) -> pl.Series:
-    """Ids as a column of text."""
+    """Build a column of ids."""
     try:
         return pl.Series(ids, dtype=pl.String)
     except UnicodeEncodeError as error:
@@ -74,21 +73,22 @@ def id_column(ids: Sequence[str]) -> pl.Series:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text is free of halves of surrogate pairs, which no file can hold."""
+    """Whether a text can be encoded as UTF-8: it has no lone surrogates."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return False
-    is_fraction = isinstance(value, (float, np.floating, Decimal))
-    return isinstance(value, (int, np.integer)) or (is_fraction and math.isfinite(value))
+    if isinstance(value, (float, np.floating, Decimal)):
+        return math.isfinite(value)
+    return isinstance(value, (int, np.integer))
 
 
-def _digits(value: Any) -> str:
+def _digits(value: object) -> str:
     try:
         return str(value)
     except ValueError:  # Python prints no whole number of more than 4300 digits

@@ -1,4 +1,4 @@
-"""What is asked of every key and value of a dictionary: where it stands, if it is plain."""
+"""Loops over the keys and values of a dictionary: compiled where possible, else in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deadheat.numbers import LARGEST_WHOLE
 
 
 def python_places_of(docs: dict[Any, Any], wanted: dict[str, int]) -> list[int] | None:
-    """Place of each wanted key in the order of `docs`, −1 where it is not in it.
+    """Give the place of each wanted key in the order of `docs`, −1 where it is missing.
 
     `wanted` numbers its keys from 0. None if a key of `docs` is not a string.
     """
@@ -25,8 +25,8 @@ def python_places_of(docs: dict[Any, Any], wanted: dict[str, int]) -> list[int] 
 def python_plain_list(docs: dict[Any, Any], numbers: NDArray[np.float64]) -> bool:
     """Copy the values of `docs` into `numbers` if all of it is plain, as nearly every list is.
 
-    Plain are ids that are text, not empty, without halves of surrogate pairs; and numbers that are
-    floats, or ints that float64 holds. What is not plain may still be an id or a number.
+    Plain ids are text that is not empty and has no lone surrogates; plain numbers are floats, or
+    ints that float64 holds. Other ids and numbers may be valid, too.
     """
     if not all(isinstance(key, str) and key and is_unicode(key) for key in docs):
         return False

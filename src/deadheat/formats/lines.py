@@ -1,7 +1,7 @@
-"""Runs in TREC files that are plain, as nearly all are: read in one pass, nothing copied.
+"""The fast reader of TREC runs: ASCII, decimal scores, rows mostly grouped by query.
 
-Documents stay where they stand in the file; what is known of each is its place, its length and a
-hash. `trec.py` reads what is not plain, and everything where the reader was not compiled.
+It makes one pass and copies no ids: a document is known by the offset of its id in the data, its
+length and a hash. `trec.py` reads all other runs, and every run where nothing was compiled.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.columns import group_stretches
 from deadheat.formats.ids import id_column
-from deadheat.formats.shapes import Ints, Run
-from deadheat.late import pl
+from deadheat.formats.types import Documents, Ints, Run
 from deadheat.numbers import LARGEST_WHOLE
 from deadheat.packages import available_cores
 
@@ -30,23 +30,23 @@ except ImportError:  # no C compiler when deadheat was installed
     compiled = None
 
 _PIECE = 1 << 24
-"""Bytes for which a thread of its own is worth while."""
-_SHORT = 8
-"""Rows of a query that stand together, on average, in a file that is read here."""
-_SELDOM = 20
-"""One in so many scores, at most, may need more care than the reader takes."""
+"""Bytes per thread, at least."""
+_MIN_STRETCH = 8
+"""Adjacent rows of one query, on average, in a file that is read here."""
+_MIN_CERTAIN = 20
+"""At most one in so many scores may need Python's own conversion."""
 
 
 @dataclass(frozen=True)
-class LineDocuments:
-    """Documents that stand in the lines of a file; refuses one that a query lists twice."""
+class LineDocuments(Documents):
+    """Documents in the lines of a file; refuses one that a query lists twice."""
 
     source: str
     query_ids: Sequence[str]
     offsets: Ints
     data: bytes = field(repr=False)
     starts: Ints
-    """Per document: where its id begins in the data."""
+    """Per document: the offset of its id in the data."""
     lengths: NDArray[np.int32]
     hashes: NDArray[np.uint32]
 
@@ -88,16 +88,16 @@ class LineDocuments:
 
 
 def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | None:
-    """Read a run; None where there is anything in it that is not plain.
+    """Read a run; None if `trec.py` must read it.
 
     Parameters
     ----------
     fields
-        What stands in each line: the query first, among others ``doc_id`` and ``score``.
+        The fields of a line: the query first, among others ``doc_id`` and ``score``.
     """
     if compiled is None:
         return None
-    lines = _scanned(data, len(fields), fields.index("doc_id"), fields.index("score"))
+    lines = _scan(data, len(fields), fields.index("doc_id"), fields.index("score"))
     if lines is None or not len(lines.scores) or not _are_plain(lines):
         return None
     texts = [data[start : start + length].decode() for _, start, length in lines.queries.tolist()]
@@ -111,12 +111,12 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
 
 @dataclass(frozen=True)
 class _Lines:
-    """What was read, an entry per line; and per stretch of lines of one query."""
+    """Columns with an entry per line, and the stretches of adjacent lines of one query."""
 
     columns: tuple[NDArray[Any], ...]
-    """Where the id of the document begins, its length and its hash; and the score."""
+    """The offset of the document id, its length and its hash; and the score."""
     queries: Ints
-    """First row of the stretch; where its query begins in the data, and how long it is."""
+    """Per stretch: its first row, and the offset and the length of its query in the data."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ def _some(columns: Sequence[NDArray[Any]], start: int, stop: int) -> tuple[NDArr
     return tuple(column[start:stop] for column in columns)
 
 
-def _scanned(data: bytes, fields: int, doc: int, score: int) -> _Lines | None:
+def _scan(data: bytes, fields: int, doc: int, score: int) -> _Lines | None:
     """Read all lines, in as many threads as there are cores."""
     from concurrent.futures import ThreadPoolExecutor  # it takes a while to import
 
@@ -137,32 +137,32 @@ def _scanned(data: bytes, fields: int, doc: int, score: int) -> _Lines | None:
         counts = list(threads.map(lambda part: compiled.count_lines(data, *part), stretches))
         counts[-1] += not data.endswith(b"\n")
         firsts = np.cumsum([0, *counts]).tolist()
-        room = [
+        arrays = [
             np.empty(firsts[-1], type_) for type_ in (np.int64, np.int32, np.uint32, np.float64)
         ]
 
         def read(i: int) -> Any:
-            columns = _some(room, firsts[i], firsts[i + 1])
+            columns = _some(arrays, firsts[i], firsts[i + 1])
             return compiled.scan(data, *stretches[i], fields, doc, score, *columns)
 
         found = list(threads.map(read, range(len(stretches))))
     if any(part is None for part in found):
         return None
     rows = [part[0] for part in found]
-    if sum(len(part[2]) for part in found) > sum(rows) / _SELDOM:
+    if sum(len(part[2]) for part in found) > sum(rows) / _MIN_CERTAIN:
         return None
     for first, (_, _, unsure) in zip(firsts, found, strict=False):
         for row, start, length in unsure.tolist():
-            room[-1][first + row] = float(data[start : start + length])
-    queries = _joined(data, [part[1] for part in found], rows)
+            arrays[-1][first + row] = float(data[start : start + length])
+    queries = _join_stretches(data, [part[1] for part in found], rows)
     if rows == counts:
-        return _Lines(tuple(room), queries)
-    filled = [_some(room, first, first + n) for first, n in zip(firsts, rows, strict=False)]
+        return _Lines(tuple(arrays), queries)
+    filled = [_some(arrays, first, first + n) for first, n in zip(firsts, rows, strict=False)]
     return _Lines(tuple(map(np.concatenate, zip(*filled, strict=True))), queries)
 
 
-def _joined(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
-    """Stretches of all parts; a query that goes on in the next part is one stretch."""
+def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
+    """Join the stretches of all parts; a query that continues in the next part is one stretch."""
     joined: list[Ints] = []
     before = b""
     for part, start in zip(parts, np.cumsum([0, *rows[:-1]]).tolist(), strict=True):
@@ -175,7 +175,7 @@ def _joined(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
 
 
 def _cuts(data: bytes) -> list[int]:
-    """Where to part data: at ends of lines, and only if it is long."""
+    """Give the offsets at which the data is split between threads: ends of lines."""
     parts = max(1, min(available_cores(), len(data) // _PIECE))
     cuts = [0]
     for i in range(1, parts):
@@ -186,6 +186,8 @@ def _cuts(data: bytes) -> list[int]:
 
 
 def _are_plain(lines: _Lines) -> bool:
-    """Whether float64 holds the scores, and queries mostly stand together."""
+    """Whether float64 holds the scores, and rows are mostly grouped by query."""
     largest = max(float(lines.scores.max()), -float(lines.scores.min()))
-    return largest < LARGEST_WHOLE and len(lines.queries) <= max(1000, len(lines.scores) // _SHORT)
+    return largest < LARGEST_WHOLE and len(lines.queries) <= max(
+        1000, len(lines.scores) // _MIN_STRETCH
+    )

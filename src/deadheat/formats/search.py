@@ -1,4 +1,4 @@
-"""Search results as they come, ``[queries, k]`` ids and scores, and rankings without scores."""
+"""Search results, ``[queries, k]`` ids and scores, and rankings without scores."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deadheat._fork_guard import check_fork
+from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.forks import check_fork
 from deadheat.formats.arrays import query_names
 from deadheat.formats.ids import id_column, text_id
-from deadheat.formats.shapes import ColumnDocuments, Ints, Run
-from deadheat.late import pl
+from deadheat.formats.types import ColumnDocuments, Ints, Run
 from deadheat.numbers import exact_scores, is_tensor, tensor_values
 
 PADDING = -1
-"""The id that stands where a search found fewer documents than were asked for."""
+"""The id that fills a list where a search found fewer documents than requested."""
 
 
 def search_results(
@@ -31,7 +31,7 @@ def search_results(
     larger_is_better: bool = True,
     last_group_size: ArrayLike | None = None,
 ) -> Run:
-    """Take search results as an index gives them; `deadheat.evaluate` takes them as a run.
+    """Build a run from the search results of an index.
 
     Parameters
     ----------
@@ -89,14 +89,16 @@ def search_results(
         raise InputError("search results: there are no documents in them")
     _check_direction(floats, offsets, larger_is_better)
     documents = ColumnDocuments("search results", names, offsets, _names(found, document_ids))
-    beyond = None if last_group_size is None else _beyond(floats, offsets, last_group_size)
-    return Run("search results", names, offsets, floats, documents, exact=exact, beyond=beyond)
+    unlisted = None if last_group_size is None else _beyond(floats, offsets, last_group_size)
+    return Run(
+        "search results", names, offsets, floats, documents, exact=exact, n_tied_beyond_cut=unlisted
+    )
 
 
 def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
-    """Take rankings without scores, ties inside; `deadheat.evaluate` takes them as a run.
+    """Build a run from rankings without scores that may contain ties.
 
-    That is what listwise and pairwise rerankers give, and an unranked tail is one last group.
+    Listwise and pairwise rerankers give such rankings; an unranked tail is one last group.
 
     Parameters
     ----------
@@ -141,11 +143,11 @@ def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
     documents = ColumnDocuments("ranked groups", list(names), offsets, id_column(docs))
     scores = 0 - np.array(place, np.float64)
     whole = np.zeros(len(names), np.int64)
-    return Run("ranked groups", list(names), offsets, scores, documents, beyond=whole)
+    return Run("ranked groups", list(names), offsets, scores, documents, n_tied_beyond_cut=whole)
 
 
 def _members(group: Any, at: str) -> list[str]:
-    """Ids of a group of tied documents; a set, which has no order, by id."""
+    """Give the ids of a group of tied documents; those of a set sorted."""
     if isinstance(group, np.ndarray):
         group = group.tolist()
     if isinstance(group, AbstractSet):
@@ -154,7 +156,7 @@ def _members(group: Any, at: str) -> list[str]:
 
 
 def _row(name: str, rows: Any) -> tuple[NDArray[Any], Ints]:
-    """Put the rows of all queries into one, and tell how long each is."""
+    """Flatten the rows of all queries; also give the length of each row."""
     if is_tensor(rows):
         rows = tensor_values(name, rows)
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
@@ -186,7 +188,7 @@ def _sequence(name: str, rows: Any) -> Sequence[Any]:
 
 
 def _listed(found: NDArray[Any]) -> Ints | None:
-    """Rows that are no padding; None where all are."""
+    """Give the rows that are not padding; None if there is no padding."""
     if found.dtype.kind in "iO":
         padding = found == PADDING
         if padding.any():
@@ -195,7 +197,7 @@ def _listed(found: NDArray[Any]) -> Ints | None:
 
 
 def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series:
-    """Ids of documents as text."""
+    """Give the ids of documents as text."""
     if document_ids is None:
         if found.dtype.kind in "iu":
             ids: pl.Series = pl.Series(found).cast(pl.String)
@@ -246,13 +248,13 @@ def _beyond(scores: NDArray[Any], offsets: Ints, last_group_size: ArrayLike) -> 
         raise InputError("a score is NaN: nothing ties with it, and last_group_size has no meaning")
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
-    beyond: Ints = np.broadcast_to(sizes, n).astype(np.int64) - listed
-    if (beyond[np.diff(offsets) == 0] > 0).any():
+    unlisted: Ints = np.broadcast_to(sizes, n).astype(np.int64) - listed
+    if (unlisted[np.diff(offsets) == 0] > 0).any():
         raise InputError("last_group_size of a query without documents must be 0")
-    if (beyond < 0).any():
-        q = int(np.flatnonzero(beyond < 0)[0])
+    if (unlisted < 0).any():
+        q = int(np.flatnonzero(unlisted < 0)[0])
         raise InputError(
             f"last_group_size of query {q} is smaller than the {listed[q]} documents that its list "
             "ends with, which have one score"
         )
-    return beyond
+    return unlisted

@@ -1,7 +1,7 @@
 """TREC files: lines of fields between white space.
 
-polars reads a regular file (one separator, the same number of fields in each line). Any
-other file is read line by line, which also finds the line to name in an error.
+polars reads a regular file (one separator, the same number of fields in each line). Any other file
+is parsed line by line, which also finds the line that an error names.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-import numpy as np
-from numpy.typing import NDArray
-
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.content import as_it_is
-from deadheat.late import pl
 from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
-"""A run without the columns that say nothing, with tabs between."""
+"""Fields of a run without iteration and tag, separated by tabs."""
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
 _CHUNK = 1 << 16
 
@@ -30,8 +27,7 @@ def read_lines(
 ) -> pl.DataFrame:
     """Read the columns `keep` of a TREC file.
 
-    The column `numeric` comes as float64, or as the text of numbers where there are whole ones
-    that float64 may not hold.
+    The column `numeric` is float64, or text where float64 may not hold every whole number in it.
     """
     frame = _read_regular(data, fields, numeric, keep)
     if frame is not None and (frame[numeric].abs() >= LARGEST_WHOLE).any():
@@ -40,9 +36,9 @@ def read_lines(
 
 
 def run_fields(data: bytes) -> tuple[str, ...]:
-    """Tell the fields of a run by its first lines: four between tabs, or those of TREC.
+    """Find the fields of a run from its first lines: four between tabs, or those of TREC.
 
-    Judgements may have four between tabs, too, but 0 or Q0 in every second one.
+    Judgements may have four fields between tabs, too; their second is always 0 or Q0.
     """
     lines = (line for line in io.BytesIO(data) if line.strip() and not line.startswith(b"#"))
     rows = [line.strip().split(b"\t") for line in islice(lines, 100)]
@@ -55,9 +51,9 @@ def run_fields(data: bytes) -> tuple[str, ...]:
 def _read_regular(
     data: bytes, fields: tuple[str, ...], numeric: str | None, keep: tuple[str, ...]
 ) -> pl.DataFrame | None:
-    """Read a file whose lines all have the same shape; None if it is not such a file.
+    """Read a regular file by polars; None if it is not regular.
 
-    The column `numeric` is one of numbers; without it, all are texts.
+    The column `numeric` is read as float64, all others as text.
     """
     separator = "\t" if b"\t" in data[:4096] else " "
     other = b" \x0b\x0c" if separator == "\t" else b"\t\x0b\x0c"
@@ -100,7 +96,10 @@ def _read_any(
 
 
 def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
-    """Fields of each line; the definition of the format. White space is that of ASCII."""
+    """Give the fields of each line. White space is that of ASCII.
+
+    This function defines the format; the other readers are faster and give the same.
+    """
     place = fields.index(numeric)
     start = 0
     line_number = 0
@@ -148,14 +147,13 @@ def _hint(count: int, fields: tuple[str, ...]) -> str:
     return ""
 
 
-def whole_numbers(source: str, column: pl.Series) -> NDArray[np.int64]:
-    """The rank column as numbers."""
-    ranks = column.cast(pl.Int64, strict=False)
+def whole_ranks(source: str, column: pl.Series) -> pl.Series:
+    """Give the rank column as whole numbers."""
+    ranks: pl.Series = column.cast(pl.Int64, strict=False)
     if ranks.null_count():
         row = int(ranks.is_null().arg_max() or 0)
         raise InputError(
             f"{source}: the rank of entry {row + 1} is not a whole number: {column[row]!r}; "
             "the tie rule 'rank' needs ranks"
         )
-    numbers: NDArray[np.int64] = ranks.to_numpy()
-    return numbers
+    return ranks

@@ -1,4 +1,4 @@
-"""Frames out: TREC files that lose nothing, and Parquet, as bytes."""
+"""Write tables as TREC files, without loss, and as Parquet."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._lazy import pl
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
-from deadheat.late import pl
 from deadheat.numbers import exact_floats
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
@@ -22,7 +22,7 @@ Means the same to Python and to polars, whose ``\\s`` lacks four characters.
 
 
 def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
-    """Give the lines of a TREC run.
+    """Write a table as the lines of a TREC run.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def trec_id(name: str) -> str:
 
 
 def to_parquet(frame: pl.DataFrame) -> bytes:
-    """Give the bytes of a Parquet file."""
+    """Write a table as the bytes of a Parquet file."""
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
 
 
 def _digits(score: NDArray[Any]) -> pl.Series:
-    """Scores with every digit they have."""
+    """Write scores with all digits."""
     if score.dtype.kind == "O":  # numbers that float64 may not hold: the whole ones stay whole
         return pl.Series([str(x if isinstance(x, int) else float(x)) for x in score.tolist()])
     # Digits that tell two float32 apart are too few for the same number in float64.

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from deadheat.evaluation import Result, evaluate_groups
+from deadheat.evaluation import Result, evaluate_tie_groups
 from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
 from deadheat.packages import require
 from deadheat.ties import TopCounter
 from deadheat.ties.groups import Ints
@@ -84,7 +85,7 @@ class CorpusCounts:
     def evaluate(self, measures: Sequence[str | Measure]) -> Result:
         """Give every view of measures, over all queries."""
         groups = self.counter.groups(*self.judged, unretrieved=self.unretrieved)
-        return evaluate_groups.quiet(groups, measures, query_ids=self.query_ids)
+        return evaluate_tie_groups(groups, parse_measures(measures), self.query_ids)
 
 
 def _ascending(ids: list[Any]) -> Ints:

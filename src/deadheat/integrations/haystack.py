@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluate
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
+from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
-from deadheat.remarks import announce, texts
+from deadheat.remarks import emit_warnings
+from deadheat.settings import EvalSettings
 
 _haystack: Any = require_host("haystack", "haystack", "`deadheat.integrations.haystack`")
 if TYPE_CHECKING:
@@ -110,8 +112,8 @@ class TieAwareDocumentEvaluator:
             zip(ground_truth_documents, retrieved_documents, strict=True)
         ):
             qrels[str(i)], run[str(i)] = self._lists(i, truth, retrieved)
-        result = evaluate.quiet(qrels, run, self.measures, queries="all")
-        announce(texts(result.remarks, "warning"))
+        result = evaluate_source(read_qrels(qrels), run, self.measures, EvalSettings(queries="all"))
+        emit_warnings(result.warnings)
         first = result.views[self.measures[0]].expected.tolist()
         return {
             "score": result[self.measures[0]].expected,

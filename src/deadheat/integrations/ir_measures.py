@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Views, evaluated
+from deadheat.evaluation import Result, Views, evaluate_run
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import ERR, MEASURES, MRR, Judged, Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import require_host
-from deadheat.remarks import announce, texts
+from deadheat.remarks import emit_warnings, texts
+from deadheat.settings import EvalSettings
 
 _host: Any = require_host("ir_measures", "ir-measures", "`deadheat.integrations.ir_measures`")
 
@@ -75,16 +76,15 @@ class _Evaluated:
     def result(self, measure: Measure) -> Result | None:
         """All views of a measure; None where the run has no judged query."""
         if self._run is not None and measure not in self._results:
-            self._results[measure] = evaluated(
+            self._results[measure] = evaluate_run(
                 self._judgements,
                 self._run,
                 [measure],
-                tie_break=tie_rule(measure),
-                queries="all",
+                EvalSettings(tie_rule(measure), queries="all"),
             )
             # Here a query that the run misses is 0 by definition.
             remarks = [r for r in self._results[measure].remarks if "missing" not in r.values]
-            announce(texts(remarks, "warning"))
+            emit_warnings(texts(remarks, "warning"))
         return self._results.get(measure)
 
 

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Views, check_views, evaluate_arrays
+from deadheat.evaluation import Views, check_views, evaluate_scores
 from deadheat.measures import MAP, Measure, nDCG
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
+from deadheat.settings import EvalSettings
 
 Evaluated = list[tuple[str, float, bool]]
 """Names, values, and whether a higher value is better: what LightGBM wants of a function."""
@@ -130,7 +131,8 @@ def _evaluated(
         raise InputError(f"one score for each document is needed, not an array {np.shape(scores)}")
     query = np.repeat(np.arange(len(sizes)), np.asarray(sizes, np.int64))
     distinct = list(dict.fromkeys(measures.values()))
-    result = evaluate_arrays.quiet(scores, labels, distinct, query=query, queries="all")
+    settings = EvalSettings(queries="all")
+    result = evaluate_scores(labels, scores, distinct, settings, query=query)
     relevant = np.bincount(query, np.asarray(labels) > 0, len(sizes)) > 0
     weight = np.ones(len(sizes))
     if weights is not None:  # of a query the mean of its documents', as LightGBM has it

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, Summary, check_views, evaluate
+from deadheat.evaluation import VIEWS, Result, Summary, check_views, evaluate_source
+from deadheat.formats import read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.packages import require_host
-from deadheat.remarks import announce, texts
+from deadheat.remarks import emit_warnings, emits_warnings, texts
+from deadheat.settings import EvalSettings
 
 _evaluation: Any = require_host(
     "llama_index.core.evaluation", "llama-index", "`deadheat.integrations.llama_index`"
@@ -131,10 +133,11 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         if listed:
             judged = {"q": dict.fromkeys(expected_ids, 1)}
             distinct = list(dict.fromkeys(self.measures.values()))
-            result = evaluate.quiet(judged, {"q": listed}, distinct, queries="all")
+            settings = EvalSettings(queries="all")
+            result = evaluate_source(read_qrels(judged), {"q": listed}, distinct, settings)
             # That one query finds nothing relevant is no sign of ids that do not match.
             remarks = [remark for remark in result.remarks if "judged" not in remark.values]
-            announce(texts(remarks, "warning"))
+            emit_warnings(texts(remarks, "warning"))
             summaries = {name: result[measure] for name, measure in self.measures.items()}
         else:  # every view of a query that retrieved nothing is 0
             nothing = Summary("", 0.0, 0.0, 0.0, 0.0, 0.0, sampling_error=None, queries=1)
@@ -149,6 +152,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         }
 
 
+@emits_warnings
 def result_of(
     results: Iterable[Any], measures: str | Measure | Iterable[Any], **options: Any
 ) -> Result:
@@ -173,9 +177,8 @@ def result_of(
             raise InputError(f"the query {result.query!r:.60} was evaluated twice: keep one result")
         qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
-    made = evaluate.quiet(qrels, run, parse_measures(measures), **options)
-    announce(made.warnings)
-    return made
+    settings = EvalSettings(**options)
+    return evaluate_source(read_qrels(qrels), run, parse_measures(measures), settings)
 
 
 def _scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:

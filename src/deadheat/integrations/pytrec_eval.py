@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEW_COLUMNS, Result, evaluated
+from deadheat.evaluation import VIEW_COLUMNS, Result, evaluate_run
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import text_id, with_text_ids
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.numbers import number
 from deadheat.packages import require_host
-from deadheat.remarks import announce
+from deadheat.remarks import emit_warnings
+from deadheat.settings import EvalSettings
 
 OURS = re.compile(
     r"map|ndcg|recip_rank|Rprec|bpref|(map_cut|ndcg_cut|P|recall|relative_P|success)_\d+"
@@ -63,9 +64,9 @@ class RelevanceEvaluator:
     view
         What to give: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``,
         ``"bias"``, or ``"oblivious"``, which is what the original gives.
-    score_dtype
-        As for `deadheat.evaluate`: with ``"float32"`` every view sees the ties that the original
-        sees, which casts scores so.
+    **options
+        `tie_tolerance`, `nan` and `score_dtype` as for `deadheat.evaluate`. The original casts
+        scores to float32; with ``score_dtype="float32"`` every view has the ties that this makes.
 
     Examples
     --------
@@ -84,14 +85,14 @@ class RelevanceEvaluator:
         judged_docs_only_flag: bool = False,
         *,
         view: str = "expected",
-        score_dtype: object = None,
+        **options: Any,
     ) -> None:
         if view not in VIEW_COLUMNS:
             raise InputError(f"unknown view {view!r}: use one of {', '.join(VIEW_COLUMNS)}")
         self.view = view
         # All views of the last run, of the measures that deadheat has.
         self.result: Result | None = None
-        self._score_dtype = score_dtype
+        self._settings = EvalSettings("pytrec_eval", queries="all", **options)
         self._judged_only = judged_docs_only_flag
         self._level = relevance_level
         self._qrels = _with_text_queries(query_relevance, "the judgements")
@@ -100,7 +101,7 @@ class RelevanceEvaluator:
         self._measures = {
             name: _measure(name, relevance_level) for name in self._names if OURS.fullmatch(name)
         }
-        announce(self._tied_elsewhere())
+        emit_warnings(self._tied_elsewhere())
 
     def evaluate(self, scores: Mapping[Any, Mapping[Any, Any]]) -> dict[Any, dict[str, float]]:
         """Evaluate a run, ``{query: {document: score}}``, and give ``{query: {name: value}}``.
@@ -118,7 +119,7 @@ class RelevanceEvaluator:
             run = {query: self._judged(query, docs) for query, docs in run.items()}
         self.result = None
         values = {**self._values(run), **self._delegated(run)}
-        announce([] if self.result is None else self.result.warnings)
+        emit_warnings([] if self.result is None else self.result.warnings)
         place = {query: i for i, query in enumerate(run)}
         return {
             query: {name: values[name][place[text_id(query)]] for name in self._names}
@@ -132,13 +133,11 @@ class RelevanceEvaluator:
             return {}
         if not any(map(len, run.values())):  # retrieved nothing
             return dict.fromkeys(self._measures, [0.0] * len(run))
-        self.result = result = evaluated(
+        self.result = result = evaluate_run(
             read_qrels({query: self._qrels[query] for query in run}),
             read_run(run, copy=False),
             list(dict.fromkeys(self._measures.values())),
-            tie_break="pytrec_eval",
-            queries="all",
-            score_dtype=self._score_dtype,
+            self._settings,
         )
         place = {query: i for i, query in enumerate(result.query_names)}
         order = np.array([place[query] for query in run])

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluated
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.packages import require_host
-from deadheat.remarks import Remark, announce, texts
+from deadheat.remarks import Remark, emit_warnings, texts
+from deadheat.settings import EvalSettings
 
 _LEVEL = re.compile(r"(.+)-l(\d{1,9})")
 _PERSISTENCE = re.compile(r"rbp[.@](\d+)")
@@ -98,7 +99,7 @@ def evaluate(
         )
     order = sorted(judged)
     values, remarks = _values(judged, listed, measures, order, view)
-    announce(texts(remarks, "warning"))
+    emit_warnings(texts(remarks, "warning"))
     if save_results_in_run and isinstance(run, host.Run):
         for name in names:
             kept = name if view == "expected" else f"{name}_{view}"
@@ -193,7 +194,7 @@ def _values(
         grades = {q: {d: _from(level, g) for d, g in docs.items()} for q, docs in judged.items()}
         named = {name: measure for name, (measure, own) in measures.items() if own == level}
         distinct = list(dict.fromkeys(named.values()))
-        result = evaluated(read_qrels(grades), run, distinct, queries="all")
+        result = evaluate_run(read_qrels(grades), run, distinct, EvalSettings(queries="all"))
         # Here a query of an empty list is 0 by definition.
         remarks += [remark for remark in result.remarks if "missing" not in remark.values]
         at = np.array([place[query] for query in result.query_names])

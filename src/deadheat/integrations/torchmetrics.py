@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_arrays, flat_summaries
+from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_scores, flat_summaries
 from deadheat.measures import ERR, RBP, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
 from deadheat.remarks import counted
+from deadheat.settings import EvalSettings
 
 _host: Any = require_host("torchmetrics", "torchmetrics", "`deadheat.integrations.torchmetrics`")
 _torch: Any = require_host("torch", "torchmetrics", "`deadheat.integrations.torchmetrics`")
@@ -109,7 +110,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     def update(self, preds: Any, target: Any, indexes: Any) -> None:
         """Take scores, grades and query numbers of documents, of one shape."""
         preds, target, indexes = self._flat(preds, target, indexes)
-        result = evaluate_arrays.quiet(preds, target, self.measures, query=indexes, queries="all")
+        settings = EvalSettings(queries="all")
+        result = evaluate_scores(target, preds, self.measures, settings, query=indexes)
         numbers = np.array(result.query_ids)
         empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
         if self.empty_target_action == "error" and empty.any():

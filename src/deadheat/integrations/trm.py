@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Summary, Views, evaluate_arrays
+from deadheat.evaluation import Summary, Views, evaluate_scores
 from deadheat.measures import F1, MAP, MRR, Hits, Measure, Precision, Recall, nDCG
+from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats
+from deadheat.settings import EvalSettings
 
 METRICS: dict[str, Measure] = {
     "recall": Recall,
@@ -117,7 +119,8 @@ def evaluate(
             output.per_query[name][k] = []
         return output
     labels = [exact_floats(row) > 0 for row in is_relevant]
-    result = evaluate_arrays.quiet(list(scores), labels, asked.values(), queries="all")
+    distinct, settings = parse_measures(asked.values()), EvalSettings(queries="all")
+    result = evaluate_scores(labels, list(scores), distinct, settings)
     for (name, k), measure in asked.items():
         output.metrics[name][k] = _averaged(result[measure])
         output.per_query[name][k] = _of_queries(result.views[measure])

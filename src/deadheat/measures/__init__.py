@@ -1,59 +1,25 @@
-"""The measures, one file each; this table is their order in every listing."""
+"""The measures, one file each. The order of these imports is their order in every listing."""
 
-from deadheat.measures.base import Measure
-from deadheat.measures.bpref import bpref
-from deadheat.measures.dcg import DCG
-from deadheat.measures.err import ERR
-from deadheat.measures.f1 import F1
-from deadheat.measures.hits import Hits
-from deadheat.measures.judged import Judged
-from deadheat.measures.map import MAP
-from deadheat.measures.mrr import MRR
-from deadheat.measures.ndcg import nDCG
-from deadheat.measures.precision import Precision
-from deadheat.measures.r_cap import RCap
-from deadheat.measures.rbp import RBP
-from deadheat.measures.rbp_residual import RBPResidual
-from deadheat.measures.recall import Recall
-from deadheat.measures.rprec import RPrecision
-from deadheat.measures.success import Success
+# ruff: isort: off
+from deadheat.measures.base import Measure as Measure
+from deadheat.measures.ndcg import nDCG as nDCG
+from deadheat.measures.dcg import DCG as DCG
+from deadheat.measures.mrr import MRR as MRR
+from deadheat.measures.map import MAP as MAP
+from deadheat.measures.recall import Recall as Recall
+from deadheat.measures.r_cap import RCap as RCap
+from deadheat.measures.precision import Precision as Precision
+from deadheat.measures.f1 import F1 as F1
+from deadheat.measures.hits import Hits as Hits
+from deadheat.measures.success import Success as Success
+from deadheat.measures.rprec import RPrecision as RPrecision
+from deadheat.measures.bpref import bpref as bpref
+from deadheat.measures.rbp import RBP as RBP
+from deadheat.measures.rbp_residual import RBPResidual as RBPResidual
+from deadheat.measures.err import ERR as ERR
+from deadheat.measures.judged import Judged as Judged
 
-MEASURES: tuple[Measure, ...] = (
-    nDCG,
-    DCG,
-    MRR,
-    MAP,
-    Recall,
-    RCap,
-    Precision,
-    F1,
-    Hits,
-    Success,
-    RPrecision,
-    bpref,
-    RBP,
-    RBPResidual,
-    ERR,
-    Judged,
+MEASURES: tuple[Measure, ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Measure)
 )
-
-__all__ = [
-    "DCG",
-    "ERR",
-    "F1",
-    "MAP",
-    "MEASURES",
-    "MRR",
-    "RBP",
-    "Hits",
-    "Judged",
-    "Measure",
-    "Precision",
-    "RBPResidual",
-    "RCap",
-    "RPrecision",
-    "Recall",
-    "Success",
-    "bpref",
-    "nDCG",
-]
+"""Every measure, with its default parameters."""

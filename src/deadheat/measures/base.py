@@ -1,4 +1,4 @@
-"""What a measure is: a value with declared parameters, and three functions of tie groups."""
+"""What a measure is: a value with declared parameters, and a function of tie groups."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.measures.kernel import relevant_groups
 from deadheat.measures.parameters import Parameter, parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups, begins
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 Self = TypeVar("Self", bound="Measure")
-_COMPUTED = ("expected", "variance", "at", "within", "reached")
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,6 @@ class Measure(ABC):
         None, whole=True, at_least=1, about="k, the last rank that counts"
     )
 
-    def __init_subclass__(cls) -> None:
-        # The compiled pass of a base does not know what a measure computes otherwise.
-        if "in_one_pass" not in vars(cls) and not vars(cls).keys().isdisjoint(_COMPUTED):
-            cls.in_one_pass = Measure.in_one_pass  # type: ignore[method-assign]
-
     def __post_init__(self) -> None:
         for name, declared in self.parameters().items():
             declared.check(f"{name} of {self.name}", getattr(self, name))
@@ -102,6 +97,11 @@ class Measure(ABC):
         arguments = f"({', '.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
 
+    @property
+    def can_exceed_one(self) -> bool:
+        """Whether a value can be above 1."""
+        return False
+
     def depth(self, groups: TieGroups) -> Ints:
         """Per query: the last rank that counts."""
         if self.cutoff is None:
@@ -110,15 +110,6 @@ class Measure(ABC):
         depth.fill(self.cutoff)
         return depth
 
-    def within(self, groups: TieGroups) -> Ints:
-        """Per group: how many of its places count (``T``)."""
-        within: Ints = np.clip(self.depth(groups)[groups.query] - groups.above, 0, groups.size)
-        return within
-
-    def reached(self, groups: TieGroups, rank: Ints, query: Ints) -> NDArray[np.bool_]:
-        """Per document, of these queries: does it stand above the cutoff at these ranks."""
-        return np.asarray(rank <= self.depth(groups)[query])
-
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: at most how much of the value the places below the first `above` decide.
 
@@ -126,27 +117,12 @@ class Measure(ABC):
         """
         return np.where(above < self.depth(groups), np.inf, 0.0)
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
-        """Per query, in five rows: expected, best, worst, the value under the tie rule, variance.
-
-        `one` holds the groups as the compiled passes take them. None unless a measure has a pass;
-        what follows gives the same.
-        """
-        return None
-
     @abstractmethod
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance.
 
-    @abstractmethod
-    def variance(self, groups: TieGroups) -> Floats | None:
-        """Per query: the variance over all orders of tied documents; None if not known."""
-
-    @abstractmethod
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks.
-
-        Of several rows of ranks, each gives a row of values.
+        The order of the rows is that of `deadheat.measures.kernel.VIEWS`; oblivious is the value
+        under the tie rule, and best the larger of the two extreme values.
         """
 
 
@@ -164,19 +140,6 @@ class BinaryMeasure(Measure):
     def lowest_relevant(self) -> float:
         """The lowest grade that is relevant; there is none between 0 and the smallest number."""
         return 5e-324 if self.rel is None else self.rel
-
-    def first_ranks(self, groups: TieGroups, rank: Ints) -> tuple[Ints, Ints]:
-        """Give every query with a relevant document retrieved, and the rank of the first of them.
-
-        The rank is 0 where it is past the cutoff.
-        """
-        index, query = groups.relevant_documents(self.rel)
-        start = starts(query)
-        query = query[start]
-        if not len(query):
-            return query, rank[..., :0]
-        first = np.minimum.reduceat(rank[..., index], start, axis=-1)
-        return query, first * self.reached(groups, first, query)
 
 
 @lru_cache
@@ -196,49 +159,7 @@ def exp_gain(measure: Measure, grade: Floats) -> Floats:
     return np.where(grade < 1, np.expm1(grade * np.log(2)), np.exp2(grade) - 1)
 
 
-def first_groups(groups: TieGroups, rel: float | None) -> Ints:
-    """Index of the first group with a relevant document, for each query that has one."""
-
-    def compute() -> Ints:
-        relevant = groups.relevant(rel).nonzero()[0]
-        return relevant[starts(groups.query[relevant])]
-
-    return groups.memo(("first_groups", rel), compute)
-
-
-def starts(query: Ints) -> Ints:
-    """Index of the first entry of each query, in entries that stand in the order of queries."""
-    return begins(query).nonzero()[0]
-
-
-def found_above(groups: TieGroups, above: Ints, rel: float | None) -> NDArray[np.bool_]:
+def found_above(groups: TieGroups, above: Ints, lowest: float) -> NDArray[np.bool_]:
     """Per query: does a tie group among the first `above` places hold a relevant document."""
-    first = first_groups(groups, rel)
-    found = np.zeros(groups.n_queries, bool)
-    query = groups.query[first]
-    found[query] = groups.above[first] < above[query]
-    return found
-
-
-def rank_order(query: Ints, rank: Ints) -> Ints:
-    """Order documents by their ranks inside each query; of several rows of ranks, each row."""
-    return np.lexsort((rank, np.broadcast_to(query, rank.shape)))
-
-
-def spread(groups: TieGroups, values: NDArray[Any], query: Ints) -> Floats:
-    """Values of some queries as an array over all queries, 0 elsewhere; or such rows of values."""
-    if len(query) == groups.n_queries:
-        return values.astype(np.float64, copy=False)
-    out = np.zeros((*values.shape[:-1], groups.n_queries))
-    out[..., query] = values
-    return out
-
-
-def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
-    """Divide, with 0 where the denominator is 0 (a query without relevant documents)."""
-    positive = denominator > 0
-    if np.count_nonzero(positive) == positive.size:
-        return np.asarray(numerator / denominator, np.float64)
-    out = np.zeros(numerator.shape)
-    np.divide(numerator, denominator, out=out, where=positive, casting="unsafe")
-    return out
+    holds = (relevant_groups(groups, lowest).relevant > 0) & (groups.above < above[groups.query])
+    return np.bincount(groups.query[holds], minlength=groups.n_queries) > 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, rank_order, ratio
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.measures.base import BinaryMeasure, Example
+from deadheat.measures.kernel import group_offsets, rule_order, run_kernel
+from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,67 +38,110 @@ class BprefMeasure(BinaryMeasure):
     needs_judged = True
     whole_list = True
 
-    def most(self, groups: TieGroups) -> Floats:
-        """Per query: ``m``, how many documents judged not relevant count at most."""
-        return np.minimum(groups.n_relevant(self.rel), groups.n_nonrelevant(self.rel))
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        offsets = group_offsets(groups)
+        known = groups.n_relevant(self.rel)
+        return run_kernel(
+            preference_views,
+            groups.n_queries,
+            offsets.groups,
+            offsets.documents,
+            groups.grade,
+            groups.rank,
+            rule_order(groups),
+            groups.retrieved,
+            self.lowest_relevant,
+            known,
+            np.minimum(known, groups.n_nonrelevant(self.rel)),
+        )
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
-        """Per query, in five rows: all views, by a compiled pass."""
-        known, most = groups.n_relevant(self.rel), self.most(groups)
-        views: Floats = one.preference(self.lowest_relevant, known, most)
-        return views
 
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
-        mean, _ = self._moments(groups)
-        return ratio(groups.sum_queries(mean), groups.n_relevant(self.rel))
+def preference(a: float, m: float) -> float:
+    """Return what a relevant document below `a` judged non-relevant ones adds."""
+    return 1.0 - min(a, m) / m if m > 0 else 1.0
 
-    def variance(self, groups: TieGroups) -> Floats:
-        """Per query: the variance over all orders of tied documents."""
-        _, variance = self._moments(groups)
-        n = groups.n_relevant(self.rel)
-        return ratio(groups.sum_queries(variance), n * n)
 
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
-        if rank.ndim > 1:
-            return np.array([self.at(groups, row) for row in rank])
-        order = rank_order(groups.document_query, rank)
-        query = groups.document_query[order]
-        nonrelevant = groups.is_nonrelevant(self.rel)[order].astype(np.float64)
-        first = np.searchsorted(query, np.arange(groups.n_queries))
-        seen = np.concatenate(([0.0], np.cumsum(nonrelevant)))
-        above = seen[:-1] - seen[first[query]]
-        most = self.most(groups)[query]
-        parts = 1 - ratio(np.minimum(above, most), most)
-        counted = groups.is_relevant(self.rel) & self.reached(groups, rank, groups.document_query)
-        return ratio(groups.sum_queries(parts * counted[order], query), groups.n_relevant(self.rel))
+def preference_moments(r: int, n: int, a: int, m: float) -> tuple[float, float]:
+    """Mean and variance of what the relevant documents of a group add.
 
-    def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
-        """Per group: mean and variance of what its relevant documents add.
+    Parameters
+    ----------
+    r, n
+        Documents of the group that were judged relevant, and not relevant.
+    a
+        Documents above the group that were judged not relevant.
+    m
+        How many of these count at most.
 
-        Of the group's n documents judged not relevant, any number j from 0 to n is as likely as
-        any other to stand before a given relevant one. That one then adds
-        ``f_j = 1 − (A + j) / m``, or 0 from ``A + j = m`` on, where A stand above the group: the
-        terms above 0 are ``b/m, (b − 1)/m, …`` with ``b = m − A``. Two relevant documents of a
-        group are as likely to have any unordered pair of numbers before them as any other, so
-        their covariance is the variance V of the ``f_j`` divided by n + 2, and all r of them have
-        the variance ``r·V·(n + r + 1) / (n + 2)``.
-        """
+    Notes
+    -----
+    Of the n documents, any number j from 0 to n is as likely as any other to stand before a given
+    relevant one. That one then adds ``f_j = 1 − (a + j) / m``, or 0 from ``a + j = m`` on: the
+    terms above 0 are ``b/m, (b − 1)/m, …`` with ``b = m − a``. Two relevant documents of a group
+    are as likely to have any unordered pair of numbers before them as any other, so their
+    covariance is the variance V of the ``f_j`` divided by n + 2, and all r of them have the
+    variance ``r·V·(n + r + 1) / (n + 2)``.
+    """
+    if not m > 0:  # nothing can stand above
+        return float(r), 0.0
+    b = max(m - a, 0.0)
+    terms = min(b, n + 1.0)
+    # Sums of m·f_j and of its square; whole numbers.
+    sums = terms * b - terms * (terms - 1) / 2
+    squares = terms * b * (b - terms + 1) + (terms - 1) * terms * (2 * terms - 1) / 6
+    scale = (n + 1.0) * m
+    variance = max((n + 1.0) * squares - sums * sums, 0.0) / (scale * scale)
+    return r * sums / scale, r * variance * (n + r + 1.0) / (n + 2.0)
 
-        def compute() -> tuple[Floats, Floats]:
-            n, r = groups.sum_groups(groups.is_nonrelevant(self.rel)), groups.relevant(self.rel)
-            m = self.most(groups)[groups.query]
-            b = np.maximum(m - groups.sum_above(n), 0)
-            terms = np.minimum(b, n + 1)
-            # Sums of m·f_j and of its square are whole numbers.
-            sums = terms * b - terms * (terms - 1) / 2
-            squares = terms * b * (b - terms + 1) + (terms - 1) * terms * (2 * terms - 1) / 6
-            each = np.where(m > 0, ratio(sums, (n + 1) * m), 1)  # m = 0: nothing can stand above
-            spread = ratio(np.maximum((n + 1) * squares - sums * sums, 0), ((n + 1) * m) ** 2)
-            return r * each, r * spread * (n + r + 1) / (n + 2)
 
-        return groups.memo(("bpref", self.rel), compute)
+def preference_views(
+    in_queries: Sequence[int],
+    in_groups: Sequence[int],
+    grade: Sequence[float],
+    rank: Sequence[int],
+    order: Sequence[int],
+    retrieved: Sequence[int],
+    rel: float,
+    divisor: Sequence[float],
+    most: Sequence[float],
+    out: Any,
+) -> None:
+    """Compute the views of bpref; `order` holds the documents of each query as the rule ranks."""
+    for q in range(len(divisor)):
+        z = divisor[q]
+        m = most[q]
+        if not z > 0:
+            continue
+        expected = best = worst = rule = variance = 0.0
+        above = 0
+        for k in range(in_queries[q], in_queries[q + 1]):
+            r = n = 0
+            for i in range(in_groups[k], in_groups[k + 1]):
+                if grade[i] >= rel:
+                    r += 1
+                elif grade[i] >= 0:
+                    n += 1
+            mean, spread = preference_moments(r, n, above, m)
+            expected += mean
+            variance += spread
+            best += r * preference(above, m)
+            worst += r * preference(above + n, m)
+            above += n
+        above = 0
+        for j in range(in_groups[in_queries[q]], in_groups[in_queries[q + 1]]):
+            i = order[j]
+            if rank[i] > retrieved[q]:  # a rank past the list
+                break
+            if grade[i] >= rel:
+                rule += preference(above, m)
+            elif grade[i] >= 0:
+                above += 1
+        out[0, q] = expected / z
+        out[1, q] = best / z
+        out[2, q] = worst / z
+        out[3, q] = rule / z
+        out[4, q] = variance / (z * z)
 
 
 bpref = BprefMeasure()

@@ -24,6 +24,11 @@ class HitsMeasure(CountingMeasure):
     example = Example("Hits@3", ranked=(1, 0, 1, 1), working="1 + 0 + 1", value=2)
     aliases = ("num_rel_ret", "hit")
 
+    @property
+    def can_exceed_one(self) -> bool:
+        """True: a count."""
+        return True
+
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: 1."""
         return np.ones(groups.n_queries)

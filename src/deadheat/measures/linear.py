@@ -1,41 +1,49 @@
 """Linear measures: a gain for each document, weighted by its rank, divided by a constant.
 
-``M = (1/Z) Σ w(rank) · gain``, with ``w = 0`` past the cutoff. With the prefix sums ``W`` of
-``w`` and ``W2`` of ``w²``, a group of ``g`` documents below ``c`` others, ``T`` of whose places
-count, adds in expectation its mean gain times ``S1 = W[c+T] − W[c]``. Its variance is that of
-drawing without replacement: the population variance of its gains times
-``(g·S2 − S1²) / (g − 1)``, with ``S2 = W2[c+T] − W2[c]``.
+``M = (1/Z) Σ w(rank) · gain``, with ``w = 0`` past the cutoff. A group of ``g`` documents below
+``c`` others, ``T`` of whose places count, adds in expectation its mean gain times the sum ``S`` of
+the weights of these places. Its variance is that of drawing without replacement: the population
+variance of its gains times ``(g·Σw² − S²) / (g − 1)``. With ``D = Σ(w − S/T)²`` that factor is
+``(g·D + T·(g − T)·(S/T)²) / (g − 1)``, in which no digits cancel.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Measure, family, ratio
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.measures.base import BinaryMeasure, Measure, family
+from deadheat.measures.kernel import group_offsets, is_compiled, run_kernel
+from deadheat.ties.groups import Floats, TieGroups
 
-_SHORTEST, _LONGEST = 1 << 10, 1 << 16
-"""How many ranks a table of their weights holds: not fewer, and not more."""
+_SHORTEST, _LONGEST = 1 << 10, 1 << 20
+"""How many ranks a table of weights holds, at least and at most."""
+DIRECT = 1 << 16
+"""So many weights are added up one by one where the tables do not reach."""
+_BLOCK = 1 << 10
 
 
-class RankTables(NamedTuple):
-    """Weights of the ranks from 0 on, and the sums of them and of their squares up to each."""
+class WeightTables(NamedTuple):
+    """Weights of the ranks from 0 on (rank 0 weighs 0), and the sums of them and their squares.
 
-    weights: Floats | None
-    """None if every rank weighs 1."""
-    sums: NDArray[Any] | None = None
-    squares: NDArray[Any] | None = None
+    Empty where every rank weighs 1.
+    """
+
+    weight: Any
+    sums: Any
+    squares: Any
 
 
 @dataclass(frozen=True, repr=False)
 class LinearMeasure(Measure):
-    """Base of the linear measures; a measure says its gains, weights and divisor."""
+    """Base of the linear measures; a measure defines its gains, its divisor and its weights."""
 
     @abstractmethod
     def gains(self, groups: TieGroups) -> Floats:
@@ -43,82 +51,200 @@ class LinearMeasure(Measure):
 
     @abstractmethod
     def divisor(self, groups: TieGroups) -> NDArray[Any]:
-        """Per query: ``Z``."""
+        """Per query: ``Z``; a query whose ``Z`` is 0 scores 0."""
 
-    def weight(self, rank: Ints) -> NDArray[Any]:
-        """Weight ``w`` of a rank; 1 unless a measure says otherwise."""
+    def weight(self, rank: Floats) -> Floats:
+        """Weight ``w`` of each of these ranks; 1 unless a measure defines it."""
         return np.ones(rank.shape)
 
-    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Sums ``W`` of the weights and ``W2`` of their squares, from rank 1 to `rank`."""
-        return rank.astype(np.float64), rank.astype(np.float64)
+    def far_sums(self, above: int, places: int) -> tuple[float, float]:
+        """Return ``S`` and ``D`` of the places below rank `above`, where tables do not reach.
 
-    def tables(self, deepest: int) -> RankTables | None:
-        """Look up what ranks weigh, down to the cutoff or the `deepest`; None if that is far."""
-        if type(self).weight is LinearMeasure.weight:
-            return RankTables(None)
-        last = deepest if self.cutoff is None else min(self.cutoff, deepest)
-        if last >= _LONGEST:
-            return None
-        return _tables(family(self), max(_SHORTEST, 1 << last.bit_length()))
-
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
-        """Per query, in five rows: all views, by a compiled pass; None if it looks too far."""
-        if (tables := self.tables(one.deepest)) is None:
-            return None
-        divisor = self.divisor(groups).astype(np.float64, copy=False)
-        views: Floats = one.linear(self.gains(groups), divisor, self.depth(groups), *tables)
-        return views
-
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
-        scale, total, _ = self.gain_sums(groups)
-        s1, _ = self.weights_within(groups)
-        parts = scale * total / groups.size * s1
-        return ratio(groups.sum_queries(parts), self.divisor(groups))
-
-    def variance(self, groups: TieGroups) -> Floats:
-        """Per query: the variance over all orders of tied documents."""
-        scale, total, squares = self.gain_sums(groups)
-        s1, s2 = self.weights_within(groups)
-        g = groups.size
-        population = (squares - total * total / g) / g
-        spread = (g * s2 - s1 * s1) / np.maximum(g - 1, 1)
-        relative = ratio(scale, self.divisor(groups)[groups.query])
-        return groups.sum_queries(np.maximum(population * spread, 0) * relative * relative)
-
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
-        query = groups.document_query
-        parts = self.gains(groups) * self.weight(rank) * self.reached(groups, rank, query)
-        return ratio(groups.sum_queries(parts, query), self.divisor(groups))
-
-    def weights_within(self, groups: TieGroups) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Per group: the sums ``S1`` and ``S2`` of the weights of its places that count."""
-        within = self.within(groups)
-        above = groups.above * (within > 0)  # nothing is looked up for a group past the cutoff
-        upper, lower = self.weight_sums(above + within), self.weight_sums(above)
-        return upper[0] - lower[0], upper[1] - lower[1]
-
-    def gain_sums(self, groups: TieGroups) -> tuple[Floats, Floats, Floats]:
-        """Per group: a scale of its gains, and the sums of the gains, and of their squares, in it.
-
-        The scale is the power of two next to the largest gain, which is that of the first
-        document: the square of a small or large gain is then still a number, and scaling rounds
-        nothing.
+        Adds up the weights in blocks; a measure with a closed form overrides it.
         """
-        gains = self.gains(groups)
-        exponent = np.frexp(gains[groups.first_document])[1]
-        scaled = np.ldexp(gains, -exponent[groups.group])
-        return np.ldexp(1.0, exponent), groups.sum_groups(scaled), groups.sum_groups(scaled**2)
+        total, deviation, n = 0.0, 0.0, 0
+        for start in range(above, above + places, _LONGEST):
+            rank = np.arange(start + 1, min(start + _LONGEST, above + places) + 1, dtype=np.float64)
+            w = self.weight(rank)
+            part, size = float(w.sum()), len(w)
+            # D of two parts is the sum of theirs and what their means differ by.
+            shift = part / size - (total / n if n else part / size)
+            deviation += float(np.square(w - part / size).sum()) + shift**2 * n * size / (n + size)
+            total, n = total + part, n + size
+        return total, deviation
+
+    def far_weight(self, rank: int) -> float:
+        """Weight of a rank that tables do not reach."""
+        return float(self.weight(np.array([rank], np.float64))[0])
+
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        offsets = group_offsets(groups)
+        divisor = self.divisor(groups).astype(np.float64, copy=False)
+        return run_kernel(
+            linear_views,
+            groups.n_queries,
+            offsets.groups,
+            offsets.documents,
+            groups.above,
+            groups.size,
+            groups.rank,
+            self.gains(groups),
+            self.depth(groups),
+            divisor,
+            *self.tables(groups),
+            self,
+        )
+
+    def tables(self, groups: TieGroups) -> WeightTables:
+        """Return weights of all ranks that can count, but not beyond `_LONGEST`."""
+        compiled = is_compiled(linear_views)
+        if type(self).weight is LinearMeasure.weight:
+            return _weight_tables(LinearMeasure, 0, compiled)
+        last = self.cutoff or groups.deepest
+        if last >= _SHORTEST:
+            last = min(last, groups.deepest)
+        length = min(max(_SHORTEST, 1 << last.bit_length()), _LONGEST)
+        return _weight_tables(family(self), length, compiled)
 
 
-@lru_cache(maxsize=16)
-def _tables(measure: LinearMeasure, length: int) -> RankTables:
-    rank = np.arange(length)
-    sums, squares = measure.weight_sums(rank)
-    weights = measure.weight(np.maximum(rank, 1))
-    return RankTables(weights, sums.astype(np.longdouble), squares.astype(np.longdouble))
+@lru_cache(maxsize=32)
+def _weight_tables(measure: Any, length: int, compiled: bool) -> WeightTables:
+    """Build the tables of a measure; as lists where the kernel is interpreted."""
+    if length == 0:
+        arrays = [np.empty(0)] * 3
+    else:
+        weight = np.zeros(length)
+        weight[1:] = measure.weight(np.arange(1, length, dtype=np.float64))
+        arrays = [weight, prefix_sums(weight), prefix_sums(weight * weight)]
+    return WeightTables(*(arrays if compiled else [array.tolist() for array in arrays]))
+
+
+def prefix_sums(values: Floats) -> Floats:
+    """Sum of the values up to each, in blocks, so that rounding errors do not add up.
+
+    >>> prefix_sums(np.array([0.0, 1.0, 0.5])).tolist()
+    [0.0, 1.0, 1.5]
+    """
+    blocks = np.zeros(-(-len(values) // _BLOCK) * _BLOCK)
+    blocks[: len(values)] = values
+    sums = blocks.reshape(-1, _BLOCK).cumsum(axis=1)
+    before = list(accumulate(sums[:-1, -1].tolist(), initial=0.0))
+    return np.asarray((sums + np.array(before)[:, None]).reshape(-1)[: len(values)])
+
+
+def weight_of(rank: int, weight: Sequence[float], measure: LinearMeasure) -> float:
+    """Look up the weight of a rank."""
+    if len(weight) == 0:
+        return 1.0
+    return weight[rank] if rank < len(weight) else measure.far_weight(rank)
+
+
+def place_sums(
+    c: int,
+    places: int,
+    weight: Sequence[float],
+    sums: Sequence[float],
+    squares: Sequence[float],
+    measure: LinearMeasure,
+) -> tuple[float, float]:
+    """Return ``S`` and ``D`` of the `places` below rank `c`."""
+    if len(weight) == 0:
+        return float(places), 0.0
+    if c + places >= len(weight):
+        return measure.far_sums(c, places)
+    # Far down a list the weights of a short group are nearly equal: differences of sums lose them.
+    if places <= 64 or 8 * places < c:
+        total = 0.0
+        for j in range(c + 1, c + places + 1):
+            total += weight[j]
+        mean = total / places
+        deviation = 0.0
+        for j in range(c + 1, c + places + 1):
+            deviation += (weight[j] - mean) * (weight[j] - mean)
+        return total, deviation
+    total = sums[c + places] - sums[c]
+    return total, max(squares[c + places] - squares[c] - total * total / places, 0.0)
+
+
+def ideal_sums(
+    in_queries: Sequence[int],
+    gain: Sequence[float],
+    cutoff: int,
+    weight: Sequence[float],
+    measure: LinearMeasure,
+    out: Any,
+) -> None:
+    """Add up the weighted gains of each query, from rank 1 to the cutoff, into ``out[0]``."""
+    for q in range(len(in_queries) - 1):
+        first = in_queries[q]
+        total = 0.0
+        for i in range(first, min(in_queries[q + 1], first + cutoff)):
+            total += gain[i] * weight_of(i - first + 1, weight, measure)
+        out[0, q] = total
+
+
+def linear_views(
+    in_queries: Sequence[int],
+    in_groups: Sequence[int],
+    above: Sequence[int],
+    size: Sequence[int],
+    rank: Sequence[int],
+    gain: Sequence[float],
+    depth: Sequence[int],
+    divisor: Sequence[float],
+    weight: Sequence[float],
+    sums: Sequence[float],
+    squares: Sequence[float],
+    measure: LinearMeasure,
+    out: Any,
+) -> None:
+    """Compute the views of a linear measure; inside a group, gains are given from high to low."""
+    for q in range(len(depth)):
+        if not divisor[q] > 0:
+            continue
+        expected = best = worst = rule = variance = 0.0
+        tied = False
+        limit = depth[q]
+        for k in range(in_queries[q], in_queries[q + 1]):
+            c = above[k]
+            g = size[k]
+            first = in_groups[k]
+            last = in_groups[k + 1]
+            total = 0.0
+            for i in range(first, last):
+                total += gain[i] / divisor[q]
+                if c + 1 + (i - first) <= limit:
+                    best += gain[i] * weight_of(c + 1 + (i - first), weight, measure)
+                if c + g - (i - first) <= limit:
+                    worst += gain[i] * weight_of(c + g - (i - first), weight, measure)
+                if rank[i] <= limit:
+                    rule += gain[i] * weight_of(rank[i], weight, measure)
+            if g == 1:
+                if c + 1 <= limit:
+                    expected += total * weight_of(c + 1, weight, measure)
+                continue
+            tied = True
+            places = min(limit - c, g)
+            if places <= 0:
+                continue
+            weights, deviation = place_sums(c, places, weight, sums, squares, measure)
+            mean = total / g
+            expected += mean * weights
+            # The deviation of the gains; documents that are not listed gain nothing.
+            spread = (g - (last - first)) * mean * mean
+            for i in range(first, last):
+                share = gain[i] / divisor[q] - mean
+                spread += share * share
+            factor = g * deviation + (g - places) * weights * (weights / places)
+            variance += spread / g * factor / (g - 1)
+        best /= divisor[q]
+        worst /= divisor[q]
+        out[0, q] = expected if tied else best
+        out[1, q] = max(best, worst)
+        out[2, q] = min(best, worst)
+        out[3, q] = rule / divisor[q]
+        out[4, q] = variance
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,138 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deadheat.measures.base import BinaryMeasure, Example, rank_order, ratio
+from deadheat.measures.base import BinaryMeasure, Example
+from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups, firsts
-
-# Long doubles: the second moment takes differences of sums that grow with the rank.
-_SMALL = np.arange(1, 65, dtype=np.longdouble)
-_H = np.concatenate(([0], np.cumsum(1 / _SMALL)))
-_H2 = np.concatenate(([0], np.cumsum(1 / _SMALL**2)))
-_LESS = np.arange(4)[:, None]
-"""What is taken off the numbers of documents, one place after another."""
-_FEW = 8
-"""Up to so many places of a group are summed one by one."""
-
-
-@dataclass(frozen=True)
-class PlaceSums:
-    """Sums over the places ``i = 0 … T−1`` of a group that count, of ranks ``x_i = c + 1 + i``."""
-
-    b: NDArray[Any]
-    """Σ 1/x"""
-    b2: NDArray[Any]
-    """Σ 1/x²"""
-    s1: NDArray[Any]
-    """Σ i/x"""
-    s2: NDArray[Any]
-    """Σ i/x²"""
-    s3: NDArray[Any]
-    """Σ i(i−1)/x²"""
-    h: NDArray[Any]
-    """Σ 1/(x_i·x_j), over i < j"""
-    u: NDArray[Any]
-    """Σ i/(x_i·x_j), over i < j"""
-    w: NDArray[Any]
-    """Σ i(j−2)/(x_i·x_j), over i < j"""
-
-
-def few_place_sums(c: Ints, t: Ints) -> PlaceSums:
-    """Add up place by place; no term is negative, so that no digit is lost."""
-    b, b2, s1, s2, s3, h, u, w = np.zeros((8, len(c)))
-    for j in range(int(t.max(initial=0))):
-        x = (j < t) / (c + (j + 1.0))  # 0 where the place does not count
-        h += b * x
-        u += s1 * x
-        w += (j - 2) * s1 * x  # s1 is 0 where j − 2 is negative
-        b += x
-        s1 += j * x
-        b2 += x * x
-        s2 += j * x * x
-        s3 += j * (j - 1) * x * x
-    return PlaceSums(b, b2, s1, s2, s3, h, u, w)
-
-
-def many_place_sums(c: Ints, t: Ints) -> PlaceSums:
-    """Give the sums in closed form, from those of 1/rank and 1/rank²."""
-    b, b2 = harmonic_sums(c, t)
-    c, t = c.astype(np.longdouble), t.astype(np.longdouble)
-    s1 = t - (c + 1) * b
-    h = (b * b - b2) / 2
-    u = s1 - (c + 1) * h
-    v = t * (t - 1) / 2 - (c + 1) * ((t + c) * b - t)
-    return PlaceSums(
-        b=b,
-        b2=b2,
-        s1=s1,
-        s2=b - (c + 1) * b2,
-        s3=t - (2 * c + 3) * b + (c + 1) * (c + 2) * b2,
-        h=h,
-        u=u,
-        w=v - (c + 3) * u,
-    )
-
-
-def group_moments(c: Ints, g: Ints, t: Ints, r: Floats, ahead: Floats) -> tuple[Floats, Floats]:
-    """First two moments of what a group of `g` documents, `r` of them relevant, adds to N·AP.
-
-    Parameters
-    ----------
-    c, t
-        Candidates above the group, and how many of its places count.
-    ahead
-        One more than the relevant documents above the group.
-    """
-    first = ahead / (c + 1.0)  # of a document that stands alone
-    second = first * first
-    for tied, sums_of in (
-        ((g > 1) & (t <= _FEW), few_place_sums),
-        (t > _FEW, many_place_sums),
-    ):
-        index = np.flatnonzero(tied)
-        if len(index):
-            sums = sums_of(c[index], t[index])
-            first[index], second[index] = _tied_moments(sums, g[index], r[index], ahead[index])
-    return first, second
-
-
-def _tied_moments(
-    s: PlaceSums, g: Ints, r: Floats, ahead: Floats
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    # p_m: the chance that m given places of the group all hold relevant documents.
-    chances = np.maximum(r - _LESS, 0).astype(s.b.dtype) / np.maximum(g - _LESS, 1)
-    p1, p2, p3, p4 = chances.cumprod(axis=0)
-    first = ahead * p1 * s.b + p2 * s.s1
-    second = (
-        ahead**2 * (p1 * s.b2 + 2 * p2 * s.h)
-        + 2 * ahead * ((p2 - p3) * (s.s2 + s.h) + p3 * s.b * s.s1)
-        + (p2 * s.s2 + p3 * s.s3 + 4 * p3 * s.u + 2 * p4 * s.w)
-    )
-    return first, second
-
-
-def harmonic_sums(c: Ints, n: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sum 1/rank and 1/rank² over the `n` ranks that follow rank `c`.
-
-    Ranks up to 64 come from a table, the others from the asymptotic series of the harmonic
-    numbers, in which whole logarithms cancel before they can do harm.
-    """
-    top = c + n
-    low, high = np.minimum(c, 64), np.minimum(top, 64)
-    a, b = ends = np.maximum((c, top), 64).astype(np.longdouble)
-    x, y = v = 1 / ends
-    v2 = v * v
-    rest_a, rest_b = v / 2 - v2 * (1 / 12 - v2 * (1 / 120 - v2 / 252))
-    rest2_a, rest2_b = -v2 / 2 + v * v2 * (1 / 6 - v2 * (1 / 30 - v2 / 42))
-    sums = _H[high] - _H[low] + np.log1p((b - a) * x) + rest_b - rest_a
-    squares = _H2[high] - _H2[low] + (b - a) * x * y + rest2_a - rest2_b
-    return sums, squares
+from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,57 +35,276 @@ class MAPMeasure(BinaryMeasure):
         choices={
             "N": "all relevant documents, retrieved or not, as in trec_eval",
             "min": "min(N, k) of them, as some evaluators of embedding models have it",
+            "found": "those found at ranks 1 … k, as in the scorer of SemEval's community question "
+            "answering; best and worst are the largest and smallest quotient",
         },
         about="what the average is over",
     )
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
-        """Per query, in five rows: all views, by a compiled pass."""
-        divisor, depth = self._divisor(groups), self.depth(groups)
-        views: Floats = one.average_precision(self.lowest_relevant, divisor, depth)
-        return views
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        relevant = relevant_groups(groups, self.lowest_relevant)
+        n, depth = groups.n_relevant(self.rel), self.depth(groups)
+        if self.divisor == "found":
+            return run_kernel(found_average_precision_views, len(n), *relevant, depth)
+        divisor = np.minimum(n, depth) if self.divisor == "min" else n
+        return run_kernel(average_precision_views, len(n), *relevant, depth, divisor)
 
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
-        index, first, _ = self._moments(groups)
-        return ratio(groups.sum_queries(first, groups.query[index]), self._divisor(groups))
 
-    def variance(self, groups: TieGroups) -> Floats:
-        """Per query: the variance over all orders of tied documents."""
-        index, first, second = self._moments(groups)
-        parts = np.maximum(second - first * first, 0)
-        # Where every document is relevant nothing can vary; leave no rounding error there.
-        parts[groups.relevant(self.rel)[index] == groups.size[index]] = 0
-        return ratio(
-            groups.sum_queries(parts, groups.query[index]), np.square(self._divisor(groups))
-        )
+def harmonic_sums(c: int, n: int) -> tuple[float, float]:
+    """Sum 1/rank and 1/rank² over the `n` ranks that follow rank `c`.
 
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
-        index, query = groups.relevant_documents(self.rel)
-        ranks = rank[..., index]
-        ordered = np.take_along_axis(ranks, rank_order(query, ranks), -1)
-        nth = np.arange(1, len(query) + 1) - firsts(query, groups.n_queries)[query]
-        precision = nth / ordered * self.reached(groups, ordered, query)
-        return ratio(groups.sum_queries(precision, query), self._divisor(groups))
+    The first ranks are added up one by one; from 64 on the asymptotic series of the harmonic
+    numbers is exact to float64, and whole logarithms cancel in it.
+    """
+    sums = squares = 0.0
+    a = c
+    while a < 64 and a < c + n:
+        a += 1
+        sums += 1.0 / a
+        squares += 1.0 / a / a
+    if a < c + n:
+        x = 1.0 / a
+        y = 1.0 / (c + n)
+        steps = (c + n - a) * x
+        sums += math.log1p(steps) + harmonic_rest(y) - harmonic_rest(x)
+        squares += steps * y + square_rest(x) - square_rest(y)
+    return sums, squares
 
-    def _divisor(self, groups: TieGroups) -> Floats:
-        n = groups.n_relevant(self.rel)
-        return np.minimum(n, self.depth(groups)) if self.divisor == "min" else n
 
-    def _moments(self, groups: TieGroups) -> tuple[Ints, Floats, Floats]:
-        """Groups that count, and the first two moments of what each adds to N·AP."""
+def harmonic_rest(v: float) -> float:
+    """Return what 1/rank = v adds to log(rank) + γ in the series of the harmonic numbers."""
+    return v / 2 - v * v * (1 / 12.0 - v * v * (1 / 120.0 - v * v / 252.0))
 
-        def compute() -> tuple[Ints, Floats, Floats]:
-            within, r = self.within(groups), groups.relevant(self.rel)
-            index = (within * r).nonzero()[0]
-            ahead = groups.relevant_above(self.rel)[index] + 1
-            first, second = group_moments(
-                groups.above[index], groups.size[index], within[index], r[index], ahead
-            )
-            return index, first, second
 
-        return groups.memo(("moments", self), compute)
+def square_rest(v: float) -> float:
+    """Return the same for the sums of 1/rank²."""
+    return -v * v / 2 + v * v * v * (1 / 6.0 - v * v * (1 / 30.0 - v * v / 42.0))
+
+
+Sums = tuple[float, float, float, float, float, float, float, float, float]
+
+
+def place_sums(c: int, places: int, whole: bool) -> Sums:
+    """Sums over the places ``i = 0 … T−1`` of a group, of values ``v_i = 1/(c + 1 + i) − centre``.
+
+    In this order: b = Σ v, b2 = Σ v², s1 = Σ i·v, s2 = Σ i·v², s3 = Σ i(i−1)·v²; over i < j:
+    h = Σ v_i·v_j, u = Σ i·v_i·v_j, w = Σ i(j−2)·v_i·v_j; and the centre.
+
+    Far down a list the reciprocals of the ranks of a group are nearly equal, and what differs
+    between them would be lost. So short groups are added up place by place; where the `whole`
+    group counts, the value at its middle is taken off first. Elsewhere the centre is 0.
+    """
+    b = b2 = s1 = s2 = s3 = h = u = w = centre = 0.0
+    if places <= 64 or 8 * places < c:
+        middle = places // 2
+        if whole:
+            centre = 1.0 / (c + 1 + middle)
+        for j in range(places):
+            v = 1.0 / (c + 1 + j)
+            if whole:
+                v *= (middle - j) * centre
+            h += b * v
+            u += s1 * v
+            w += (j - 2) * s1 * v
+            b += v
+            s1 += j * v
+            b2 += v * v
+            s2 += j * v * v
+            s3 += j * (j - 1.0) * v * v
+        return b, b2, s1, s2, s3, h, u, w, centre
+    b, b2 = harmonic_sums(c, places)
+    t = places + 0.0
+    one = c + 1.0
+    s1 = t - one * b
+    s2 = b - one * b2
+    s3 = t - (2 * one + 1) * b + one * (one + 1) * b2
+    h = (b * b - b2) / 2
+    u = s1 - one * h
+    w = t * (t - 1) / 2 - one * ((t + c) * b - t) - (one + 2) * u
+    return b, b2, s1, s2, s3, h, u, w, centre
+
+
+def moments(sums: Sums, g: int, r: int, ahead: int) -> tuple[float, float]:
+    """Mean and variance of what a group of `g` documents, `r` of them relevant, adds to N·AP.
+
+    Parameters
+    ----------
+    sums
+        `place_sums` of the places of the group that count.
+    ahead
+        Relevant documents above the group (``R``).
+    """
+    b, b2, s1, s2, s3, h, u, w, centre = sums
+    # p_m: the chance that m given places of the group all hold relevant documents.
+    p1 = r / (g + 0.0)
+    p2 = p1 * max(r - 1, 0) / max(g - 1, 1)
+    p3 = p2 * max(r - 2, 0) / max(g - 2, 1)
+    p4 = p3 * max(r - 3, 0) / max(g - 3, 1)
+    a = ahead + 1.0
+    first = a * p1 * b + p2 * s1
+    second = (
+        a * a * (p1 * b2 + 2 * p2 * h)
+        + 2 * a * ((p2 - p3) * (s2 + h) + p3 * b * s1)
+        + (p2 * s2 + p3 * s3 + 4 * p3 * u + 2 * p4 * w)
+    )
+    # A whole group adds the centre once for each of the precisions' numerators R+1 … R+r.
+    mean = first + centre * r * (a + (r - 1) / 2.0)
+    return mean, max(second - first * first, 0.0) if r < g else 0.0
+
+
+def precision_sum(first: int, count: int, ahead: int, limit: int) -> float:
+    """Sum of precisions of `count` relevant documents at the ranks from `first` on.
+
+    `ahead` relevant documents stand above them; ranks past the limit add nothing.
+    """
+    total = 0.0
+    for j in range(min(count, limit - first + 1)):
+        total += (ahead + 1 + j) / (first + j + 0.0)
+    return total
+
+
+def average_precision_views(
+    in_queries: Sequence[int],
+    above: Sequence[int],
+    size: Sequence[int],
+    relevant: Sequence[int],
+    ranks: Sequence[int],
+    depth: Sequence[int],
+    divisor: Sequence[float],
+    out: Any,
+) -> None:
+    """Compute the views of MAP with a divisor that does not depend on the order."""
+    document = 0
+    for q in range(len(depth)):
+        limit = depth[q]
+        z = divisor[q]
+        expected = best = worst = rule = variance = 0.0
+        tied = False
+        ahead = 0
+        for k in range(in_queries[q], in_queries[q + 1]):
+            c = above[k]
+            g = size[k]
+            r = relevant[k]
+            if r == 0:
+                continue
+            tied = tied or g > 1
+            best += precision_sum(c + 1, r, ahead, limit)
+            worst += precision_sum(c + g - r + 1, r, ahead, limit)
+            places = min(limit - c, g)
+            if g > 1 and places > 0:
+                mean, spread = moments(place_sums(c, places, places == g), g, r, ahead)
+                expected += mean
+                variance += spread
+            elif places > 0:
+                expected += (ahead + 1.0) / (c + 1)
+            for i in range(r):
+                if ranks[document + i] <= limit:
+                    rule += (ahead + i + 1.0) / ranks[document + i]
+            document += r
+            ahead += r
+        if z > 0:
+            out[0, q] = (expected if tied else best) / z
+            out[1, q] = best / z
+            out[2, q] = worst / z
+            out[3, q] = rule / z
+            out[4, q] = variance / (z * z)
+
+
+def found_average_precision_views(
+    in_queries: Sequence[int],
+    above: Sequence[int],
+    size: Sequence[int],
+    relevant: Sequence[int],
+    ranks: Sequence[int],
+    depth: Sequence[int],
+    out: Any,
+) -> None:
+    """Compute the views of AP divided by the relevant documents found among the first k.
+
+    That number is random only through the group that the cutoff cuts. Of its `r` relevant
+    documents, ``h`` are among its first ``T`` places with hypergeometric probability, and given
+    ``h`` they lie in these places as in a whole group of ``T``. Neither "relevant first" nor
+    "relevant last" need be best or worst: a relevant document far down lowers the quotient. So
+    each ``h`` is tried with its documents first, and last.
+    """
+    document = 0
+    for q in range(len(depth)):
+        limit = depth[q]
+        expected = best = worst = rule = variance = 0.0
+        ahead = found = 0
+        cut = -1
+        for k in range(in_queries[q], in_queries[q + 1]):
+            c = above[k]
+            g = size[k]
+            r = relevant[k]
+            for i in range(r):
+                if ranks[document + i] <= limit:
+                    found += 1
+                    rule += (found + 0.0) / ranks[document + i]
+            document += r
+            if r == 0 or c >= limit:
+                continue
+            if c + g > limit:
+                cut = k
+                continue
+            best += precision_sum(c + 1, r, ahead, limit)
+            worst += precision_sum(c + g - r + 1, r, ahead, limit)
+            mean, spread = moments(place_sums(c, g, True), g, r, ahead)
+            expected += mean
+            variance += spread
+            ahead += r
+        if found > 0:
+            out[3, q] = rule / found
+        if cut < 0:
+            if ahead > 0:
+                out[0, q] = expected / ahead
+                out[1, q] = best / ahead
+                out[2, q] = worst / ahead
+                out[4, q] = variance / (ahead * (ahead + 0.0))
+            continue
+        c = above[cut]
+        g = size[cut]
+        r = relevant[cut]
+        places = limit - c
+        sums = place_sums(c, places, True)
+        fewest = max(0, places - (g - r))
+        most = min(r, places)
+        highest = 0.0
+        lowest = math.inf
+        weights = first = second = 0.0
+        # From the likeliest h outwards, so that no probability is too small to start from.
+        likeliest = min(max((r + 1) * (places + 1) // (g + 2), fewest), most)
+        for direction in range(2):
+            p = 1.0
+            h = likeliest
+            while fewest <= h <= most:
+                n = ahead + h
+                if n > 0:
+                    high = (best + precision_sum(c + 1, h, ahead, limit)) / n
+                    low = (worst + precision_sum(limit - h + 1, h, ahead, limit)) / n
+                else:
+                    high = low = 0.0
+                highest = max(highest, high)
+                lowest = min(lowest, low)
+                if direction == 0 or h < likeliest:
+                    weights += p
+                    if n > 0:
+                        mean, spread = moments(sums, places, h, ahead) if h > 0 else (0.0, 0.0)
+                        mean = (expected + mean) / n
+                        first += p * mean
+                        second += p * (mean * mean + (variance + spread) / (n * (n + 0.0)))
+                if direction == 0:
+                    p *= (r - h + 0.0) * (places - h) / ((h + 1.0) * (g - r - places + h + 1))
+                    h += 1
+                else:
+                    p *= (h + 0.0) * (g - r - places + h) / ((r - h + 1.0) * (places - h + 1))
+                    h -= 1
+        first /= weights
+        out[0, q] = first
+        out[1, q] = highest
+        out[2, q] = lowest
+        out[4, q] = max(second / weights - first * first, 0.0)
 
 
 MAP = MAPMeasure()

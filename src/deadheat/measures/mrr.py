@@ -2,77 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deadheat.measures.base import (
-    BinaryMeasure,
-    Example,
-    first_groups,
-    found_above,
-    ratio,
-    spread,
-)
-from deadheat.measures.places import log_passing, sampled_places
+from deadheat.measures.base import BinaryMeasure, Example, found_above
+from deadheat.measures.kernel import relevant_groups, run_kernel
+from deadheat.measures.large_groups import stopping_moments
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
-_BLOCK = 1 << 20
-_LONG = 1 << 13
-
-
-def places_that_count(size: Ints, relevant: Floats, within: Ints) -> Ints:
-    """Per group: the places at which the first relevant document may stand.
-
-    The chance to pass ``t`` documents is at most ``(1−r/g)^t``: a long group is left where the
-    rest is far below rounding error.
-    """
-    length = np.minimum(within, size - relevant + 1).astype(np.int64)
-    long = (length > 37).nonzero()[0]
-    if len(long):
-        with np.errstate(divide="ignore"):
-            enough = np.ceil(-37 / np.log1p(-relevant[long] / size[long]))  # exp(-37) < 2**-53
-        length[long] = np.minimum(length[long], enough + 1)
-    return length
-
-
-def passing_chances(
-    size: Ints, relevant: Floats, length: Ints
-) -> Iterator[tuple[NDArray[Any], Floats, Floats, Ints]]:
-    """Chances to pass the first documents of shuffled groups without meeting a relevant one.
-
-    The chance to pass ``t`` documents is ``π_t = Π_{i<t} (g−r−i)/(g−i)``. Of each group the first
-    `length` places count, as `places_that_count` gives them.
-
-    Yields
-    ------
-    rows, chances, left, length
-        Groups taken together in one block; in a row each their chances ``π_0, π_1, …``, and how
-        many documents are left then, ``g − t``; and how many places of each count. Entries past
-        ``length`` mean nothing.
-    """
-    some = length.nonzero()[0]
-    order = some[np.argsort(length[some], kind="stable")]
-    g = size.astype(np.float64)
-    stop = len(order)
-    while stop:
-        # The longest first: a block is as wide as its longest group.
-        width = int(length[order[stop - 1]])
-        start = max(0, stop - max(1, _BLOCK // width))
-        rows = order[start:stop]
-        # In place: to find room for an array takes longer than to fill it.
-        left = g[rows, None] - np.arange(width)
-        np.maximum(left, 1, out=left)
-        chances = np.ones((len(rows), width + 1))
-        passed = chances[:, 1:]
-        np.maximum(np.subtract(left, relevant[rows, None], out=passed), 0, out=passed)
-        passed /= left
-        np.cumprod(passed, axis=1, out=passed)
-        yield rows, chances, left, length[rows]
-        stop = start
+_MOST_PLACES = 1 << 17
+"""Places of a group are added up one by one as long as there are no more."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,63 +32,85 @@ class MRRMeasure(BinaryMeasure):
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1 / the next rank, or 0 where a relevant document stands above."""
-        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
+        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.lowest_relevant)
         return np.where(reached, 1 / (above + 1), 0.0)
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
-        """Per query, in five rows: all views, by a compiled pass."""
-        views: Floats
-        views, long = one.reciprocal_rank(self.lowest_relevant, self.depth(groups), _LONG)
-        for query, *group in long:
-            first, second = _long_moments(*group)
-            views[[0, -1], query] = first, max(second - first * first, 0)
-        return views
-
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
-        return self._moments(groups)[0]
-
-    def variance(self, groups: TieGroups) -> Floats:
-        """Per query: the variance over all orders of tied documents."""
-        first, second = self._moments(groups)
-        return np.maximum(second - first * first, 0)
-
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
-        query, first = self.first_ranks(groups, rank)
-        return spread(groups, ratio(np.ones(first.shape), first), query)
-
-    def _moments(self, groups: TieGroups) -> tuple[Floats, Floats]:
-        def compute() -> tuple[Floats, Floats]:
-            first = first_groups(groups, self.rel)
-            above, size = groups.above[first], groups.size[first]
-            relevant, within = groups.relevant(self.rel)[first], self.within(groups)[first]
-            moments = np.zeros((2, len(first)))
-            length = places_that_count(size, relevant, within)
-            for i in (length > _LONG).nonzero()[0].tolist():
-                moments[:, i] = _long_moments(above[i], size[i], int(relevant[i]), int(length[i]))
-                length[i] = 0
-            for rows, passing, left, places in passing_chances(size, relevant, length):
-                t = np.arange(left.shape[1])
-                part = relevant[rows, None] / left
-                part *= passing[:, :-1]  # the chance that the first relevant document is there
-                part *= t < places[:, None]
-                rank = above[rows, None] + 1.0 + t
-                for moment in moments:
-                    part /= rank
-                    moment[rows] = part.sum(axis=1)
-            query = groups.query[first]
-            return spread(groups, moments[0], query), spread(groups, moments[1], query)
-
-        return groups.memo(("moments", self), compute)
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        relevant = relevant_groups(groups, self.lowest_relevant)
+        depth = self.depth(groups)
+        return run_kernel(reciprocal_rank_views, groups.n_queries, *relevant, depth)
 
 
-def _long_moments(above: int, size: int, relevant: int, length: int) -> tuple[float, float]:
-    """First two moments of 1/rank in a group too long to look at each of its places."""
-    t, weight = sampled_places(length, above, size / relevant)
-    stopping = weight * np.exp(log_passing(t, size, relevant)) * relevant / (size - t)
-    rank = above + t + 1.0
-    return float((stopping / rank).sum()), float((stopping / rank / rank).sum())
+def reciprocal(rank: int, limit: int) -> float:
+    """Return 1 / rank, or 0 past the limit."""
+    return 1.0 / rank if rank <= limit else 0.0
+
+
+def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float, float]:
+    """Mean and variance of the reciprocal rank of the first relevant document of a group.
+
+    It stands at rank ``x = c + 1 + t`` with probability ``p_t = π_t · r/(g − t)``, where
+    ``π_0 = 1`` and ``π_{t+1} = π_t · (g − r − t)/(g − t)``. The variance is summed from the
+    distances to the value at the middle place, so that it keeps its digits far down a list.
+    """
+    middle = min((g - r) // (r + 1), places - 1)
+    centre = 1.0 / (c + 1 + middle)
+    passing = 1.0
+    within = mean = first = second = 0.0
+    for t in range(min(places, g - r + 1)):
+        left = 1.0 / (g - t)
+        value = 1.0 / (c + 1 + t)
+        p = passing * r * left
+        distance = (middle - t) * value * centre
+        within += p
+        mean += p * value
+        first += p * distance
+        second += p * distance * distance
+        passing *= (g - t - r) * left
+        if passing < 1e-18:  # the rest cannot change a digit: all earlier ranks are higher
+            break
+    # With probability 1 − within the document stands past the cutoff and the value is 0.
+    outside = passing if places < g - r + 1 else 0.0
+    variance = second - first * first / within + outside * mean * (mean / within)
+    return mean, max(variance, 0.0)
+
+
+def reciprocal_rank_views(
+    in_queries: Sequence[int],
+    above: Sequence[int],
+    size: Sequence[int],
+    relevant: Sequence[int],
+    ranks: Sequence[int],
+    depth: Sequence[int],
+    out: Any,
+) -> None:
+    """Compute the views of MRR; only the first group with a relevant document matters."""
+    document = 0
+    for q in range(len(depth)):
+        limit = depth[q]
+        found = False
+        for k in range(in_queries[q], in_queries[q + 1]):
+            c = above[k]
+            g = size[k]
+            r = relevant[k]
+            if r > 0 and not found:
+                found = True
+                mean = best = reciprocal(c + 1, limit)
+                worst = reciprocal(c + g - r + 1, limit)
+                variance = 0.0
+                places = min(limit - c, g)
+                if r < g and places > 0:
+                    if min(places, g - r + 1, 42 * (g // r)) > _MOST_PLACES:  # e^−42 < 1e−18
+                        mean, variance = stopping_moments(c, g, places, [1.0] * r)
+                    else:
+                        mean, variance = reciprocal_rank_moments(c, g, r, places)
+                out[0, q] = mean
+                out[1, q] = best
+                out[2, q] = worst
+                out[3, q] = reciprocal(ranks[document], limit)
+                out[4, q] = variance
+            document += r
 
 
 MRR = MRRMeasure()

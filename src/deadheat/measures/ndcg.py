@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from deadheat.measures.base import Example
 from deadheat.measures.dcg import DCGMeasure
-from deadheat.measures.passes import one_pass
+from deadheat.measures.kernel import fill_offsets, run_kernel
+from deadheat.measures.linear import ideal_sums
 from deadheat.ties.groups import Floats, TieGroups
 
 
@@ -29,19 +32,25 @@ class NDCGMeasure(DCGMeasure):
     )
     aliases = ("ndcg_cut",)
 
+    @property
+    def can_exceed_one(self) -> bool:
+        """False: the ideal order has the largest DCG."""
+        return False
+
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the DCG of the ideal ranking."""
 
         def compute() -> Floats:
-            gains, one = self.gain_of(groups.ideal_grade), one_pass(groups)
-            if one is not None and (tables := self.tables(one.deepest)) is not None:
-                sums: Floats = one.ideal(gains, tables.weights, self.cutoff or len(gains))
-                return sums
-            rank = groups.ideal_rank
-            parts = gains * self.weight(rank)
-            if self.cutoff is not None:
-                parts = parts * (rank <= self.cutoff)
-            return groups.sum_queries(parts, groups.ideal_query)
+            in_queries = np.empty(groups.n_queries + 1, np.int64)
+            fill_offsets(groups.ideal_query, in_queries)
+            gains = self.gain_of(groups.ideal_grade)
+            cutoff = self.cutoff or len(gains)
+            weight = self.tables(groups).weight
+            sums: Floats
+            sums, *_ = run_kernel(
+                ideal_sums, groups.n_queries, in_queries, gains, cutoff, weight, self
+            )
+            return sums
 
         return groups.memo(("ideal", self), compute)
 

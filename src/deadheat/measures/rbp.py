@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat.measures.base import Example
-from deadheat.measures.linear import CountingMeasure, LinearMeasure
+from deadheat.measures.linear import DIRECT, CountingMeasure, LinearMeasure
 from deadheat.measures.parameters import parameter
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
-_NOTHING = -700
-"""The logarithm of a power too small to count, and near the smallest that float64 holds."""
+_SMALLEST_LOG = -700
+"""The logarithm of a power too small to matter, near the smallest that float64 holds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,19 +23,22 @@ class RankBiased(LinearMeasure):
         0.8, above=0, below=1, about="the probability to go on to the next document"
     )
 
-    def weight(self, rank: Ints) -> Floats:
-        """Weight of a rank."""
+    def weight(self, rank: Floats) -> Floats:
+        """Weight of each of these ranks."""
         weight = np.zeros(rank.shape)
-        # A power that is nothing beside the others is left 0: it takes far longer than they do.
-        np.power(self.p, rank - 1.0, out=weight, where=rank * np.log(self.p) > _NOTHING)
+        # Powers too small to matter stay 0: computing them is slow.
+        np.power(self.p, rank - 1.0, out=weight, where=rank * np.log(self.p) > _SMALLEST_LOG)
         weight *= 1 - self.p
         return weight
 
-    def weight_sums(self, rank: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Sums of the geometric series and of its squares."""
+    def far_sums(self, above: int, places: int) -> tuple[float, float]:
+        """Return ``S`` and ``D`` of the places below rank `above`: sums of geometric series."""
+        if places <= DIRECT:
+            return super().far_sums(above, places)
         p = self.p
-        decay = np.power(p, rank.astype(np.float64))
-        return 1 - decay, (1 - p) / (1 + p) * (1 - decay * decay)
+        total = p**above * (1 - p**places)
+        squares = (1 - p) / (1 + p) * p ** (2 * above) * (1 - p ** (2 * places))
+        return total, max(squares - total * total / places, 0.0)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: the weight of all ranks past `above`, for gains of up to 1."""
@@ -76,6 +77,11 @@ class RBPMeasure(CountingMeasure, RankBiased):
         },
         about="what a relevant document gains",
     )
+
+    @property
+    def can_exceed_one(self) -> bool:
+        """Whether a document can gain more than 1."""
+        return self.gain == "linear"
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: its gain."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.measures.base import Example
 from deadheat.measures.rbp import RankBiased
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.groups import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,21 +42,12 @@ class RBPResidualMeasure(RankBiased):
         """Give the weight of all ranks that count."""
         return 1.0 if self.cutoff is None else float(1 - self.p**self.cutoff)
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats | None:
-        """Per query, in five rows: all views, by a compiled pass; None if it looks too far."""
-        views = super().in_one_pass(one, groups)
-        if views is not None:
-            unknown = np.maximum(self.everything() - views[:4], 0)
-            views[:4] = unknown[[0, 2, 1, 3]]  # what is best for the known is worst for the rest
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        views = super().views(groups)
+        unknown = np.maximum(self.everything() - views[:4], 0)
+        views[:4] = unknown[[0, 2, 1, 3]]  # what is best for the known part is worst for the rest
         return views
-
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the mean over all orders of tied documents."""
-        return np.maximum(self.everything() - super().expected(groups), 0)
-
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: the value when the documents of interest stand at these ranks."""
-        return np.maximum(self.everything() - super().at(groups, rank), 0)
 
 
 RBPResidual = RBPResidualMeasure()

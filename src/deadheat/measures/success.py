@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, first_groups, found_above, spread
-from deadheat.measures.mrr import passing_chances, places_that_count
+from deadheat.measures.base import BinaryMeasure, Example, found_above
+from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
@@ -27,39 +28,56 @@ class SuccessMeasure(BinaryMeasure):
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1, or 0 where a relevant document stands above."""
-        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.rel)
+        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.lowest_relevant)
         return reached.astype(np.float64)
 
-    def in_one_pass(self, one: Any, groups: TieGroups) -> Floats:
-        """Per query, in five rows: all views, by a compiled pass."""
-        views: Floats = one.success(self.lowest_relevant, self.depth(groups))
-        return views
+    def views(self, groups: TieGroups) -> Floats:
+        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        relevant = relevant_groups(groups, self.lowest_relevant)
+        return run_kernel(success_views, groups.n_queries, *relevant, self.depth(groups))
 
-    def expected(self, groups: TieGroups) -> Floats:
-        """Per query: the probability of a hit."""
-        return groups.memo(("expected", self), lambda: self._expected(groups))
 
-    def _expected(self, groups: TieGroups) -> Floats:
-        first = first_groups(groups, self.rel)
-        within, relevant = self.within(groups)[first], groups.relevant(self.rel)[first]
-        miss = np.ones(len(first))
-        # T places without any of r documents, or r places without any of T: the same chance.
-        many, few = np.maximum(within, relevant), np.minimum(within, relevant).astype(np.int64)
-        size = groups.size[first]
-        length = places_that_count(size, many, few)
-        for rows, passing, _, places in passing_chances(size, many, length):
-            miss[rows] = passing[np.arange(len(rows)), places]
-        return spread(groups, 1 - miss, groups.query[first])
+def miss_probability(g: int, r: int, places: int) -> float:
+    """Probability that none of `r` documents of a group of `g` is at the first `places` places.
 
-    def variance(self, groups: TieGroups) -> Floats:
-        """Per query: p·(1 − p) for a chance of success p."""
-        p = self.expected(groups)
-        return p * (1 - p)
+    ``Π (g − t − r)/(g − t)`` over ``t < places``, or the same with r and places exchanged.
+    """
+    many = max(r, places)
+    miss = 1.0
+    for t in range(min(r, places)):
+        miss *= max(g - t - many, 0.0) / (g - t)
+        if miss < 1e-18:
+            break
+    return miss
 
-    def at(self, groups: TieGroups, rank: Ints) -> Floats:
-        """Per query: 1 if a relevant document stands above the cutoff."""
-        query, first = self.first_ranks(groups, rank)
-        return spread(groups, first > 0, query)
+
+def success_views(
+    in_queries: Sequence[int],
+    above: Sequence[int],
+    size: Sequence[int],
+    relevant: Sequence[int],
+    ranks: Sequence[int],
+    depth: Sequence[int],
+    out: Any,
+) -> None:
+    """Compute the views of Success; only the first group with a relevant document matters."""
+    document = 0
+    for q in range(len(depth)):
+        limit = depth[q]
+        found = False
+        for k in range(in_queries[q], in_queries[q + 1]):
+            c = above[k]
+            g = size[k]
+            r = relevant[k]
+            if r > 0 and not found:
+                found = True
+                miss = miss_probability(g, r, max(min(limit - c, g), 0))
+                out[0, q] = 1.0 - miss
+                out[1, q] = 1.0 if c + 1 <= limit else 0.0
+                out[2, q] = 1.0 if c + g - r + 1 <= limit else 0.0
+                out[3, q] = 1.0 if ranks[document] <= limit else 0.0
+                out[4, q] = (1.0 - miss) * miss
+            document += r
 
 
 Success = SuccessMeasure()

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deadheat.errors import InputError
-from deadheat.evaluation import QUERY_POLICIES, Result, Summary, labels_of, results_table
+from deadheat.evaluation import Result, Summary, labels_of, results_table
 from deadheat.packages import own_version
 from deadheat.remarks import counted_range, lines
+from deadheat.settings import QUERY_POLICIES
 from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
-from deadheat.ties.rules import RULE_WORDS
 
 STYLES = ("table", "markdown", "latex", "html")
 """How a citation can be written."""
@@ -116,17 +116,17 @@ def _table(results: Sequence[Result]) -> Table:
 
 
 def _appendix(results: Sequence[Result]) -> Prose:
-    origin = results[0].provenance
-    scores = "as they are" if origin.score_dtype is None else f"rounded to {origin.score_dtype}"
-    near = f", and those at most {origin.tie_tolerance:g} apart as tied"
+    settings = results[0].provenance.settings
+    scores = "as they are" if settings.score_dtype is None else f"rounded to {settings.score_dtype}"
+    near = f", and those at most {settings.tie_tolerance:g} apart as tied"
     return Prose(
         f"All values are tie-aware {_cite()}. Documents of a query that have the same score are "
         "tied. Where documents tie, we report the exact mean of a measure over all their orders "
         "(expected), the difference between the best and the worst order (range), and the value "
-        f"of a tool that breaks ties by {RULE_WORDS[origin.tie_break]} (oblivious) with its "
+        f"of a tool that breaks ties by {settings.tie_order} (oblivious) with its "
         f"difference from the mean (bias). Scores are taken {scores}"
-        f"{near if origin.tie_tolerance else ''}. We average over {_queries(results)}: "
-        f"{QUERY_POLICIES[origin.queries]}."  # type: ignore[index]
+        f"{near if settings.tie_tolerance else ''}. We average over {_queries(results)}: "
+        f"{QUERY_POLICIES[settings.queries]}."  # type: ignore[index]
     )
 
 

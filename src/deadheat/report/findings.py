@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from deadheat._lazy import pl
 from deadheat.evaluation import Result, Summary
-from deadheat.late import pl
 from deadheat.remarks import counted
 from deadheat.tables import number
 
@@ -19,19 +19,19 @@ Values = Result | Mapping[str, Summary]
 UNMOVED = "No tie moves any of these values: they hold whatever the tie-break."
 
 
-def of_systems(
+def describe_systems(
     results: Mapping[str, Values], comparison: Comparison | None, *, percent: bool
 ) -> str:
-    """Say which order ties turn round or leave open, else what they do to the value most moved."""
+    """Describe the order that ties reverse or leave open, else the value that they move most."""
     found = None if comparison is None else _in_question(comparison, percent)
     if found is not None:
         return found[0]
     moved = most_moved(results)
-    return UNMOVED if moved is None else f"{what_ties_do(*moved, percent=percent)}."
+    return UNMOVED if moved is None else f"{describe_effect(*moved, percent=percent)}."
 
 
-def of_comparison(comparison: Comparison, *, percent: bool) -> str:
-    """Say which verdict should be looked at first, and of how many pairs that is true."""
+def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
+    """Describe which verdict should be looked at first, and of how many pairs that is true."""
     found = _in_question(comparison, percent)
     return "Ties change none of these verdicts." if found is None else " ".join(found)
 
@@ -61,18 +61,30 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
     return None
 
 
-def of_leaderboard(board: Leaderboard) -> str:
-    """Say which run's rank ties leave most open, and which first places."""
+def describe_leaderboard(board: Leaderboard) -> str:
+    """Describe which order is wrong, which rank ties leave most open, and which first places."""
+    said = [
+        f"the definition of {row['measure']} as published is unknown: {row['met']} of "
+        f"{row['published']} numbers are met."
+        for row in board.unknown_definitions
+    ]
+    if board.decision_errors:
+        more = len(board.decision_errors) - 1
+        others = f"; {counted(more, 'more decision error')}" if more else ""
+        said.append(f"{board.decision_errors[0]}{others}.")
     width = pl.col("worst_rank") - pl.col("best_rank")
     most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
     contested = [winner for winner in board.winners if winner.contested]
     places = "no first place" if not contested else f"{counted(len(contested), 'first place')}"
     if most["best_rank"] == most["worst_rank"]:
-        return f"{board.name}: every rank holds whatever the tie-break."
-    return (
-        f"{board.name}: ties leave {most['run']} anywhere between rank {most['best_rank']} and "
-        f"{most['worst_rank']} in {most['measure']}, and {places} open."
-    )
+        said.append("every rank holds whatever the tie-break.")
+    else:
+        said.append(
+            f"ties leave {most['run']} anywhere between rank {most['best_rank']} and "
+            f"{most['worst_rank']} in {most['measure']}, and {places} open."
+        )
+    first, *rest = said
+    return " ".join([f"{board.name}: {first}", *(text[0].upper() + text[1:] for text in rest)])
 
 
 def most_moved(results: Mapping[str, Values]) -> tuple[str, Summary] | None:
@@ -82,8 +94,8 @@ def most_moved(results: Mapping[str, Values]) -> tuple[str, Summary] | None:
     return (name, summary) if summary.range > 0 else None
 
 
-def what_ties_do(name: str, summary: Summary, *, percent: bool) -> str:
-    """Say how far ties can move a value, and how far off the reported one is."""
+def describe_effect(name: str, summary: Summary, *, percent: bool) -> str:
+    """Describe how far ties can move a value, and how far off the reported one is."""
     reported = number(summary.oblivious, percent=percent)
     bias = number(abs(summary.bias), percent=percent)
     off = f"{bias} too {'high' if summary.bias > 0 else 'low'}"

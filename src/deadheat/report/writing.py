@@ -1,19 +1,21 @@
-"""A page of results at hand, in one call."""
+"""`write_report`: write a page about results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from deadheat.comparison import compare_if_possible
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.output import write_whole
-from deadheat.report.page.collection import Collection, System, with_comparison
+from deadheat.report.page.collection import Collection, System
 from deadheat.report.page.render import render_page, shown_measures
 
 
-def report(
+def write_report(
     results: Result | Sequence[Result] | Mapping[str, Result],
     path: str | Path,
     *,
@@ -71,7 +73,8 @@ def report(
     collection = Collection(
         Path(given[0].provenance.judgements or "results").name, systems, judgements
     )
-    collection = with_comparison(collection, shown_measures(collection, None))
+    comparison, reason = compare_if_possible(collection.results, shown_measures(collection, None))
+    collection = replace(collection, comparison=comparison, not_compared=reason)
     page = render_page([collection], title=title or ", ".join(names[:3]))
     write_whole(target, page.encode())
     return target

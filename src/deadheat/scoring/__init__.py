@@ -1,6 +1,6 @@
 """Scores from logits or embeddings, in a named precision: native, hps or head."""
 
-from deadheat.scoring.dtypes import FORMATS, Format, parse_format
+from deadheat.dtypes import FORMATS, Format, parse_format
 from deadheat.scoring.functions import hamming, head_logits, product, sigmoid, softmax
 from deadheat.scoring.products import Products
 from deadheat.scoring.regimes import (

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.numbers import is_tensor, tensor_values
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.refusals import (
     check_bits,
     check_head,
@@ -82,7 +82,7 @@ def softmax(
     check_pairs(z.shape)
     # Rounded from FP64, more of the low-precision scores are torch's than from NumPy's FP32 exp.
     powers = np.exp(z.astype(np.float64) - z.max(axis=-1, keepdims=True))
-    return format.round(powers[..., 1] / powers.sum(axis=-1))
+    return format.round((powers[..., 1] / powers.sum(axis=-1)).astype(np.float32))
 
 
 def product(
@@ -207,7 +207,7 @@ def _floats(name: str, values: npt.ArrayLike, format: Format) -> Floats:
         index = np.argwhere(~finite)[0].tolist()
         raise not_finite(name, index, float(wide[tuple(index)]))
     check_range(name, float(np.abs(wide).max()), format)
-    return format.round(wide)
+    return format.round(wide.astype(np.float32))  # torch casts FP64 by way of FP32
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:

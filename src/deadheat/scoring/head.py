@@ -1,7 +1,7 @@
 """The scoring head: the linear layer whose output is a model's logits, found by running the model.
 
-`deadheat.models` and `deadheat.integrations` run a probe through a model and take the layer that
-gave exactly the logits the model gave; no layer is taken for its name or its place.
+`deadheat.lab.models` and `deadheat.integrations` run a probe through a model and take the layer
+that gave exactly the logits the model gave; no layer is taken for its name or its place.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def find_head(
     rows: Sequence[int],
     name: str,
     score: Callable[[Tensor], Tensor] | None = None,
-) -> Any:
-    """Find the linear layer that gives a model's logits, or say that none does.
+) -> Activation:
+    """Find the linear layer that gives a model's logits; an error where none does.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def find_head(
     for layer in dict.fromkeys(activation.layer for activation in reversed(activations)):
         own = [activation for activation in activations if activation.layer is layer]
         if _gives(own, rows, logits, score) and all(map(_is_plain, own)):
-            return layer
+            return own[0]
     raise _no_head(name)
 
 

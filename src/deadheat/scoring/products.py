@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from deadheat.dtypes import Format, parse_format
 from deadheat.errors import InputError
 from deadheat.numbers import check_tensors, is_tensor
 from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.dtypes import Format, parse_format
 from deadheat.scoring.functions import Product
 from deadheat.scoring.refusals import check_bits, check_product, check_range
 from deadheat.scoring.regimes import scoring_format, scoring_provenance
@@ -20,7 +20,7 @@ from deadheat.scoring.regimes import scoring_format, scoring_provenance
 
 @dataclass(frozen=True)
 class Products:
-    """Queries made ready once, to be multiplied with one block of documents after another.
+    """Queries, prepared once, to be multiplied with one block of documents after another.
 
     The scores are those of `deadheat.scoring.score`: floats in the scoring dtype (16 bits stay 16
     bits in torch; NumPy, which does not compute in them, gives their values as float32), and the
@@ -41,10 +41,12 @@ class Products:
     """What the queries were stored as; binary ones may be packed."""
     longest: float
     """Length of the longest query."""
+    is_torch: bool
+    """Whether the embeddings are torch tensors; otherwise they are arrays."""
 
     @classmethod
     def of(cls, queries: Any, kind: Product, regime: str) -> Products:
-        """Make queries ready: an array or a torch tensor, ``[queries, width]``."""
+        """Prepare queries: an array or a torch tensor, ``[queries, width]``."""
         tensor = is_tensor(queries)
         if tensor:
             check_tensors(queries=queries)
@@ -65,7 +67,9 @@ class Products:
             # the matrix begins; that of two has not.
             ready = ready[[0, 0]]
         count, width = map(int, queries.shape)
-        return cls(ready, count, width, kind, regime, given, format, _type(queries), longest)
+        return cls(
+            ready, count, width, kind, regime, given, format, _type(queries), longest, tensor
+        )
 
     def __len__(self) -> int:
         return self.count
@@ -73,27 +77,27 @@ class Products:
     def __call__(self, documents: Any, out: Any = None) -> Any:
         """Score every query with a block of documents: ``[queries, documents]``.
 
-        `out` is an earlier answer that is not needed any more: its memory is used again where
-        the shape is the same.
+        `out` is an earlier result that is not needed any more: its memory is reused where the
+        shape is the same.
         """
         return self._scores(documents, out)[: len(self)]
 
     def _scores(self, documents: Any, out: Any) -> Any:
-        twin: Any = torch_functions if is_tensor(self.queries) else functions
+        twin: Any = torch_functions if self.is_torch else functions
         if not self.format.is_float:
             scores = self._multiplied(twin.whole_operand("documents", documents, self.kind), out)
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores
-        # One look at the lengths tells that all values are finite and no product can overflow.
+        # Short enough vectors: all values are finite, and no product can overflow.
         longest = 1.0 if self.kind == "cosine" else _longest(documents)
         if self.kind == "dot" and max(longest, longest * self.longest) < self.format.largest / 2:
             scores = self._multiplied(twin.cast(documents, self.format), out)
         else:
             ready = twin.operand("documents", documents, self.format, self.kind)
             scores = self._in_range(ready, out)
-        if is_tensor(scores):
+        if self.is_torch:
             return scores.to(self.format.torch)
         return scores if self.format.name == "fp32" else self.format.round(scores)
 
@@ -101,7 +105,7 @@ class Products:
         fits = out is not None and out.dtype == documents.dtype
         if not fits or out.shape != (len(self.queries), len(documents)):
             return self.queries @ documents.T
-        if is_tensor(documents):
+        if self.is_torch:
             return require("torch", "a product of tensors").mm(self.queries, documents.T, out=out)
         return np.matmul(self.queries, documents.T, out=out)
 
@@ -115,7 +119,7 @@ class Products:
 
     def check(self, documents: Any) -> None:
         """Refuse a block of documents that are not embedded as the queries are."""
-        if is_tensor(documents) != is_tensor(self.queries):
+        if is_tensor(documents) != self.is_torch:
             words = ("torch tensors", "arrays")
             here, there = words if is_tensor(documents) else words[::-1]
             raise InputError(f"the documents are {here} and the queries {there}: give both alike")
@@ -133,20 +137,20 @@ class Products:
                 f"the documents are {given.name} and the queries {self.given.name}: embed both in "
                 "one dtype (int8 documents may be scored with float queries)"
             )
-        if is_tensor(documents) and documents.device != self.queries.device:
+        if self.is_torch and documents.device != self.queries.device:
             raise InputError(
                 f"the documents are on {documents.device} and the queries on "
                 f"{self.queries.device}: move them together"
             )
 
     def provenance(self) -> ScoringProvenance:
-        """Say how the scores are made: each product in one thread."""
-        backend: Any = "torch" if is_tensor(self.queries) else "numpy"
+        """Return how the scores are computed: each product in one thread."""
+        backend: Any = "torch" if self.is_torch else "numpy"
         return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
 
 
 def embedding_format(name: str, values: Any, kind: Product) -> Format:
-    """Tell the format of embeddings from what they are stored as."""
+    """Return the format of embeddings, by the type that they are stored as."""
     dtype = _type(values)
     if kind == "hamming":
         if dtype not in ("bool", "int8", "uint8"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deadheat.dtypes import Format
 from deadheat.errors import InputError
-from deadheat.scoring.dtypes import Format
 
 Shape = Sequence[int]
 

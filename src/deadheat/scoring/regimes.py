@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 
 Regime = Literal["native", "hps", "head"]
 """How much of the scoring is done in FP32; `REGIMES` says what each means."""

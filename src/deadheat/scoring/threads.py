@@ -1,4 +1,4 @@
-"""Products that are computed side by side, each in one thread."""
+"""Matrix products in several threads, each product in one of them."""
 
 from __future__ import annotations
 
@@ -12,47 +12,46 @@ from typing import Any
 from deadheat.numbers import is_tensor
 from deadheat.packages import available_cores, require
 
-_in_turn = RLock()
-"""How many threads a product of arrays takes is a setting of the process: one caller at a time."""
+_blas_lock = RLock()
+"""The number of BLAS threads is a setting of the process: one caller changes it at a time."""
 
 
 @dataclass(frozen=True)
-class SideBySide:
-    """How products may be computed side by side."""
+class ParallelPlan:
+    """How products may be computed in parallel."""
 
     threads: int
-    """How many: as many threads as the library would share one product among."""
+    """As many threads as the library would use for one product."""
     begin: Callable[[], Any]
-    """What each thread has to call before its first product."""
+    """Each thread calls this before its first product."""
 
 
 @contextmanager
-def one_thread_each(operand: Any) -> Iterator[SideBySide]:
-    """Let every product take one thread, for as long as the block runs, in threads made for it.
+def single_thread_blas(operand: Any) -> Iterator[ParallelPlan]:
+    """Limit every product to one thread while the block runs, in threads that call `begin`.
 
-    A library that shares one product among its threads lets all but one of them wait while its
-    result is looked at. Threads that each multiply and look have no such pauses. And the last bits
-    of a product do not depend on how many threads a machine has.
+    Threads that each multiply and count are faster than products of several threads whose results
+    one thread counts. And the last bits of a product then do not depend on the number of threads.
 
     Parameters
     ----------
     operand
-        A matrix that is multiplied: what it is decides which library multiplies. Products of
-        tensors on another device than the CPU are left to it, one after the other.
+        A matrix that is multiplied; its type decides which library multiplies. Tensors on another
+        device than the CPU are multiplied one after the other.
     """
     if is_tensor(operand):
         torch = require("torch", "a product of tensors")
         threads = torch.get_num_threads()
         here = operand.device.type == "cpu"
-        yield SideBySide(threads if here else 1, partial(_begin_torch, torch, threads))
+        yield ParallelPlan(threads if here else 1, partial(_begin_torch, torch, threads))
         return
-    with _in_turn:
+    with _blas_lock:
         blas = _blas()
         known = [library.num_threads for library in blas.lib_controllers]
         limit = partial(blas.limit, limits=1)
         with limit():
-            # Some of these libraries have a number for every thread.
-            yield SideBySide(max(known, default=available_cores()), limit)
+            # Some BLAS libraries have this setting per thread.
+            yield ParallelPlan(max(known) if known else available_cores(), limit)
 
 
 def _begin_torch(torch: Any, threads: int) -> None:

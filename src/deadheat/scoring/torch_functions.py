@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.numbers import check_tensors
 from deadheat.packages import require
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
 from deadheat.scoring.functions import Product
 from deadheat.scoring.refusals import (
     check_bits,

@@ -1,4 +1,4 @@
-"""Tables for people: a frame, what kind of thing each column holds, and every way to write it."""
+"""Tables: a frame, the kind of each column, and writers for every style."""
 
 from deadheat.tables.cells import DIGITS, number, standing_digits
 from deadheat.tables.table import Column, Heading, Kind, Prose, Table, Tint, Verbatim

@@ -1,4 +1,4 @@
-"""How a value of each kind is written: the one place where numbers become text."""
+"""Format the values of each kind of column as text."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MINUS = "−"
 class Cell(NamedTuple):
     """The text of a cell."""
 
-    firm: str
+    significant: str
     faint: str = ""
-    """Digits at its end that ties make meaningless."""
+    """Last digits that are not significant because of ties."""
 
     def __str__(self) -> str:
-        """Write it where there is no grey: an x for digits that mean nothing."""
-        return f"{self.firm}x" if self.faint else self.firm
+        """Give the text for output without colour: an x for digits that are not significant."""
+        return f"{self.significant}x" if self.faint else self.significant
 
     @property
     def full(self) -> str:
         """The text with all of its digits."""
-        return self.firm + self.faint
+        return self.significant + self.faint
 
 
 def number(value: float | None, *, percent: bool = False, signed: bool = False) -> str:
@@ -48,7 +48,7 @@ def number(value: float | None, *, percent: bool = False, signed: bool = False) 
 
 
 def standing_digits(std: float | None, *, percent: bool) -> int:
-    """Count the decimals of a value that random tie-breaking leaves standing.
+    """Count the decimals of a value that random tie-breaking does not change.
 
     >>> standing_digits(0.0113, percent=True), standing_digits(0.0003, percent=True)
     (0, 2)
@@ -66,17 +66,17 @@ def _signed(percent: bool, value: float | None) -> str:
     return number(value, percent=percent, signed=True)
 
 
-def _firm(
+def _significant(
     percent: bool, value: float | None, std: float | None, *, signed: bool = False
 ) -> str | Cell:
-    """Tell the digits that random tie-breaking leaves standing from the others."""
+    """Separate the digits that random tie-breaking does not change from the others."""
     text = number(value, percent=percent, signed=signed)
     meaningless = _digits(percent) - standing_digits(std, percent=percent)
     return Cell(text[:-meaningless], text[-meaningless:]) if meaningless and value else text
 
 
-def _firm_signed(percent: bool, value: float | None, std: float | None) -> str | Cell:
-    return _firm(percent, value, std, signed=True)
+def _significant_signed(percent: bool, value: float | None, std: float | None) -> str | Cell:
+    return _significant(percent, value, std, signed=True)
 
 
 def _span(percent: bool, worst: float | None, best: float | None) -> str:
@@ -96,17 +96,27 @@ def _share(_: bool, value: float | None) -> str:
     return MISSING if value is None else f"{value:.1%}"
 
 
-def _probability(_: bool, p: float | None, method: str = "exact") -> str:
-    """Tell a certain 0 or 1 from one that rounding made, and exact from approximate."""
+def _probability(_: bool, p: float | None, method: str = "exact", error: float = 0.0) -> str:
+    """Format a probability with its error; distinguish a certain 0 or 1 from a rounded one.
+
+    >>> _probability(False, 0.8204, "sampled", 0.0081), _probability(False, 0.8204)
+    ('0.820±0.009', '0.820')
+    >>> _probability(False, 0.999, "bound", 0.002), _probability(False, 0.001, "bound", 0.002)
+    ('≥0.997', '≤0.003')
+    """
     if p is None:
         return MISSING
     if method == "certain":
         return f"{p:.0f}"
+    if error and p + error >= 1:
+        return "≥0.000" if p <= error else f"≥{math.floor(1000 * (p - error) + 1e-9) / 1000:.3f}"
+    if error and p <= error:
+        return f"≤{math.ceil(1000 * (p + error) - 1e-9) / 1000:.3f}"
     if p < 0.0005:
         return "<0.0005"
     if 0.9995 < p < 1:
         return ">0.9995"
-    return f"{p:.3f}" if method == "exact" else f"≈{p:.3f}"
+    return f"{p:.3f}±{math.ceil(1000 * error) / 1000:.3f}" if error else f"{p:.3f}"
 
 
 def _words(_: bool, text: Any) -> str:
@@ -118,8 +128,8 @@ WRITERS: dict[Kind, Callable[..., str | Cell]] = {
     "word": _words,
     "value": lambda percent, value: number(value, percent=percent),
     "signed": _signed,
-    "firm": _firm,
-    "firm signed": _firm_signed,
+    "significant": _significant,
+    "significant signed": _significant_signed,
     "span": _span,
     "interval": _interval,
     "count": lambda _, value: MISSING if value is None else f"{value:,}",
@@ -130,7 +140,7 @@ WRITERS: dict[Kind, Callable[..., str | Cell]] = {
     "probability": _probability,
     "flag": lambda _, value: MISSING if value is None else "yes" if value else "no",
 }
-"""Per kind: whether values are percentages, and the values of a cell, to its text."""
+"""Per kind a function of whether values are percentages, and of the values of a cell."""
 
 
 def cell(kind: Kind, values: Sequence[Any], *, percent: bool) -> Cell:

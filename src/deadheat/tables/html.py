@@ -1,4 +1,4 @@
-"""Tables as HTML that needs no style sheet: a notebook, a mail, a page."""
+"""Tables as HTML with inline styles, for notebooks, mails and pages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CELL = "padding:2px 10px;vertical-align:top;white-space:nowrap"
 _LINE = ";border-top:1px solid #8886"
 _TINTS = {"good": "#1a7f37", "bad": "#d1242f", "open": "#9a6700"}
 _WIDTH = 90
-"""Pixels that a bar is wide."""
+"""The width of a bar in pixels."""
 
 
 def html_table(table: Table, percent: bool) -> str:
-    """Write a table whose numbers stand under each other, its notes below."""
+    """Write a table with aligned numbers, and its notes below."""
     scales = {i: _scale(table, column) for i, column in enumerate(table.columns) if column.bar}
     frame = list(table.frame.iter_rows(named=True))
     lines = []
@@ -48,7 +48,7 @@ def html_table(table: Table, percent: bool) -> str:
 
 
 def _content(column: Column, cell: Cell, bold: bool) -> str:
-    text = escape(cell.firm)
+    text = escape(cell.significant)
     if cell.faint:
         text += f'<span style="opacity:.45">{escape(cell.faint)}</span>'
     if (tint := column.tint(cell.full)) is not None:

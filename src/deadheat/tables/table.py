@@ -1,7 +1,6 @@
-"""What a table is: a frame, and what kind of thing each of its columns holds.
+"""The types of a table: a frame, and the kind of each of its columns.
 
-Results, comparisons, diagnoses and experiments describe themselves as tables; `tables.write`
-knows how each kind of column is written, and nothing of whose table it is.
+Results, comparisons, diagnoses and experiments build tables; `tables.write` formats them.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal[
-    "name",  # what somebody called a thing, flush left; shortened where there is no room
+    "name",  # a name, flush left; shortened in a narrow terminal
     "word",  # one of few words, such as a verdict; never shortened
     "value",  # of a measure: 0.7353, or 73.53 in percent
     "signed",  # a difference of such values: +0.0328
-    "firm",  # (value, tie std): digits that ties make meaningless are grey, or 0.66x
-    "firm signed",  # (difference, tie std)
+    "significant",  # (value, tie std): digits that are not significant are grey, or 0.66x
+    "significant signed",  # (difference, tie std)
     "span",  # (worst, best): 0.5675–0.7167
     "interval",  # (low, high) of a difference: [−0.0113, +0.0328]
     "count",  # 12,345
@@ -27,31 +26,31 @@ Kind = Literal[
     "share",  # 34.1 %
     "ratio",  # 1.0013
     "distance",  # 0.0039, 1.8e−07: two digits, however small
-    "probability",  # (p, method): <0.0005, ≈0.312
+    "probability",  # (p, method, error): <0.0005, 0.312±0.010
     "flag",  # yes, no
 ]
 
 
 Tint = Literal["good", "bad", "open"]
 LABELS: tuple[Kind, ...] = ("name", "word")
-"""Kinds that say whose a row is: flush left, and never without room."""
+"""Kinds that identify a row: flush left, and never hidden."""
 
 
 class Heading(str):
-    """What a document of sentences and tables is called."""
+    """The title of a document of sentences and tables."""
 
 
 class Prose(str):
-    """A sentence that is text in LaTeX, too, where others are comments."""
+    """A sentence that is written as text in LaTeX; others are comments there."""
 
 
 class Verbatim(str):
-    """Lines that stay as they are, such as BibTeX; a comment in LaTeX."""
+    """Lines that are written unchanged, such as BibTeX; a comment in LaTeX."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it is shown, and the columns of the frame that it is made of."""
+    """A column of the table, and the columns of the frame that it shows."""
 
     of: str | tuple[str, ...]
     kind: Kind = "value"
@@ -60,19 +59,19 @@ class Column:
     over: str = ""
     """A heading that it shares with its neighbours of the same name."""
     latex: str = ""
-    """Its heading in LaTeX, where that has a notation of its own."""
+    """Its heading in LaTeX, if that differs."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """What is shown in place of a text: short names in place of paths."""
+    """Replacements of texts, such as short names for paths."""
     bold: str = ""
-    """A column of true and false that says which of its cells stand out."""
+    """A boolean column of the frame that says which cells are bold."""
     tints: Mapping[str, Tint] = field(default_factory=dict)
-    """Colours of words, by how they begin: what is decided, wrong, or left open."""
+    """Colours of cells by the beginning of their text."""
     bar: tuple[str, str, str] | None = None
-    """Columns (low, high, middle) of the frame that a bar beside the number shows, in HTML."""
-    gives_way: int = 0
-    """When it goes where a terminal has no room for it: 1 first, 2 next; 0 never."""
+    """Columns (low, high, middle) of the frame for a bar beside the number, in HTML."""
+    drop_priority: int = 0
+    """When it is hidden in a narrow terminal: 1 first, 2 next; 0 never."""
     instead: Column | None = None
-    """What then stands in its place: one column for two that go together."""
+    """The column that then replaces it."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -81,7 +80,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What stands over the column."""
+        """The heading of the column."""
         return self.title or self.sources[0]
 
     def tint(self, text: str) -> Tint | None:
@@ -90,20 +89,20 @@ class Column:
 
     @property
     def is_label(self) -> bool:
-        """Whether it says whose a row is."""
+        """Whether it identifies a row."""
         return self.kind in LABELS
 
 
 @dataclass(frozen=True)
 class Table:
-    """A frame for machines, with the columns and words that people see."""
+    """A frame, and the columns, title and notes in which it is shown."""
 
     frame: pl.DataFrame
-    """Everything in full precision; CSV is this frame."""
+    """All values in full precision; CSV and JSON contain this frame."""
     columns: Sequence[Column]
     title: str = ""
     notes: Sequence[str] = ()
     grouped: int = 0
-    """Rows that agree in this many first columns stand together."""
+    """Rows with the same first columns, this many, are shown as a group."""
     narrow: Table | None = None
-    """The same facts in more rows and fewer columns, for a terminal that is not wide enough."""
+    """The same values in more rows and fewer columns, for a narrow terminal."""

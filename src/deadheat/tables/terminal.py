@@ -1,4 +1,4 @@
-"""Tables in a terminal: no wider than it is, and no row without its name."""
+"""Tables that fit into the width of a terminal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
 
 ENOUGH = 12
-"""Characters that names keep before columns give way to them."""
+"""Characters that names keep while there are columns to hide."""
 LEAST = 6
-"""Characters that names keep when no column is left to give way."""
+"""Characters that names keep when no column is left to hide."""
 _FRAME = 3
 """Characters around the text of a column."""
 _STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
@@ -28,38 +28,39 @@ _STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
 
 @dataclass(frozen=True)
 class TerminalTable:
-    """A table that fits itself to the terminal it is printed in.
+    """A table that adapts to the width of the terminal.
 
-    Where there is no room, names that all rows share go above the table, columns go in the order
-    of their `Column.gives_way`, and names lose their middle; the last line says what is hidden.
+    In a narrow terminal, names that all rows share move to the title, columns are hidden in the
+    order of their `Column.drop_priority`, and names are shortened in the middle; the last line
+    names the hidden columns.
     """
 
     table: Table
     percent: bool = False
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Say how wide it would like to be."""
+        """Measure the width of the whole table."""
         from rich.measure import Measurement
 
         whole = _Form(self.table, self.percent)
         return Measurement(min(whole.width(), options.max_width), whole.width())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the widest form that there is room for; without grey, an x for such digits."""
+        """Print the widest form that fits."""
         form, name_length = fit(self.table, self.percent, options.max_width)
         yield form.built(name_length, grey=console.color_system is not None)
 
 
 @dataclass(frozen=True)
 class _Form:
-    """A table with the columns that there may be room for, as text."""
+    """A table as text, with some or all of its columns."""
 
     table: Table
     percent: bool
 
     @cached_property
     def rows(self) -> list[list[tuple[Cell, bool]]]:
-        """Cells as text, and whether each stands out."""
+        """Cells as text, and whether each is bold."""
         return list(rows_of(self.table, self.percent))
 
     @cached_property
@@ -123,7 +124,7 @@ class _Form:
             style = "bold" if bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
-            return Text.assemble((cell.firm, style), (cell.faint, "dim"))
+            return Text.assemble((cell.significant, style), (cell.faint, "dim"))
 
         groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
         for group in groups:
@@ -138,7 +139,7 @@ class _Form:
 
 
 def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
-    """Choose the widest form that a terminal has room for, and the length of its names."""
+    """Choose the widest form that fits, and the length of its names."""
     for narrower in _forms(table, percent):
         form = _Form(narrower, percent)
         lengths = range(max(form.longest_name, LEAST), LEAST, -1)
@@ -149,7 +150,7 @@ def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
 
 
 def _forms(table: Table, percent: bool) -> Iterator[Table]:
-    """Give the table, and then what it can be made into to be narrower."""
+    """Give the table, then narrower and narrower forms of it."""
     yield table
     if table.narrow is not None:
         yield from _forms(table.narrow, percent)
@@ -157,8 +158,8 @@ def _forms(table: Table, percent: bool) -> Iterator[Table]:
     table = _shared_names_above(_broken_headings(table, percent), percent)
     yield table
     every = table
-    while turns := {column.gives_way for column in table.columns} - {0}:
-        gone = [column for column in table.columns if column.gives_way == min(turns)]
+    while turns := {column.drop_priority for column in table.columns} - {0}:
+        gone = [column for column in table.columns if column.drop_priority == min(turns)]
         kept = [column.instead if column in gone else column for column in table.columns]
         table = replace(table, columns=[column for column in kept if column is not None])
         yield _with_footer(table, every)
@@ -168,7 +169,7 @@ def _forms(table: Table, percent: bool) -> Iterator[Table]:
 
 
 def _with_footer(table: Table, every: Table) -> Table:
-    """Say which columns are hidden of those that there were."""
+    """Add a note that names the hidden columns."""
     shown = {source for column in table.columns for source in column.sources}
     hidden = [
         " ".join(column.heading.split())
@@ -182,7 +183,7 @@ def _with_footer(table: Table, every: Table) -> Table:
 
 
 def _broken_headings(table: Table, percent: bool) -> Table:
-    """Break headings between words where they are wider than what stands below."""
+    """Break headings between words where they are wider than their cells."""
     rows = list(rows_of(table, percent))
     columns = []
     for i, column in enumerate(table.columns):
@@ -193,7 +194,7 @@ def _broken_headings(table: Table, percent: bool) -> Table:
 
 
 def _shared_names_above(table: Table, percent: bool) -> Table:
-    """Put a name that all rows share into the title."""
+    """Move a name that all rows share to the title."""
     rows = list(rows_of(table, percent))
     shared = [
         column
@@ -230,5 +231,5 @@ def shortened(name: str, length: int) -> str:
 
 
 def _distinct(names: set[str], length: int) -> bool:
-    """Whether names that are cut to this length can still be told apart."""
+    """Whether names that are shortened to this length remain distinct."""
     return len({shortened(name, length) for name in names}) == len(names)

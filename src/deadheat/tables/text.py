@@ -1,4 +1,4 @@
-"""What every style of a table begins with: its headings and cells as text."""
+"""Headings and cells of a table as text, for every style."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deadheat.tables.table import Table
 
 
 def rows_of(table: Table, percent: bool) -> Iterator[list[tuple[Cell, bool]]]:
-    """Rows of cells as text, and whether each stands out."""
+    """Give rows of cells as text, and whether each is bold."""
     for row in table.frame.iter_rows(named=True):
         cells = []
         for column in table.columns:
@@ -22,7 +22,7 @@ def rows_of(table: Table, percent: bool) -> Iterator[list[tuple[Cell, bool]]]:
 
 
 def headings(table: Table, join: str) -> list[str]:
-    """What stands over each column, the heading it shares with others first."""
+    """Give the heading of each column, after the heading that it shares with others."""
     return [
         join.join(printable(text, keep="\n") for text in (column.over, column.heading) if text)
         for column in table.columns

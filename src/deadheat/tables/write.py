@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Part = str | Table
-"""What a document is made of: sentences, headings among them, and tables."""
+"""A part of a document: a sentence, a heading or a table."""
 
 
 def render(
@@ -97,7 +97,7 @@ P = TypeVar("P", bound=Part)
 
 
 def _printable(part: P) -> P:
-    """Let no name inside a text for people give orders to a terminal; for cells see `rows_of`."""
+    """Escape control characters in titles, notes and sentences; `rows_of` does so in cells."""
     if isinstance(part, Table):
         notes = [printable(note, keep="\n") for note in part.notes]
         return replace(part, title=printable(part.title), notes=notes)
@@ -105,7 +105,7 @@ def _printable(part: P) -> P:
 
 
 def _markdown_text(text: str) -> str:
-    """Make a line of plain text of what may look like Markdown: no emphasis, no links, no HTML."""
+    """Escape a line of text in Markdown: emphasis, links and HTML."""
     text = re.sub(r"([\\|<*`&]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))
     text = re.sub(r"(?i)\b(https?|ftp)://", r"\1\://", text)  # some readers link bare addresses
     return re.sub(r"(?i)\b(www)\.", r"\1\.", text)
@@ -225,6 +225,6 @@ _WRITERS: dict[str, tuple[Callable[[Table, bool], str], Callable[[str], str]]] =
     "latex": (_latex, _latex_sentence),
     "html": (html_table, _html_sentence),
 }
-"""Per style for people: how a table is written, and how a sentence."""
+"""Per style: the writers of tables and of sentences."""
 STYLES = ("table", "markdown", "latex", "csv", "json", "html")
-"""Every way to write a table."""
+"""The styles in which a table can be written."""

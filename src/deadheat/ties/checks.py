@@ -5,18 +5,56 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
-from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.scores import Bounds
+from deadheat.ties.groups import Floats, Ints, JudgedDocuments
 
 LONGEST = 1 << 62
 """Places in a list are below this: their sums and differences fit into 64 bits."""
 
 
-def whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
+def read_documents(
+    n_queries: int,
+    query: ArrayLike,
+    score: ArrayLike,
+    grade: ArrayLike,
+    position: ArrayLike | None,
+    unretrieved: tuple[ArrayLike, ArrayLike],
+) -> JudgedDocuments:
+    """Check and sort the documents of interest that a caller describes; see `TieCounter`."""
+    n_queries = check_number("n_queries", n_queries, least=0)
+    queries = read_query_indices("query", query, n_queries)
+    scores, grades = exact_floats(score, by_place=False), read_grades(grade)
+    positions = None if position is None else read_whole_numbers("position", position)
+    lengths = [len(queries), scores.size, len(grades)]
+    lengths += [] if positions is None else [len(positions)]
+    if (scores.ndim != 1 and scores.size) or len(set(lengths)) > 1:
+        raise InputError(
+            "query, score, grade and position describe the same documents: give them the "
+            f"same length, one row each, not {', '.join(map(str, lengths))}"
+        )
+    scores = scores.reshape(-1)
+    if np.isnan(scores).any():
+        raise InputError("the score of a document of interest is NaN")
+    if positions is None:
+        positions = np.zeros(len(queries), np.int64)
+    else:
+        check_distinct(queries, positions)
+    absent = (
+        read_query_indices("unretrieved", unretrieved[0], n_queries),
+        read_grades(unretrieved[1]),
+    )
+    if len(absent[0]) != len(absent[1]):
+        raise InputError(
+            "unretrieved must give a query and a grade for each document, not "
+            f"{len(absent[0])} queries and {len(absent[1])} grades"
+        )
+    return JudgedDocuments.sort(n_queries, queries, scores, grades, positions, absent)
+
+
+def read_whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
     """Take places or indices as a row of integers of its own, or say why not.
 
     With `one` a single number is taken as it is.
@@ -42,14 +80,14 @@ def whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
     return np.array(array, np.int64)
 
 
-def places(start: Any, positions: Any, n: int) -> Ints:
+def read_places(start: Any, positions: Any, n: int) -> Ints:
     """Places in the lists of the `n` columns of a piece."""
     if positions is None:
-        first = whole_numbers("start", start, one=True)
+        first = read_whole_numbers("start", start, one=True)
         if first.ndim:
             raise InputError(f"start must be one place, not {len(first)}")
         return int(first) + np.arange(n)
-    place = whole_numbers("positions", positions)
+    place = read_whole_numbers("positions", positions)
     if len(place) != n:
         raise InputError(
             f"positions must give a place for each of the {n} columns, not {len(place)}"
@@ -59,9 +97,9 @@ def places(start: Any, positions: Any, n: int) -> Ints:
     return place
 
 
-def list_starts(start: Any, n_queries: int) -> Ints:
+def read_starts(start: Any, n_queries: int) -> Ints:
     """Per query: the place in its list of the first score of a piece."""
-    first = whole_numbers("start", start, one=True)
+    first = read_whole_numbers("start", start, one=True)
     if first.shape not in ((), (n_queries,)):
         raise InputError(
             f"start must be one place, or one for each of the {n_queries} queries, not {len(first)}"
@@ -69,7 +107,7 @@ def list_starts(start: Any, n_queries: int) -> Ints:
     return np.broadcast_to(first, n_queries)
 
 
-def number_array(scores: Any) -> NDArray[Any]:
+def read_numbers(scores: Any) -> NDArray[Any]:
     """Take scores as an array of numbers in their own type, or say why not."""
     try:
         array = np.asarray(scores)
@@ -78,7 +116,7 @@ def number_array(scores: Any) -> NDArray[Any]:
     return array if array.dtype.kind in "biufV" else exact_floats(scores, by_place=False)
 
 
-def nan_score() -> InputError:
+def nan_error() -> InputError:
     """Say that a score cannot be ranked."""
     return InputError("a score is NaN: a NaN has no place in a ranking")
 
@@ -91,9 +129,9 @@ def check_number(name: str, number: Any, *, least: int) -> int:
     return int(number)
 
 
-def query_indices(name: str, values: Any, n_queries: int) -> Ints:
+def read_query_indices(name: str, values: Any, n_queries: int) -> Ints:
     """Take indices of queries."""
-    query = whole_numbers(name, values)
+    query = read_whole_numbers(name, values)
     if len(query) and query.max() >= n_queries:
         raise InputError(
             f"{name} holds the query index {query.max()}, which is not below {n_queries}, the "
@@ -102,7 +140,7 @@ def query_indices(name: str, values: Any, n_queries: int) -> Ints:
     return query
 
 
-def grade_values(values: Any) -> Floats:
+def read_grades(values: Any) -> Floats:
     """Take grades, one for each document."""
     if is_tensor(values):
         values = tensor_values("grade", values)
@@ -128,33 +166,3 @@ def check_distinct(query: Ints, position: Ints) -> None:
             f"two documents of query {query[i]} stand at position {position[i]}: give each its own "
             "place, or none of them any"
         )
-
-
-def list_bounds(bounds: Any, scores: NDArray[Any], n_queries: int) -> Bounds:
-    """Take the bounds of lists that lie inside the scores."""
-    if scores.ndim != 1:
-        raise InputError(f"with bounds the scores are one row, not {list(scores.shape)}")
-    try:
-        first, last = bounds
-    except (TypeError, ValueError):
-        raise InputError("bounds must be a pair: where lists start, and where they stop") from None
-    starts, stops = whole_numbers("bounds", first), whole_numbers("bounds", last)
-    if not len(starts) == len(stops) == n_queries:
-        raise InputError(
-            f"bounds must hold a start and a stop for each of the {n_queries} queries, not "
-            f"{len(starts)} and {len(stops)}"
-        )
-    wrong = np.flatnonzero((starts > stops) | (stops > len(scores)))
-    if len(wrong):
-        q = int(wrong[0])
-        raise InputError(
-            f"the bounds of query {q} are {starts[q]} and {stops[q]}: a list must start before it "
-            f"stops, inside the {len(scores)} scores"
-        )
-    return starts, stops
-
-
-def check_tolerance(tie_tolerance: object) -> None:
-    """Refuse what is not a distance of scores."""
-    if not isinstance(tie_tolerance, (int, float, np.number)) or not tie_tolerance >= 0:
-        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")

@@ -228,73 +228,67 @@ cdef void sort(Document *documents, Py_ssize_t n) noexcept nogil:
         documents[j] = document
 
 
-cdef bint lies_in_lists(Py_ssize_t n_scores, const int64_t[::1] starts, const int64_t[::1] stops,
-                        const int64_t[::1] query, const int64_t[::1] position) noexcept nogil:
-    """Tell whether documents stand in the order of queries, and each inside its query's list."""
-    cdef Py_ssize_t q, i
-    for q in range(starts.shape[0]):
-        if not 0 <= starts[q] <= stops[q] <= n_scores:
-            return False
-    for i in range(query.shape[0]):
-        if not (query[i - 1] if i else 0) <= query[i] < starts.shape[0]:
-            return False
-        if not 0 <= position[i] < stops[query[i]] - starts[query[i]]:
-            return False
-    return True
-
-
-def group_lists(const floating[::1] scores, const int64_t[::1] starts, const int64_t[::1] stops,
-                const int64_t[::1] query, const int64_t[::1] position, const double[::1] grade):
-    """See `deadheat.ties.numpy_counting.group_lists`."""
-    cdef Py_ssize_t n = query.shape[0], queries = starts.shape[0]
-    if not (position.shape[0] == grade.shape[0] == n and stops.shape[0] == queries
-            and lies_in_lists(scores.shape[0], starts, stops, query, position)):
-        raise IndexError("documents must stand in the order of queries, inside their lists")
-    per_document, grades = np.empty((2, n), np.int64), np.empty(n)
-    per_group = np.empty((3, n), np.int64)
-    cdef int64_t[:, ::1] document = per_document, group = per_group
-    cdef double[::1] graded = grades
-    cdef int64_t[:, ::1] counts = np.zeros((COUNTS, n), np.int64)
-    cdef int64_t[::1] rows = np.empty(n, np.int64), offsets = np.empty(queries + 1, np.int64)
-    cdef floating[::1] values = np.empty(n, np.asarray(scores).dtype)
-    cdef int64_t[:, ::1] room = np.empty((max(1, n), 3), np.int64)
-    cdef Document *sorted_ = <Document *> &room[0, 0]
-    cdef Py_ssize_t q, i, j, first, last, groups = 0
+def sort_documents(const int64_t[::1] query, const floating[::1] score, const int64_t[::1] place,
+                   Py_ssize_t n_queries):
+    """See `deadheat.ties.numpy_counting.sort_documents`."""
+    cdef Py_ssize_t n = query.shape[0], q, i, first, last = 0
+    cdef bint ascending = True
+    if not score.shape[0] == place.shape[0] == n or n_queries < 0:
+        raise IndexError("query, score and place must have the same length")
+    for i in range(n):
+        if not 0 <= query[i] < n_queries:
+            raise IndexError("query must lie below n_queries")
+        if i and query[i] < query[i - 1]:
+            ascending = False
+    if not ascending:
+        by_query = np.argsort(query, kind="stable")
+        order, offsets = sort_documents(np.asarray(query)[by_query], np.asarray(score)[by_query],
+                                        np.asarray(place)[by_query], n_queries)
+        return by_query[order], offsets
+    order, offsets = np.empty(n, np.int64), np.empty(n_queries + 1, np.int64)
+    cdef int64_t[::1] ordered = order, begin = offsets
+    cdef int64_t[:, ::1] buffer = np.empty((max(1, n), 3), np.int64)
+    cdef Document *documents = <Document *> &buffer[0, 0]
     with nogil:
-        last = 0
-        for q in range(queries):
+        for q in range(n_queries):
             first = last
-            offsets[q] = first
+            begin[q] = first
             while last < n and query[last] == q:
-                sorted_[last].key = scores[starts[q] + position[last]]
-                sorted_[last].place = position[last]
-                sorted_[last].index = last
+                documents[last].key = score[last]
+                documents[last].place = place[last]
+                documents[last].index = last
                 last += 1
-            sort(sorted_ + first, last - first)
+            sort(documents + first, last - first)
             for i in range(first, last):
-                rows[i] = starts[q] + sorted_[i].place
-                values[i] = scores[rows[i]]
-        offsets[queries] = n
-        count(scores, starts, stops, offsets, values, rows, counts)
-        for q in range(queries):
-            first = offsets[q]
-            while first < offsets[q + 1]:
-                last = first + 1
-                while last < offsets[q + 1] and values[last] == values[first]:
-                    last += 1
-                # Inside a group the highest grades come first.
-                for i in range(first, last):
-                    sorted_[i].key = grade[sorted_[i].index]
-                    sorted_[i].place = i
-                sort(sorted_ + first, last - first)
-                group[0, groups] = q
-                group[1, groups] = counts[0, first]
-                group[2, groups] = counts[1, first]
-                for i in range(first, last):
-                    j = sorted_[i].place
-                    document[0, i] = groups
-                    document[1, i] = counts[0, j] + 1 + counts[2, j]
-                    graded[i] = sorted_[i].key
-                groups += 1
-                first = last
-    return (*per_group[:, :groups], *per_document, grades)
+                ordered[i] = documents[i].index
+        begin[n_queries] = n
+    return order, offsets
+
+
+def group_documents(const int64_t[::1] query, const floating[::1] score, const double[::1] grade):
+    """See `deadheat.ties.numpy_counting.group_documents`."""
+    cdef Py_ssize_t n = query.shape[0], i, first = 0, last, groups = 0
+    if not score.shape[0] == grade.shape[0] == n:
+        raise IndexError("query, score and grade must have the same length")
+    found = np.empty((3, n), np.int64)
+    cdef int64_t[:, ::1] out = found
+    cdef int64_t[:, ::1] buffer = np.empty((max(1, n), 3), np.int64)
+    cdef Document *documents = <Document *> &buffer[0, 0]
+    with nogil:
+        while first < n:
+            last = first
+            while last < n and query[last] == query[first] and score[last] == score[first]:
+                documents[last].key = grade[last]
+                documents[last].place = last
+                last += 1
+            if last == first:  # NaN, which equals nothing
+                documents[last].place = last
+                last += 1
+            sort(documents + first, last - first)
+            out[0, groups] = first
+            for i in range(first, last):
+                out[1, i] = groups
+                out[2, i] = documents[i].place
+            groups += 1
+            first = last
+    return found[0, :groups], found[1], found[2]

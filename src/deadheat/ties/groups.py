@@ -3,18 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
+from deadheat.ties.counting import Bounds, Counts, count_lists, group_documents, sort_documents
+from deadheat.ties.numpy_counting import Floats as Floats
+from deadheat.ties.numpy_counting import Ints as Ints
+from deadheat.ties.numpy_counting import offsets_of
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 T = TypeVar("T")
+
+
+class JudgedDocuments(NamedTuple):
+    """Documents of interest, sorted by query, by score from high to low, and by position."""
+
+    n_queries: int
+    query: Ints
+    """Per document: index of its query."""
+    score: NDArray[Any]
+    """Per document: its score."""
+    grade: Floats
+    """Per document: its grade."""
+    position: Ints
+    """Per document: its place in its query's list, starting at 0; 0 where it is not known."""
+    offsets: Ints
+    """The documents of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
+    unretrieved: tuple[Ints, Floats]
+    """Query and grade of the documents of interest that are not in their query's list."""
+
+    @classmethod
+    def sort(
+        cls,
+        n_queries: int,
+        query: Ints,
+        score: NDArray[Any],
+        grade: Floats,
+        position: Ints,
+        unretrieved: tuple[Ints, Floats],
+    ) -> JudgedDocuments:
+        """Sort documents that are given in any order."""
+        order, offsets = sort_documents(query, score, position, n_queries)
+        return cls(
+            n_queries,
+            query[order],
+            score[order],
+            grade[order],
+            position[order],
+            offsets,
+            unretrieved,
+        )
+
+    def rescore(self, scores: NDArray[Any], bounds: Bounds) -> JudgedDocuments:
+        """Sort the documents by other scores, which `bounds` divides into lists."""
+        score = scores[self.rows(bounds)]
+        return self.sort(
+            self.n_queries, self.query, score, self.grade, self.position, self.unretrieved
+        )
+
+    def count_candidates(self, scores: NDArray[Any], bounds: Bounds) -> Counts:
+        """Count the candidates above, equal to and tied before each document."""
+        return count_lists(scores, bounds, self.offsets, self.score, self.rows(bounds))
+
+    def rows(self, bounds: Bounds) -> Ints:
+        """Per document: its index among the scores that `bounds` divides into lists."""
+        return self.position + bounds[0][self.query]
 
 
 @dataclass(frozen=True)
@@ -60,6 +117,60 @@ class TieGroups:
     """The last place of each list that is known, where that is not the whole list."""
     _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @classmethod
+    def from_counts(
+        cls,
+        documents: JudgedDocuments,
+        counts: Counts,
+        retrieved: Ints,
+        *,
+        rank: Ints | None = None,
+        ranked: bool = True,
+        end: tuple[Ints, Ints] | None = None,
+        top_grade: float | None = None,
+        known: int | None = None,
+    ) -> TieGroups:
+        """Build the tie groups of documents whose candidates were counted.
+
+        Parameters
+        ----------
+        counts
+            Per document, in three rows: candidates above, equal, and tied before it.
+        retrieved
+            Per query: number of candidates.
+        rank
+            Per document: its rank under the tie rule; input order, as counted, unless given.
+        ranked
+            Whether ranks are known. If not, the documents of interest of a group are its first.
+        end
+            ``(above, size)`` of the group that ends each query's list.
+        top_grade, known
+            As the fields of this class.
+        """
+        above, equal, before = counts
+        first, group, order = group_documents(documents.query, documents.score, documents.grade)
+        if rank is None:
+            rank = above + 1 + (before if ranked else np.arange(len(group)) - first[group])
+        ideal_query, ideal_grade, zeros = _list_known_grades(documents)
+        end_above, end_size = end or (None, None)
+        return cls(
+            query=documents.query[first],
+            above=above[first],
+            size=equal[first],
+            group=group,
+            grade=documents.grade[order],
+            rank=rank[order],
+            retrieved=retrieved,
+            ideal_query=ideal_query,
+            ideal_grade=ideal_grade,
+            end_above=end_above,
+            end_size=end_size,
+            zeros=zeros,
+            top_grade=top_grade,
+            ranked=ranked,
+            known=known,
+        )
+
     @property
     def n_queries(self) -> int:
         """Number of queries."""
@@ -99,6 +210,42 @@ class TieGroups:
             known=min((part.known for part in parts if part.known is not None), default=None),
         )
 
+    def take(self, queries: Ints) -> TieGroups:
+        """Return the groups of these queries, in this order."""
+        place = np.full(self.n_queries, -1)
+        place[queries] = np.arange(len(queries))
+
+        def kept(entries: Ints) -> Ints:
+            """Return the indices of entries that have a place, in the order of places."""
+            index = np.flatnonzero(entries >= 0)
+            return index[np.argsort(entries[index], kind="stable")]
+
+        group = kept(place[self.query])
+        group_place = np.full(len(self.size), -1)
+        group_place[group] = np.arange(len(group))
+        document, ideal = kept(group_place[self.group]), kept(place[self.ideal_query])
+        per_query: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[queries]
+            for name in ("retrieved", "end_above", "end_size", "zeros")
+        }
+        return replace(
+            self,
+            query=place[self.query[group]],
+            above=self.above[group],
+            size=self.size[group],
+            group=group_place[self.group[document]],
+            grade=self.grade[document],
+            rank=self.rank[document],
+            ideal_query=place[self.ideal_query[ideal]],
+            ideal_grade=self.ideal_grade[ideal],
+            top_grade=self.max_grade,
+            **per_query,
+        )
+
+    def forget(self) -> None:
+        """Free the derived arrays."""
+        self._memo.clear()
+
     def memo(self, key: Any, compute: Callable[[], T]) -> T:
         """Compute a derived array once; measures share it."""
         if key not in self._memo:
@@ -114,12 +261,7 @@ class TieGroups:
     @cached_property
     def first_document(self) -> Ints:
         """Per group: index of its first document, one of its highest grade."""
-        return firsts(self.group, len(self.size))
-
-    @cached_property
-    def first_group(self) -> Ints:
-        """Per query: index of its first group; that of the next query's where it has none."""
-        return firsts(self.query, self.n_queries)
+        return offsets_of(self.group, len(self.size))
 
     @cached_property
     def _index(self) -> Ints:
@@ -137,27 +279,17 @@ class TieGroups:
         return (self.above + self.size)[self.group] - self._index
 
     @cached_property
-    def ranks(self) -> Ints:
-        """Per document, in three rows: its best, its worst, and its rank under the tie rule."""
-        return np.array((self.best_rank, self.worst_rank, self.rank))
-
-    @cached_property
-    def tied(self) -> NDArray[np.bool_] | None:
-        """Per query: does a document of interest share its score; None if none does."""
-        query = self.query[self.size > 1]
-        return np.bincount(query, minlength=self.n_queries) > 0 if len(query) else None
+    def deepest(self) -> int:
+        """The longest list; the longest ideal ranking if that is longer."""
+        ends = self.above + self.size  # groups that were made to grow are longer than their lists
+        ideal = np.bincount(self.ideal_query)
+        return int(max(array.max(initial=0) for array in (self.retrieved, ends, ideal)))
 
     @cached_property
     def max_grade(self) -> float:
         """The highest grade of the judgements, 0 if no grade is positive."""
         own = float(self.ideal_grade.max(initial=0.0))
         return own if self.top_grade is None else max(own, self.top_grade)
-
-    @cached_property
-    def ideal_rank(self) -> Ints:
-        """Rank of every document with a positive grade in the ideal ranking of its query."""
-        first = firsts(self.ideal_query, self.n_queries)
-        return np.arange(1, len(self.ideal_query) + 1) - first[self.ideal_query]
 
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
@@ -167,19 +299,6 @@ class TieGroups:
         """Per group: relevant documents in it (``r``)."""
         return self.memo(("relevant", rel), lambda: self.sum_groups(self.is_relevant(rel)))
 
-    def relevant_above(self, rel: float | None) -> Floats:
-        """Per group: relevant documents scored strictly above it (``R``)."""
-        return self.memo(("relevant_above", rel), lambda: self.sum_above(self.relevant(rel)))
-
-    def relevant_documents(self, rel: float | None) -> tuple[Ints, Ints]:
-        """Give the index of every relevant document, and its query."""
-
-        def compute() -> tuple[Ints, Ints]:
-            index = self.is_relevant(rel).nonzero()[0]
-            return index, self.document_query[index]
-
-        return self.memo(("relevant_documents", rel), compute)
-
     def n_relevant(self, rel: float | None) -> Floats:
         """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
 
@@ -187,10 +306,6 @@ class TieGroups:
             return self.sum_queries(reaches(self.ideal_grade, rel), self.ideal_query)
 
         return self.memo(("n_relevant", rel), compute)
-
-    def is_nonrelevant(self, rel: float | None) -> NDArray[np.bool_]:
-        """Per document: was it judged not relevant; a grade below 0 is no judgement."""
-        return np.asarray((self.grade >= 0) & ~self.is_relevant(rel))
 
     def n_nonrelevant(self, rel: float | None) -> Floats:
         """Per query: documents judged not relevant, retrieved or not."""
@@ -202,24 +317,21 @@ class TieGroups:
         """Add up a value per document for each group."""
         return _sums(self.group, values, len(self.size))
 
-    def sum_above(self, values: Floats) -> Floats:
-        """Per group: a value per group, added up over the groups above it in its query."""
-        earlier = values.cumsum() - values
-        return np.asarray(earlier - earlier[self.first_group[self.query]])
-
     def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
-        """Add up a value per group (or per entry of `query`) for each query.
-
-        Of several rows of values, each row is added up for itself.
-        """
-        query = self.query if query is None else query
-        if values.ndim == 1:
-            return _sums(query, values, self.n_queries)
-        return np.array([_sums(query, row, self.n_queries) for row in values])
+        """Add up a value per group (or per entry of `query`) for each query."""
+        return _sums(self.query if query is None else query, values, self.n_queries)
 
 
-def check_groups(groups: TieGroups) -> None:
-    """Refuse groups that no ranked lists have, such as wrong ones made by hand."""
+def check_groups(groups: TieGroups) -> TieGroups:
+    """Return the groups with arrays as kernels read them; refuse groups that no lists have."""
+    arrays: dict[str, Any] = {
+        f.name: np.ascontiguousarray(
+            getattr(groups, f.name), np.int64 if f.type == "Ints" else np.float64
+        )
+        for f in fields(groups)
+        if f.type in ("Ints", "Floats")
+    }
+    groups = replace(groups, **arrays)
     n, per_group, per_document = groups.n_queries, groups.query, groups.group
     lengths = (
         len(per_group) == len(groups.above) == len(groups.size)
@@ -236,6 +348,9 @@ def check_groups(groups: TieGroups) -> None:
     for index, limit in indices:
         if len(index) and (index[0] < 0 or index[-1] >= limit or (np.diff(index) < 0).any()):
             raise InputError("these tie groups are not in the order of queries and groups")
+    rising = np.diff(groups.grade) > 0
+    if (rising & (np.diff(per_document) == 0)).any():
+        raise InputError("these tie groups hold a group whose grades are not from high to low")
     documents = np.bincount(per_document, minlength=len(per_group))
     first = groups.above[per_document] < groups.rank
     last = groups.rank <= (groups.above + groups.size)[per_document]
@@ -243,6 +358,7 @@ def check_groups(groups: TieGroups) -> None:
         raise InputError("these tie groups hold a document outside of its group's places")
     if ((groups.above + groups.size) > groups.retrieved[per_group]).any():
         raise InputError("these tie groups hold a group that is longer than its query's list")
+    return groups
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
@@ -250,35 +366,29 @@ def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     return np.asarray(grade > 0 if rel is None else grade >= rel)
 
 
-def falling(query: Ints, score: NDArray[Any], place: Ints) -> Ints:
-    """Order documents by query and, inside it, by score, high to low; equal ones by their place."""
-    return np.lexsort((place, -score, query))
-
-
-def firsts(index: Ints, length: int) -> Ints:
-    """Where each of `length` things begins, in entries that stand in the order of these things.
-
-    >>> firsts(np.array([0, 0, 2]), 3)
-    array([0, 2, 2])
-    """
-    number = np.bincount(index, minlength=length)
-    return number.cumsum() - number
-
-
-def begins(*keys: NDArray[Any]) -> NDArray[np.bool_]:
-    """Per entry: is it the first of those that stand together and have the same keys.
-
-    >>> begins(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.25, 0.25]))
-    array([ True, False,  True,  True])
-    """
-    first = np.empty(len(keys[0]), bool)
-    first[:1], later = True, first[1:]
-    np.not_equal(keys[0][1:], keys[0][:-1], out=later)
-    for key in keys[1:]:
-        later |= key[1:] != key[:-1]
-    return first
-
-
 def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:
     weights = values.astype(np.float64, copy=False)
     return np.bincount(index, weights, length).astype(np.float64, copy=False)
+
+
+def _list_known_grades(documents: JudgedDocuments) -> tuple[Ints, Floats, Ints]:
+    """List the grades that the judgements know, retrieved or not.
+
+    Returns
+    -------
+    ideal_query, ideal_grade
+        Of every document of a positive grade: query by query, from high to low.
+    zeros
+        Per query: documents of grade 0.
+    """
+    query, grade = documents.query, documents.grade
+    if len(documents.unretrieved[0]):
+        query = np.concatenate((query, documents.unretrieved[0]))
+        grade = np.concatenate((grade, documents.unretrieved[1]))
+    zeros = np.zeros(documents.n_queries, np.int64)
+    positive = grade > 0
+    if np.count_nonzero(positive) < len(grade):
+        zeros += np.bincount(query[grade == 0], minlength=len(zeros))
+        query, grade = query[positive], grade[positive]
+    order, _ = sort_documents(query, grade, np.arange(len(query)), len(zeros))
+    return query[order], grade[order], zeros

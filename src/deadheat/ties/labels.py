@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from deadheat.ties.groups import Ints
 
 
-def nonzero_rows(labels: NDArray[Any]) -> Ints:
+def find_nonzero(labels: NDArray[Any]) -> Ints:
     """Find the labels that are not 0, which are few, as a rule.
 
-    >>> nonzero_rows(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
+    >>> find_nonzero(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
     array([2, 7])
     """
     if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
 from deadheat.formats.arrays import unlisted_relevant
-from deadheat.formats.shapes import DictDocuments
 from deadheat.remarks import Remark, note, warning
+from deadheat.ties.counting import Bounds
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.labels import nonzero_rows
-from deadheat.ties.scores import Bounds
+from deadheat.ties.labels import find_nonzero
+from deadheat.ties.scores import Scored, place_nan_last
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class JudgedLists:
     """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
     max_grade: float | None = None
     """The highest grade of all judgements, also of queries that do not count, where known."""
-    beyond: Ints | None = None
+    n_tied_beyond_cut: Ints | None = None
     """Per query, where known: candidates that tie with the last of the list and are not in it."""
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
@@ -56,7 +56,7 @@ class JudgedLists:
         return [int(query) for query in self.query_ids] if self.numbered else self.query_ids
 
 
-def judged_lists(
+def list_judged(
     judgements: Judgements, run: Run, *, queries: str, with_judged: bool
 ) -> tuple[JudgedLists, list[Remark]]:
     """Find the judged documents in the lists of a run without NaN.
@@ -74,13 +74,13 @@ def judged_lists(
         The lists of the queries that count, an empty one where the run misses the query; and
         what a reader should know of how judgements and run fit.
     """
-    lists, fit = fitted_lists(judgements, run, queries=queries, with_judged=with_judged)
-    fit.check(judgements, run.source)
-    return lists, fit.remarks(judgements)
+    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
+    report.check(judgements, run.source)
+    return lists, report.remarks(judgements)
 
 
 @dataclass(frozen=True)
-class Fit:
+class MatchReport:
     """How judgements and a run fit: counts, and those of parts of the queries add up."""
 
     judged: int = 0
@@ -96,7 +96,7 @@ class Fit:
     missing: int = 0
     """Queries that count and are not in the run."""
     first_missing: str | None = None
-    like_grades: bool = True
+    scores_look_like_grades: bool = True
     """Whether all scores are small whole numbers, as grades are."""
     below: int = 0
     """Judgements below 0."""
@@ -107,7 +107,7 @@ class Fit:
     documents: tuple[str, ...] = ()
     """Some documents of the run."""
 
-    def __add__(self, other: Fit) -> Fit:
+    def __add__(self, other: MatchReport) -> MatchReport:
         def first(name: str) -> Any:
             return getattr(self, name) or getattr(other, name)
 
@@ -119,7 +119,11 @@ class Fit:
             name: first(name)
             for name in ("queries", "first_missing", "sought", "documents", "retrieved")
         }
-        return Fit(**sums, **firsts, like_grades=self.like_grades and other.like_grades)
+        return MatchReport(
+            **sums,
+            **firsts,
+            scores_look_like_grades=self.scores_look_like_grades and other.scores_look_like_grades,
+        )
 
     def check(self, judgements: Judgements, source: str) -> None:
         """Refuse judgements and a run of which nothing can be evaluated."""
@@ -145,7 +149,7 @@ class Fit:
                     unjudged=self.unjudged,
                 )
             )
-        if self.like_grades and not like_grades(judgements.grades):
+        if self.scores_look_like_grades and not look_like_grades(judgements.grades):
             remarks.append(
                 warning(
                     "the judgements hold fractions, and the run only small whole numbers: are "
@@ -175,88 +179,87 @@ class Fit:
         return remarks
 
 
-def fitted_lists(
+def match_lists(
     judgements: Judgements, run: Run, *, queries: str, with_judged: bool
-) -> tuple[JudgedLists, Fit]:
-    """Give the lists as `judged_lists` does, be there none; and how judgements and run fit."""
-    index = run.query_index
+) -> tuple[JudgedLists, MatchReport]:
+    """Find the judged documents as `list_judged` does, without checking that there are any."""
+    index, grades = run.query_index, judgements.grades
     place = np.array([index.get(query, -1) for query in judgements.query_ids], np.int64)
-    counted = _counted(judgements, place, queries)
-    missing = (counted & (place < 0)).nonzero()[0]
-    judged, n_counted = int(np.count_nonzero(place >= 0)), int(np.count_nonzero(counted))
+    counted = _choose_queries(judgements, place, queries)
+    n_judged, n_counted = int(np.count_nonzero(place >= 0)), int(np.count_nonzero(counted))
     left_out = len(counted) - n_counted
 
-    owner = np.arange(len(place)).repeat(judgements.offsets[1:] - judgements.offsets[:-1])
-    interest = counted[owner]
-    below = int(np.count_nonzero(interest & (judgements.grades < 0)))
-    if not with_judged:
-        interest &= judgements.grades > 0
-    judgement = interest.nonzero()[0]
-    query, grade = (counted.cumsum() - 1)[owner[judgement]], judgements.grades[judgement]
-    place = place[counted]
+    is_kept = np.ones(len(grades), bool) if with_judged else grades > 0
+    is_below = grades < 0
+    if left_out:
+        is_kept &= counted[judgements.query]
+        is_below &= counted[judgements.query]
+    kept = is_kept.nonzero()[0]
+    query, grade, query_ids = judgements.query[kept], grades[kept], judgements.query_ids
+    if left_out:
+        query, place = (counted.cumsum() - 1)[query], place[counted]
+        query_ids = [query_ids[q] for q in counted.nonzero()[0].tolist()]
+    starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
+    beyond = None if run.n_tied_beyond_cut is None else run.n_tied_beyond_cut[place]
+    missing = (place < 0).nonzero()[0]
+    if len(missing):
+        starts[missing], stops[missing] = 0, 0
+        if beyond is not None:
+            beyond[missing] = 0
+        row = np.full(len(query), -1, np.int64)
+        listed = (place[query] >= 0).nonzero()[0]
+        sought = kept[listed]
+        row[listed] = run.documents.find_judged(place[query[listed]], judgements, sought)
+    else:
+        sought = kept
+        row = run.documents.find_judged(place[query], judgements, sought)
 
-    listed = place[query] >= 0
-    sought = judgement[listed]
-    row = np.full(len(query), -1, np.int64)
-    row[listed] = _rows(run, place[query[listed]], judgements, sought)
-    retrieved = row >= 0
-    found = bool(np.count_nonzero(grade[retrieved] > 0))
-    lost = not found and bool((grade[listed] > 0).any())
-    some = np.arange(min(2, int(run.offsets[-1]))) if lost else np.empty(0, np.int64)
-    fit = Fit(
-        judged=judged,
-        unjudged=len(run.query_ids) - judged,
+    retrieved, unretrieved = row >= 0, (query[:0], grade[:0])
+    if np.count_nonzero(retrieved) < len(row):
+        unretrieved = query[~retrieved], grade[~retrieved]
+        query, row, grade = query[retrieved], row[retrieved], grade[retrieved]
+    found = bool(np.count_nonzero(grade > 0))
+    lost = not found and bool((grades[sought] > 0).any())
+    first_rows = np.arange(min(2, int(run.offsets[-1])))
+    report = MatchReport(
+        judged=n_judged,
+        unjudged=len(run.query_ids) - n_judged,
         queries=tuple(run.query_ids[:2]),
         counted=n_counted,
         left_out=left_out if queries == "judged" else 0,
         missing=len(missing),
-        first_missing=judgements.query_ids[missing[0]] if len(missing) else None,
-        like_grades=len(run.scores) > 0 and like_grades(run.rounded),
-        below=below,
+        first_missing=query_ids[missing[0]] if len(missing) else None,
+        scores_look_like_grades=len(run.scores) > 0 and look_like_grades(run.rounded),
+        below=int(np.count_nonzero(is_below)),
         sought=tuple(judgements.doc_ids.gather(sought[:2]).to_list()) if lost else (),
         retrieved=found,
-        documents=tuple(run.documents.ids(some).to_list()) if lost else (),
+        documents=tuple(run.documents.ids(first_rows).to_list()) if lost else (),
     )
-    starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
-    query_ids = judgements.query_ids
-    if len(missing):
-        starts, stops = np.where(place >= 0, starts, 0), np.where(place >= 0, stops, 0)
-    if left_out:
-        query_ids = [query_ids[q] for q in counted.nonzero()[0].tolist()]
     lists = JudgedLists(
         query_ids,
         run.scores,
         (starts, stops),
-        query[retrieved],
-        row[retrieved] - starts[query[retrieved]],
-        grade[retrieved],
-        (query[~retrieved], grade[~retrieved]),
+        query,
+        row - starts[query],
+        grade,
+        unretrieved,
         run.complete,
         run.exact,
-        float(judgements.grades.max(initial=0)),
-        None if run.beyond is None else np.where(place >= 0, run.beyond[place], 0),
+        judgements.max_grade,
+        beyond,
         judgements.numbered,
     )
-    return lists, fit
+    return lists, report
 
 
-def _rows(run: Run, queries: Ints, judgements: Judgements, sought: Ints) -> Ints:
-    """Per judgement that is sought: the row of its document in the run, −1 where it is not."""
-    if isinstance(run.documents, DictDocuments):
-        ids = judgements.id_list
-        return run.documents.find_named(queries, [ids[i] for i in sought.tolist()])
-    return run.documents.find(queries, judgements.doc_ids.gather(sought))
-
-
-def _counted(judgements: Judgements, place: Ints, queries: str) -> NDArray[np.bool_]:
-    """Which judged queries count."""
+def _choose_queries(judgements: Judgements, place: Ints, queries: str) -> NDArray[np.bool_]:
+    """Tell per judged query whether it counts."""
     if queries == "judged":
-        relevant = np.add.reduceat(judgements.grades > 0, judgements.offsets[:-1], dtype=np.int64)
-        return np.asarray(relevant > 0)
+        return judgements.has_relevant
     return place >= 0 if queries == "intersection" else np.ones(len(place), bool)
 
 
-def labelled_lists(
+def list_labelled(
     query_ids: list[str],
     scores: NDArray[Any],
     offsets: Ints,
@@ -268,7 +271,7 @@ def labelled_lists(
     exact: NDArray[Any] | None = None,
     numbered: bool = False,
 ) -> tuple[JudgedLists, list[Remark]]:
-    """Take lists whose every candidate carries its grade; the twin of `judged_lists` for arrays.
+    """Take lists whose every candidate carries its grade; the twin of `list_judged` for arrays.
 
     Parameters
     ----------
@@ -282,13 +285,13 @@ def labelled_lists(
     numbered
         Whether the queries were given as whole numbers.
     """
-    rows = np.arange(len(scores)) if with_judged else nonzero_rows(grades)
+    rows = np.arange(len(scores)) if with_judged else find_nonzero(grades)
     grade = grades[rows].astype(np.float64)
     query = _owners(offsets, rows)
     remarks: list[Remark] = []
     relevant, n_queries = grade > 0, len(query_ids)
     if np.count_nonzero(relevant) < len(rows):
-        remarks = negative_grades(grade)
+        remarks = _below(int(np.count_nonzero(grade < 0)))
         if not with_judged:
             rows, query, grade = rows[relevant], query[relevant], grade[relevant]
     known = np.bincount(query[relevant] if with_judged else query, minlength=n_queries)
@@ -297,10 +300,11 @@ def labelled_lists(
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
         absent_grade = np.ones(len(absent))
-    counted = known > 0 if queries == "judged" else np.ones(n_queries, bool)
     starts, stops = offsets[:-1], offsets[1:]
     position = rows - starts[query]
-    if left_out := n_queries - int(np.count_nonzero(counted)):
+    left_out = n_queries - int(np.count_nonzero(known)) if queries == "judged" else 0
+    if left_out:
+        counted = known > 0
         remarks += _left_out(left_out)
         if left_out == n_queries:
             raise InputError("no query has a relevant document: there is nothing to evaluate")
@@ -338,39 +342,35 @@ def _owners(offsets: Ints, rows: Ints) -> Ints:
     return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
-def without_nan(run: Run, nan: str) -> Run:
-    """Give the run with scores that can be ranked; `nan` is as for `rankable`."""
+def rank_nan(run: Run, nan: str) -> Run:
+    """Return the run with scores that can be ranked; `nan` is as for `rank_nan_scores`."""
 
     def name(query: int, position: int) -> str:
         row = run.offsets[query : query + 1] + position
         document = run.documents.ids(row)[0]
         return f"{run.origin(row[0])}: query {run.query_ids[query]!r}, document {document!r}"
 
-    scores = rankable(run.scores, run.offsets, nan, name)
-    return run if scores is run.scores else replace(run, scores=scores)
+    return rank_nan_scores(run, nan, name)
 
 
-def rankable(
-    scores: NDArray[Any], offsets: Ints, nan: str, name: Callable[[int, int], str]
-) -> NDArray[Any]:
-    """Give scores without NaN.
+def rank_nan_scores(given: Scored, nan: str, name: Callable[[int, int], str]) -> Scored:
+    """Return a run, or arrays, with scores without NaN.
 
     Parameters
     ----------
-    offsets
-        The scores of query ``q`` are ``scores[offsets[q]:offsets[q + 1]]``.
     nan
         ``"raise"`` and ``"refuse"`` refuse a NaN, the first where ``"last"`` is a choice, too:
-        it puts such documents below all others, tied.
+        it puts such documents below all others, tied. The order and the ties of the others stay
+        as they are.
     name
         Names the document at a position of a query's list, for the message.
     """
+    scores, offsets = given.scores, given.offsets
     if not len(scores) or (lowest := scores.min()) == lowest:  # NaN, if there is one
-        return scores
+        return given
     if nan == "last":
-        # Below every score, −inf included, and the others as they are: −inf makes room.
-        wide = np.where(np.isneginf(scores), np.finfo(np.float64).min, scores.astype(np.float64))
-        return np.where(np.isnan(scores), -np.inf, wide)
+        ranked, exact = place_nan_last(scores)
+        return replace(given, scores=ranked, exact=exact if given.exact is None else given.exact)
     row = int(np.flatnonzero(np.isnan(scores))[0])
     query = int(np.searchsorted(offsets, row, "right")) - 1
     choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
@@ -378,15 +378,6 @@ def rankable(
         f"{name(query, row - int(offsets[query]))}: the score is NaN, which has no place in a "
         f"ranking; mend the scores{choice}"
     )
-
-
-def negative_grades(grades: NDArray[Any]) -> list[Remark]:
-    """Note grades below 0."""
-    return _below(_n_below(grades))
-
-
-def _n_below(grades: NDArray[Any]) -> int:
-    return int(np.count_nonzero(grades < 0)) if grades.size and grades.min() < 0 else 0
 
 
 def _below(below: int) -> list[Remark]:
@@ -399,7 +390,7 @@ def _left_out(queries: int) -> list[Remark]:
     return [note(pattern, queries=queries)] if queries else []
 
 
-def like_grades(numbers: NDArray[Any]) -> bool:
+def look_like_grades(numbers: NDArray[Any]) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
     if len(numbers) and not float(numbers[0]).is_integer():
         return False

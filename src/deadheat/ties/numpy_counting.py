@@ -1,4 +1,7 @@
-"""Counting and grouping in plain NumPy: the definition, and what runs where none is compiled."""
+"""Sort, count and group documents in plain NumPy.
+
+This is the definition of what `compiled_counting` does, and what runs where nothing is compiled.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.ties.groups import Floats, Ints, begins, falling, firsts
-
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 """Per document of interest, in three rows: candidates above, equal, and tied before it."""
+
+
+def sort_documents(
+    query: Ints, score: NDArray[Any], place: Ints, n_queries: int
+) -> tuple[Ints, Ints]:
+    """Sort documents by query, then by score from high to low, then by place.
+
+    Returns
+    -------
+    order, offsets
+        The indices of the documents in this order, and where in it those of each query begin.
+    """
+    return np.lexsort((place, -score, query)), offsets_of(query, n_queries + 1)
 
 
 def count_candidates(
@@ -39,7 +55,7 @@ def count_candidates(
         included), and with an equal score at an index smaller than ``rows``.
     """
     if scores.dtype == np.int16:
-        scores, values = _whole_numbers(scores), _whole_numbers(values)
+        scores, values = _order_bits(scores), _order_bits(values)
     counts = np.zeros((3, len(values)), np.int64)
     above, equal, before = counts
     for q in np.flatnonzero(np.diff(offsets)):
@@ -51,47 +67,56 @@ def count_candidates(
         right = np.searchsorted(ascending, values[own], "right")
         above[own] = len(list_) - right
         equal[own] = right - left
-        # Inside a run of equal scores a stable sort leaves the indices ascending.
+        # A stable sort leaves the indices of equal scores ascending.
         row = rows[own] - starts[q]
         for i, (low, high) in enumerate(zip(left, right, strict=True), start=int(offsets[q])):
             before[i] = np.searchsorted(order[low:high], row[i - offsets[q]], "left")
     return counts
 
 
-def group_lists(
-    scores: NDArray[Any], starts: Ints, stops: Ints, query: Ints, position: Ints, grade: Floats
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats]:
-    """Find the tie groups of lists in memory, with ranks under the rule "input order".
-
-    Parameters
-    ----------
-    scores, starts, stops
-        As for `count_candidates`, float32 or float64.
-    query, position, grade
-        Per document of interest, in the order of queries: its query, its place in the query's list,
-        and its grade.
+def group_documents(query: Ints, score: NDArray[Any], grade: Floats) -> tuple[Ints, Ints, Ints]:
+    """Find the tie groups of documents that `sort_documents` has put in order.
 
     Returns
     -------
-    tuple
-        `query`, `above` and `size`, per group, and `group`, `rank` and `grade`, per document, as
-        `TieGroups` has them.
+    first
+        Per group: the index of its first document.
+    group
+        Per document: the index of its group.
+    order
+        The indices of the documents by group and, inside a group, by grade from high to low.
     """
-    score = scores[starts[query] + position]
-    order = falling(query, score, position)
-    query, position, score, grade = query[order], position[order], score[order], grade[order]
-    offsets, rows = firsts(query, len(starts) + 1), starts[query] + position
-    above, equal, before = count_candidates(scores, starts, stops, offsets, score, rows)
-    new = begins(query, score)
-    group, rank = new.cumsum() - 1, above + 1 + before
-    order = np.lexsort((-grade, group))
-    return query[new], above[new], equal[new], group, rank[order], grade[order]
+    is_start = is_group_start(query, score)
+    group = is_start.cumsum() - 1
+    return is_start.nonzero()[0], group, np.lexsort((-grade, group))
 
 
-def _whole_numbers(bits: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Give whole numbers in the order of the floats whose bits are given: a sign and a magnitude.
+def offsets_of(index: Ints, length: int) -> Ints:
+    """Return where the entries of each of `length` things begin, in entries sorted by thing.
 
-    >>> _whole_numbers(np.array([-np.inf, -1, -0.0, 0, 1], np.float16).view(np.int16))
+    >>> offsets_of(np.array([0, 0, 2]), 3)
+    array([0, 2, 2])
+    """
+    number = np.bincount(index, minlength=length)
+    return number.cumsum() - number
+
+
+def is_group_start(*keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell per entry whether its keys differ from those of the entry before it.
+
+    >>> is_group_start(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.25, 0.25]))
+    array([ True, False,  True,  True])
+    """
+    is_start = np.ones(len(keys[0]), bool)
+    if len(is_start):
+        is_start[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return is_start
+
+
+def _order_bits(bits: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Turn the bits of 16-bit floats, a sign and a magnitude, into integers of the same order.
+
+    >>> _order_bits(np.array([-np.inf, -1, -0.0, 0, 1], np.float16).view(np.int16))
     array([-31744, -15360,      0,      0,  15360], dtype=int16)
     """
     return np.where(bits < 0, -(bits & 0x7FFF), bits)

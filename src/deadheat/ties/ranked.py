@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deadheat.formats import Judgements, Run
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import judged_lists, without_nan
+from deadheat.ties.lists import list_judged, rank_nan
 from deadheat.ties.rules import list_order, rule_order
 from deadheat.ties.scores import merge_near
 
@@ -46,7 +46,7 @@ class RankedLists:
     """Per document: its grade, NaN where it was not judged."""
 
 
-def ranked_lists(
+def rank_lists(
     run: Run,
     judgements: Judgements,
     query_ids: Sequence[str],
@@ -71,9 +71,11 @@ def ranked_lists(
         What to do with NaN scores, as for `deadheat.evaluate`.
     """
     bounds = run.offsets[:-1], run.offsets[1:]
-    ranked = without_nan(run, nan).scores
-    merged = merge_near(ranked, bounds, tolerance, run.exact) if tolerance > 0 else ranked
-    order = rule_order(rule, ranked, run.documents.ids, run.ranks, run.exact)
+    ranked = rank_nan(run, nan)
+    merged = ranked.scores
+    if tolerance > 0:
+        merged = merge_near(merged, bounds, tolerance, ranked.exact)
+    order = rule_order(rule, ranked.scores, run.documents.ids, run.ranks, ranked.exact)
     grade, missing = _grades(run, judgements)
     counts = np.zeros((len(query_ids), 4), np.int64)
     rows, above, size = [], [], []
@@ -113,7 +115,7 @@ def ranked_lists(
 
 def _grades(run: Run, judgements: Judgements) -> tuple[Floats, dict[str, int]]:
     """Grade of every document of the run, NaN where there is none; relevant ones not retrieved."""
-    lists, _ = judged_lists(judgements, run, queries="all", with_judged=True)
+    lists, _ = list_judged(judgements, run, queries="all", with_judged=True)
     grade = np.full(len(run.scores), np.nan)
     grade[lists.bounds[0][lists.query] + lists.position] = lists.grade
     query, unretrieved = lists.unretrieved

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._fork_guard import check_fork
+from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.forks import check_fork
-from deadheat.late import pl
 from deadheat.numbers import rounded
-from deadheat.ties.counter import TieCounter
-from deadheat.ties.groups import Ints, begins
-from deadheat.ties.scores import Bounds
-
-TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
-"""Name of a tie rule."""
-TIE_RULES: dict[TieRule, str] = {
-    "input": "the order of the input: the paper, Python's sorted, BEIR's own MRR",
-    "id_desc": "document id, descending bytes: trec_eval 10, MTEB's MRR",
-    "id_asc": "document id, ascending bytes: sentence-transformers' IR evaluator, RR@k of "
-    "ir_measures",
-    "rank": "the rank column of the run",
-    "pytrec_eval": "scores cast to float32, then id descending: pytrec_eval, trec_eval 9, and so "
-    "nDCG, MAP, Recall and P in MTEB and BEIR",
-}
-"""What each tie rule orders documents of equal score by, and who follows it."""
-
-RULE_WORDS = {
-    "input": "input order",
-    "id_desc": "descending document ids",
-    "id_asc": "ascending document ids",
-    "rank": "the rank column",
-    "pytrec_eval": "descending document ids, scores cast to float32",
-}
-"""What the rule orders ties by, as it is said under a table."""
+from deadheat.ties.counting import Bounds, Counts
+from deadheat.ties.groups import Ints, JudgedDocuments
+from deadheat.ties.numpy_counting import is_group_start
+from deadheat.ties.scores import place_nan_last
 
 Keys = Callable[[Ints], "pl.Series"]
 """Gives, for rows of the run, what the rule sorts tied documents by."""
@@ -51,22 +30,6 @@ class RuleOrder:
     key: Keys | None
     """None: equal scores stay in the order of the input."""
     descending: bool = False
-
-
-def check_rule(rule: str) -> None:
-    """Refuse a rule that does not exist."""
-    if rule not in tuple(TIE_RULES):
-        raise InputError(f"unknown tie rule {rule!r}: use one of {', '.join(TIE_RULES)}")
-
-
-def rule_note(rule: str, score_dtype: str | None = None) -> str:
-    """Say what an oblivious value is, for the notes under a table, and which scores all views see.
-
-    >>> rule_note("id_desc", "fp32")
-    'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
-    """
-    seen = f"; all views: scores rounded to {score_dtype}" if score_dtype else ""
-    return f"oblivious = as reported ({RULE_WORDS[rule]}){seen}"
 
 
 def rule_order(
@@ -101,10 +64,11 @@ def rule_order(
         raise InputError(f"the tie rule {rule!r} needs document ids")
     if rule == "pytrec_eval":
         if exact is not None:
-            nearest = rounded(exact)
-            scores = np.where(np.isnan(nearest), -np.inf, nearest)  # NaN, where it ranks last
+            scores = rounded(exact)
         with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
             scores = scores.astype(np.float32, copy=False)
+        if exact is not None and np.isnan(scores).any():
+            scores, _ = place_nan_last(scores)
     return RuleOrder(scores, ids, descending=rule != "id_asc")
 
 
@@ -137,51 +101,55 @@ def list_order(order: RuleOrder, start: int, stop: int, top: int | None = None) 
     return in_order
 
 
-def ranks(order: RuleOrder, counter: TieCounter, scores: NDArray[Any], bounds: Bounds) -> Ints:
-    """Ranks of the counter's documents in the lists that `order` puts in order.
+def rank_documents(
+    order: RuleOrder,
+    documents: JudgedDocuments,
+    counts: Counts,
+    scores: NDArray[Any],
+    bounds: Bounds,
+) -> Ints:
+    """Return the ranks of the documents of interest in lists that a rule has put in order.
 
-    `counter` has seen all of `scores`. Only tied documents are sorted; the others' places are
-    in the counts already.
+    Parameters
+    ----------
+    counts
+        Of `documents` among all `scores`. Only tied documents are sorted; the places of the others
+        follow from the counts.
     """
-    seen = counter
+    seen = documents
     if order.scores is not scores:
-        rows = counter.rows(bounds)
-        seen = TieCounter.of(
-            counter.n_queries,
-            counter.query,
-            order.scores[rows],
-            counter.grade,
-            counter.position,
-            counter.unretrieved,
-        )
-        seen.add(order.scores, bounds, seen.rows(bounds))
-    before = seen.before if order.key is None else _before(seen, order, order.key, bounds)
-    rank = seen.above + 1 + before
-    return rank if seen is counter else reorder(rank, seen.rows(bounds), counter.rows(bounds))
+        seen = documents.rescore(order.scores, bounds)
+        counts = seen.count_candidates(order.scores, bounds)
+    before = counts[2] if order.key is None else _count_before(seen, counts, order, bounds)
+    rank: Ints = counts[0] + 1 + before
+    return rank if seen is documents else reorder(rank, seen.rows(bounds), documents.rows(bounds))
 
 
 def reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:
-    """Values of the rows `asked`, from values given for `rows`."""
+    """Return the values of the rows `asked`, from values given for `rows`."""
     order = np.argsort(rows)
     return values[order[np.searchsorted(rows[order], asked)]]
 
 
-def _before(counter: TieCounter, order: RuleOrder, key: Keys, bounds: Bounds) -> Ints:
-    """Per document: the tied candidates that an order by `key` puts before it."""
-    before = np.zeros(len(counter.query), np.int64)
-    tied = np.flatnonzero(counter.equal > 1)
-    if not len(tied):
+def _count_before(
+    documents: JudgedDocuments, counts: Counts, order: RuleOrder, bounds: Bounds
+) -> Ints:
+    """Count per document the tied candidates that an order by key puts before it."""
+    before = np.zeros(len(documents.query), np.int64)
+    tied = np.flatnonzero(counts[1] > 1)
+    if order.key is None or not len(tied):
         return before
-    leaders = tied[begins(counter.query[tied], counter.score[tied])]
+    query, score = documents.query[tied], documents.score[tied]
+    is_start = is_group_start(query, score)
     members = [
-        bounds[0][q] + np.flatnonzero(order.scores[bounds[0][q] : bounds[1][q]] == score)
-        for q, score in zip(counter.query[leaders], counter.score[leaders], strict=True)
+        bounds[0][q] + np.flatnonzero(order.scores[bounds[0][q] : bounds[1][q]] == value)
+        for q, value in zip(query[is_start], score[is_start], strict=True)
     ]
     rows = np.concatenate(members)
     sizes = np.array([len(m) for m in members])
     frame = pl.DataFrame(
-        {"group": np.repeat(np.arange(len(members)), sizes), "row": rows, "key": key(rows)}
+        {"group": np.repeat(np.arange(len(members)), sizes), "row": rows, "key": order.key(rows)}
     ).sort("group", "key", descending=[False, order.descending], maintain_order=True)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    before[tied] = reorder(place, frame["row"].to_numpy(), counter.rows(bounds)[tied])
+    before[tied] = reorder(place, frame["row"].to_numpy(), documents.rows(bounds)[tied])
     return before

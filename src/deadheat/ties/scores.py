@@ -11,55 +11,55 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.errors import InputError
 from deadheat.formats import Run
 from deadheat.formats.arrays import Candidates
 from deadheat.remarks import Remark, warning
+from deadheat.ties.counting import Bounds
 
 if TYPE_CHECKING:
-    from deadheat.scoring.dtypes import Format
-
-Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
+    from deadheat.dtypes import Format
 
 Scored = TypeVar("Scored", Run, Candidates)
 
-SCORE_PRECISIONS = {"float32": "fp32", "fp16": "fp16", "bf16": "bf16"}
-"""Precisions in which an evaluator may see scores: the word for each, and its number format."""
 
+def round_scores(given: Scored, format: Format | None) -> tuple[Scored, list[Remark]]:
+    """Round the scores of a run, or of arrays, to a format; None leaves them as they are.
 
-def score_format(score_dtype: object) -> Format | None:
-    """Find the format in which an evaluator sees scores; None: as they were given."""
-    if score_dtype is None:
-        return None
-    from deadheat.scoring.dtypes import parse_format
-
-    format = parse_format(score_dtype)
-    if format.name not in SCORE_PRECISIONS.values():
-        known = ", ".join(SCORE_PRECISIONS)
-        raise InputError(f"score_dtype must be one of {known}, not {format.name}")
-    return format
-
-
-def as_seen_in(given: Scored, format: Format | None) -> tuple[Scored, list[Remark]]:
-    """Round the scores of a run, or of arrays, as an evaluator of that precision does.
-
-    What is beyond its largest number is told.
+    Returns a warning, too, if scores are beyond the largest number of the format.
 
     >>> from deadheat.formats import read_run
     >>> run = read_run({"q": {"a": 1.0, "b": 1.00000000001}})
-    >>> as_seen_in(run, score_format("float32"))[0].scores
+    >>> from deadheat.dtypes import parse_format
+    >>> round_scores(run, parse_format("float32"))[0].scores
     array([1., 1.], dtype=float32)
     """
     if format is None:
         return given, []
-    scores = given.rounded
+    scores = given.scores if given.exact is None else given.exact
     with np.errstate(over="ignore"):
-        seen = format.round(scores)
-    lost = int((np.isinf(seen) & np.isfinite(scores)).sum())
+        rounded = format.round(scores)
+    lost = int((np.isinf(rounded) & (scores != rounded)).sum())
     pattern = "{lost:score} beyond the largest number of {format}, infinite there: these tie"
     remarks = [warning(pattern, lost=lost, format=format.name)] if lost else []
-    return replace(given, scores=seen, exact=None), remarks
+    return replace(given, scores=rounded, exact=None), remarks
+
+
+def place_nan_last(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return scores in which NaN ranks below all others; also the scores given, where needed.
+
+    NaN becomes −inf. Where a score is −inf already, or would be in float32, scores are replaced by
+    their places among the distinct ones, and the scores given are returned, too.
+
+    >>> place_nan_last(np.array([0.5, np.nan]))
+    (array([ 0.5, -inf]), None)
+    >>> place_nan_last(np.array([0.5, -np.inf, np.nan]))[0]
+    array([  1.,   0., -inf])
+    """
+    missing = np.isnan(scores)
+    if scores.min(where=~missing, initial=0) >= np.finfo(np.float32).min:
+        return np.where(missing, scores.dtype.type(-np.inf), scores), None
+    places = np.unique(scores, return_inverse=True)[1].reshape(scores.shape).astype(np.float64)
+    return np.where(missing, -np.inf, places), scores.astype(np.float64)
 
 
 def merge_near(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from deadheat.formats import Run
 from deadheat.numbers import exact_floats
 from deadheat.provenance import ScoreFacts
-from deadheat.ties.groups import Ints, begins
-from deadheat.ties.lists import without_nan
-from deadheat.ties.scores import Bounds
+from deadheat.ties.counting import Bounds
+from deadheat.ties.lists import rank_nan
+from deadheat.ties.numpy_counting import Ints, is_group_start
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class SizeCounter:
 
 def run_sizes(run: Run) -> GroupSizes:
     """Find the tie groups of a run; refuse one with NaN scores."""
-    rankable_run = without_nan(run, "refuse")
-    return group_sizes(rankable_run.scores, (run.offsets[:-1], run.offsets[1:]))
+    rankable_run = rank_nan(run, "refuse")
+    return find_sizes(rankable_run.scores, (run.offsets[:-1], run.offsets[1:]))
 
 
-def group_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
+def find_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
     """Find the tie groups of all documents of lists without NaN.
 
     >>> scores = np.array([0.5, 0.25, 0.5, 0.75])
-    >>> sizes = group_sizes(scores, (np.array([0, 3]), np.array([3, 4])))
+    >>> sizes = find_sizes(scores, (np.array([0, 3]), np.array([3, 4])))
     >>> sizes.query, sizes.score, sizes.size
     (array([0, 0, 1]), array([0.25, 0.5 , 0.75]), array([1, 2, 1]))
     """
@@ -89,5 +89,5 @@ def group_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
         [scores[:0], *(np.sort(scores[start:stop]) for start, stop in slices)]
     )
     query = np.repeat(np.arange(len(starts)), stops - starts)
-    first = np.flatnonzero(begins(query, ascending))
+    first = np.flatnonzero(is_group_start(query, ascending))
     return GroupSizes(query[first], ascending[first], np.diff(first, append=len(ascending)))

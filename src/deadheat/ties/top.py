@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ from deadheat.numbers import check_tensors, exact_floats, is_tensor
 from deadheat.packages import require
 from deadheat.ties.checks import (
     check_number,
-    nan_score,
-    number_array,
-    places,
-    query_indices,
-    whole_numbers,
+    nan_error,
+    read_documents,
+    read_numbers,
+    read_places,
+    read_query_indices,
+    read_whole_numbers,
 )
-from deadheat.ties.counter import TieCounter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties.counting import count_lists
+from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
 
 BLOCK = 1 << 22
 """Scores of an array that are looked at together."""
@@ -98,8 +99,8 @@ class TopCounter:
         self.k = check_number("k", k, least=1)
         self.judged: tuple[Ints, Ints] | None = None
         if judged is not None:
-            query = query_indices("judged", judged[0], self.n_queries)
-            position = whole_numbers("judged", judged[1])
+            query = read_query_indices("judged", judged[0], self.n_queries)
+            position = read_whole_numbers("judged", judged[1])
             if len(query) != len(position):
                 raise InputError(
                     "judged must give a query and a position for each document, not "
@@ -129,13 +130,13 @@ class TopCounter:
         if tensor:
             check_tensors(scores=scores)
         else:
-            scores = number_array(scores)
+            scores = read_numbers(scores)
         if scores.ndim != 2 or len(scores) != self.n_queries:
             raise InputError(
                 f"scores must have the shape [{self.n_queries} queries, candidates], "
                 f"not {list(scores.shape)}"
             )
-        place = places(start, positions, scores.shape[1])
+        place = read_places(start, positions, scores.shape[1])
         score_type = str(scores.dtype).removeprefix("torch.")
         self._check_type(score_type)
         if not len(place):
@@ -226,35 +227,31 @@ class TopCounter:
         kept = self.kept
         self._check_once()
         unscored = np.zeros(np.size(position))
-        documents = TieCounter(
-            self.n_queries, query, unscored, grade, position, unretrieved=unretrieved
-        )
-        wanted = documents.query, documents.position
-        row = find_documents((kept.query, kept.position), wanted)
-        self._check_known(wanted, row)
+        given = read_documents(self.n_queries, query, unscored, grade, position, unretrieved)
+        row = find_documents((kept.query, kept.position), (given.query, given.position))
+        self._check_known((given.query, given.position), row)
         found = row >= 0
-        query_absent, grade_absent = documents.unretrieved
         absent = (
-            np.concatenate((query_absent, documents.query[~found])),
-            np.concatenate((grade_absent, documents.grade[~found])),
+            np.concatenate((given.unretrieved[0], given.query[~found])),
+            np.concatenate((given.unretrieved[1], given.grade[~found])),
         )
-        counter = TieCounter.of(
+        documents = JudgedDocuments.sort(
             self.n_queries,
-            documents.query[found],
+            given.query[found],
             kept.score[row[found]],
-            documents.grade[found],
-            documents.position[found],
+            given.grade[found],
+            given.position[found],
             absent,
         )
         # Every document that reaches the score of the cut is kept, but for some that have it.
         first = np.searchsorted(kept.query, np.arange(self.n_queries + 1))
-        bounds = first[:-1], first[1:]
-        rows = find_documents((kept.query, kept.position), (counter.query, counter.position))
-        counter.add(kept.score, bounds, rows)
-        at_cut = counter.score == kept.threshold[counter.query]
-        counter.equal[at_cut] += kept.forgotten[counter.query[at_cut]]
-        counter.retrieved[:] = kept.retrieved
-        return replace(counter.groups(), known=self.k)
+        rows = find_documents((kept.query, kept.position), (documents.query, documents.position))
+        counts = count_lists(
+            kept.score, (first[:-1], first[1:]), documents.offsets, documents.score, rows
+        )
+        at_cut = documents.score == kept.threshold[documents.query]
+        counts[1, at_cut] += kept.forgotten[documents.query[at_cut]]
+        return TieGroups.from_counts(documents, counts, kept.retrieved.copy(), known=self.k)
 
     def _joined(self, one: Kept, other: Kept) -> Kept:
         """Keep the top of two pieces, given all of each that may belong to it."""
@@ -347,7 +344,7 @@ def _in_array(scores: NDArray[Any], least: Floats | None, k: int) -> Found:
     for first in range(0, len(scores), step):
         block = exact_floats(scores[first : first + step], by_place=False)
         if np.isnan(np.min(block)):
-            raise nan_score()
+            raise nan_error()
         floor = None if least is None else least[first : first + step, None].astype(block.dtype)
         reaching = None if floor is None else block >= floor
         if reaching is None or np.count_nonzero(reaching) > CROWD * k * len(block):
@@ -368,7 +365,7 @@ def _in_tensor(scores: Any, least: Floats | None, k: int) -> Found:
     if values.dtype == torch.bool or (values.is_floating_point() and values.element_size() == 1):
         values = values.float()  # no comparison of these types is sure to exist
     if values.is_floating_point() and bool(values.isnan().any()):
-        raise nan_score()
+        raise nan_error()
     floor = None
     if least is not None:  # scores of this very type: the cast is exact
         floor = torch.from_numpy(least).to(values.dtype).to(values.device)[:, None]

@@ -1,4 +1,4 @@
-"""The counting pass in torch operations, for scores that lie on another device than the CPU."""
+"""Count candidates in torch operations, for scores on another device than the CPU."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.packages import require
-from deadheat.ties.groups import Ints
-from deadheat.ties.numpy_counting import Counts
+from deadheat.ties.numpy_counting import Counts, Ints
 
 
-def tensor_counts(scores: Any, offsets: Ints, values: NDArray[Any], column: Ints) -> Counts:
+def count_tensor(scores: Any, offsets: Ints, values: NDArray[Any], column: Ints) -> Counts:
     """Count the candidates above, equal to and tied before each document of interest.
 
     Parameters

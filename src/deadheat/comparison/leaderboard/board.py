@@ -7,24 +7,24 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.entries import Entry
-from deadheat.comparison.leaderboard.rules import FoundRule, Setting
-from deadheat.comparison.leaderboard.summary import Winner
+from deadheat.comparison.leaderboard.rules import FoundRule
+from deadheat.comparison.leaderboard.summary import DecisionError, Winner
 from deadheat.comparison.leaderboard.tables import Part, board_parts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.remarks import Level, Remark, lines, texts
+from deadheat.settings import EvalSettings
 from deadheat.tables import render, rich_parts
-from deadheat.ties.rules import rule_note
 
 ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
 """Columns that are sorted from low to high; words are, too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaderboard:
     """Every run of a board, what ties do to the board, and which rule made it."""
 
@@ -33,11 +33,14 @@ class Leaderboard:
     """A row per measure and run, in the official order; `ROWS` describes the columns."""
     summary: pl.DataFrame
     """A row per measure: runs moved by ties, pairs reversed and undecided, Kendall's τ."""
+    decision_errors: list[DecisionError]
+    """Pairs in the wrong official order, whatever the ties: measure by measure, those at the top
+    of the board first."""
     winners: list[Winner]
     """Who comes first in each measure: overall, and inside each group."""
     rules: list[FoundRule]
     """What the published columns were found to be; empty without a board, or a search."""
-    settings: dict[Measure, Setting]
+    settings: dict[Measure, EvalSettings]
     """How each measure was evaluated."""
     words: tuple[str, ...]
     """Columns of words that the published board has."""
@@ -56,6 +59,11 @@ class Leaderboard:
         return list(self.settings)
 
     @property
+    def unknown_definitions(self) -> list[dict[str, Any]]:
+        """Rows of the summary of measures whose published values have an unknown definition."""
+        return self.summary.filter(pl.col("official").is_null()).to_dicts()
+
+    @property
     def warnings(self) -> list[str]:
         """What about the input changes what the numbers mean."""
         failed = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
@@ -70,8 +78,7 @@ class Leaderboard:
         """Say what is oblivious; of which measures, where they differ in that."""
         of: dict[str, list[str]] = {}
         for measure, setting in self.settings.items():
-            said = rule_note(setting.tie_break, setting.score_dtype)
-            of.setdefault(said, []).append(repr(measure))
+            of.setdefault(setting.note, []).append(repr(measure))
         if len(of) == 1:
             return list(of)
         return [f"{', '.join(measures)}: {said}" for said, measures in of.items()]
@@ -141,6 +148,9 @@ class Leaderboard:
             "settings": {repr(m): vars(setting) for m, setting in self.settings.items()},
             "rows": self.rows.to_dicts(),
             "summary": self.summary.to_dicts(),
+            "decision_errors": [
+                {**asdict(error), "text": str(error)} for error in self.decision_errors
+            ],
             "winners": [
                 {**asdict(winner), "contested": winner.contested} for winner in self.winners
             ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,23 +11,25 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.comparison.leaderboard.rules import Setting
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis.cuts import cut_lists
 from deadheat.diagnosis.number_grid import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.evaluation.evaluate import Counted, Options, counted_groups, result_of_counted
+from deadheat.evaluation.evaluate import Counted, count_groups, result_of_counted
 from deadheat.evaluation.folders import run_parts, together
 from deadheat.evaluation.views import SHOWN
 from deadheat.formats import Judgements, Run, read_run
 from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.packages import available_cores
+from deadheat.settings import EvalSettings
 from deadheat.ties import TieGroups
 
 T = TypeVar("T")
+_QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
+"""Where a message begins to quote a file, or what another library said of it."""
 _MANY = 2_000_000
 """Of more distinct scores of a run in parts no grid is looked for: memory must not grow with it."""
 Outcome = tuple[dict[str, T], dict[str, str]]
@@ -51,20 +54,18 @@ class Entry:
 def evaluate_entry(
     source: Source,
     judgements: Judgements,
-    settings: Mapping[Measure, Setting],
-    nan: str,
+    settings: Mapping[Measure, EvalSettings],
 ) -> Entry:
     """Read a run, evaluate it under every setting, and let it go."""
-    asked: dict[Setting, list[Measure]] = {}
+    asked: dict[EvalSettings, list[Measure]] = {}
     for measure, setting in settings.items():
         asked.setdefault(setting, []).append(measure)
-    options = {s: Options(s.tie_break, 0.0, s.queries, nan, s.score_dtype) for s in asked}
-    counted: dict[Setting, list[Counted]] = {setting: [] for setting in asked}
+    counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
     distinct: NDArray[Any] = np.empty(0)
     n_parts = 0
-    for own, run in parts_of(source, judgements, with_ranks=any(s.by_rank for s in asked)):
+    for own, run in parts_of(source, judgements, with_ranks=any(s.needs_ranks for s in asked)):
         for setting, measures in asked.items():
-            counted[setting].append(counted_groups(own, run, measures, options[setting]))
+            counted[setting].append(count_groups(own, run, measures, setting))
         if not n_parts:
             distinct = np.unique(run.scores)
         elif len(distinct) <= _MANY:
@@ -74,7 +75,7 @@ def evaluate_entry(
     cut: dict[Measure, int] = {}
     for setting, measures in asked.items():
         whole = together(counted[setting])
-        result = result_of_counted(whole, judgements, source_name, measures, options[setting])
+        result = result_of_counted(whole, judgements, source_name, measures, setting)
         results |= dict.fromkeys(measures, result)
         cut |= _cut_lists(whole.groups, measures)
     return Entry(source.name, results, cut, _grid(distinct, n_parts))
@@ -177,7 +178,23 @@ class _Outcomes:
         try:
             return self.function(source), None
         except InputError as error:
-            return None, str(error)
+            return None, without_content(str(error), source)
+
+
+def without_content(message: str, source: Source) -> str:
+    """Cut a message of a reader where it begins to quote the file.
+
+    Failures are stored, and shown to others. A file may hold what is not for them: it may be no
+    run at all. Readers say where and what is wrong first, and quote the file afterwards.
+
+    >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", Source("a", "a.run"))
+    'a.run, line 1: expected 6 fields, found 1: …'
+    """
+    begin = "" if source.path is None else str(source.path)
+    begin = begin if message.startswith(begin) else ""
+    rest = message[len(begin) :]
+    quote = _QUOTE.search(rest)
+    return message if quote is None else f"{begin}{rest[: quote.start()]}…"
 
 
 def _cut_lists(groups: TieGroups, measures: Sequence[Measure]) -> dict[Measure, int]:

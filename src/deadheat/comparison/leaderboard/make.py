@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import evaluate_entry, one_by_one
 from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
@@ -17,23 +19,34 @@ from deadheat.comparison.leaderboard.published import (
     mixed_digits,
     read_published,
 )
-from deadheat.comparison.leaderboard.rows import rows_of, standing_of, winners_of, words_of
-from deadheat.comparison.leaderboard.rules import Setting
-from deadheat.comparison.leaderboard.sources import Source, read_manifest, run_sources
+from deadheat.comparison.leaderboard.rows import (
+    rows_of,
+    standing_of,
+    unmet_remarks,
+    winners_of,
+    words_of,
+)
+from deadheat.comparison.leaderboard.sources import (
+    Source,
+    found_runs,
+    read_manifest,
+    run_sources,
+)
 from deadheat.comparison.leaderboard.summary import summarised
-from deadheat.comparison.leaderboard.tables import some
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, NanPolicy, QueryPolicy
+from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import read_qrels
-from deadheat.late import pl
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, announcing, warning
-from deadheat.ties.rules import TieRule
+from deadheat.remarks import Remark, emits_warnings, some, warning
+from deadheat.settings import EvalOptions, EvalSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-@announcing
+@emits_warnings
 def leaderboard(
     qrels: Any,
     runs: Any,
@@ -43,15 +56,12 @@ def leaderboard(
     columns: Mapping[str, Any] | None = None,
     name_column: str | None = None,
     group: str | None = None,
-    tie_break: TieRule | None = None,
-    score_dtype: str | None = None,
-    queries: QueryPolicy | None = None,
-    nan: NanPolicy = "raise",
     alpha: float = 0.05,
     workers: int | None = None,
     progress: Progress | None = None,
     engine: Engine | None = None,
     name: str = "",
+    **options: Unpack[EvalOptions],
 ) -> Leaderboard:
     """Evaluate all runs of a board, hold them against what was published, and rank them.
 
@@ -78,11 +88,6 @@ def leaderboard(
     group
         A column of words of the published board, such as the team: winners are also found
         inside each group.
-    tie_break, score_dtype, queries
-        As for `deadheat.evaluate`. Unless one of them is given, and there is a published board,
-        the rule that made its numbers is searched for; without a board, ``"input"``.
-    nan
-        As for `deadheat.evaluate`.
     alpha
         Pairs whose order random tie-breaking keeps with a probability below ``1 − alpha`` are
         undecided.
@@ -97,6 +102,9 @@ def leaderboard(
         given.
     name
         What the board is called.
+    **options
+        As for `deadheat.evaluate`. Unless one of them besides `nan` is given, and there is a
+        published board, the rule that made its numbers is searched for.
 
     Examples
     --------
@@ -108,6 +116,38 @@ def leaderboard(
     >>> board.rows.select("run", "expected", "worst", "best", "best_rank", "worst_rank").rows()
     [('tied', 0.75, 0.5, 1.0, 1, 2), ('sure', 0.75, 0.75, 0.75, 1, 2)]
     """
+    return build_leaderboard(
+        *(qrels, runs, measures),
+        published=published,
+        columns=columns,
+        name_column=name_column,
+        group=group,
+        alpha=alpha,
+        workers=workers,
+        progress=progress,
+        engine=engine,
+        name=name,
+        **options,
+    )
+
+
+def build_leaderboard(
+    qrels: Any,
+    runs: Any,
+    measures: str | Measure | Iterable[Any] | None = None,
+    *,
+    published: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    name_column: str | None = None,
+    group: str | None = None,
+    alpha: float = 0.05,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+    name: str = "",
+    **options: Unpack[EvalOptions],
+) -> Leaderboard:
+    """Make a leaderboard as `leaderboard` does, without emitting warnings."""
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
@@ -118,18 +158,23 @@ def leaderboard(
     rows, remarks = _rows_of(board, sources)
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
-    told = None
-    if (tie_break, score_dtype, queries) != (None, None, None):
-        told = Setting(tie_break or "input", score_dtype, queries or "judged")
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    told = None if set(options) <= {"nan"} else settings
     work = partial(one_by_one, workers=workers, progress=progress, engine=engine)
     if board is None:
-        plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), told or Setting()))
+        plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), settings))
     elif told is None:
         plan = plan_found(board, rows, asked, sources, judgements, work)
     else:
         plan = plan_told(board, asked, told)
+    if not plan.settings and len(plan.failures) < len(sources):
+        raise InputError(
+            f"{judgements.source if board is None else board.source}: no run that could be read "
+            "has a published number; give the measures to evaluate (-m)"
+        )
     left = [source for source in sources if source.name not in plan.failures]
-    evaluate = partial(evaluate_entry, judgements=judgements, settings=plan.settings, nan=nan)
+    with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
+    evaluate = partial(evaluate_entry, judgements=judgements, settings=with_nan)
     entries, failed = work(evaluate, left, "evaluating")
     failures = plan.failures | failed
     if not entries:
@@ -142,11 +187,22 @@ def leaderboard(
         rows_of(standing, entries, board, rows, plan.columns.get(standing.measure))
         for standing in standings
     ]
-    facts = [summarised(standing, alpha) for standing in standings]
+    facts, errors = zip(*(summarised(standing, alpha) for standing in standings), strict=True)
+    may_be_missing = ("published", "met", "reversed", "decision_errors")
+    types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
+    unmet = [
+        remark
+        for standing in standings
+        if (column := plan.columns.get(standing.measure)) is not None
+        for remark in unmet_remarks(
+            standing, column, plan.settings[standing.measure], searched=told is None
+        )
+    ]
     return Leaderboard(
         name or Path(judgements.source if board is None else board.source).name,
         pl.concat(frames),
-        pl.DataFrame(facts, infer_schema_length=None),
+        pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
+        [error for own in errors for error in own],
         [winner for s in standings for winner in winners_of(s, board, rows, group)],
         plan.rules,
         plan.settings,
@@ -155,7 +211,7 @@ def leaderboard(
         alpha,
         failures,
         entries,
-        (*remarks, *plan.remarks),
+        (*remarks, *unmet, *plan.remarks),
     )
 
 
@@ -193,26 +249,39 @@ def _rows_of(
     return rows, remarks + mixed_digits(board)
 
 
-def leaderboards(manifest: str | os.PathLike[str], **options: Any) -> list[Leaderboard]:
-    """Make every leaderboard of a manifest, without a word: what to know is on each.
+def leaderboards(
+    manifest: str | os.PathLike[str], *, allow_outside: bool = False, **options: Any
+) -> list[Leaderboard]:
+    """Make every leaderboard of a manifest; warnings are on each, and none is emitted.
 
     Parameters
     ----------
     manifest
         A TOML file with a table ``[[board]]`` per round or task: ``qrels`` and ``runs``, perhaps
         ``name``, ``published``, ``measures`` and ``columns``, all as for `leaderboard`.
+    allow_outside
+        Read files outside of the folder of the manifest, too. Unless given, absolute paths,
+        ``..`` and links that lead out of that folder are refused.
     options
         Further options of `leaderboard`, for all of them.
     """
-    return [
-        leaderboard.quiet(
-            spec.qrels,
-            spec.runs,
-            spec.measures or None,
-            published=spec.published,
-            columns=spec.columns,
-            name=spec.name,
-            **options,
-        )
-        for spec in read_manifest(manifest)
-    ]
+    specs = read_manifest(manifest, allow_outside=allow_outside)
+    inside = None if allow_outside else Path(manifest).parent
+    boards = []
+    for number, spec in enumerate(specs, 1):
+        try:
+            runs = found_runs(spec.runs, (spec.qrels, spec.published), inside)
+            boards.append(
+                build_leaderboard(
+                    spec.qrels,
+                    {source.name: source.run for source in runs},
+                    spec.measures or None,
+                    published=spec.published,
+                    columns=spec.columns,
+                    name=spec.name,
+                    **options,
+                )
+            )
+        except InputError as error:
+            raise InputError(f"{manifest}: board {number}: {error}") from None
+    return boards

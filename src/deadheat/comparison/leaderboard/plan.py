@@ -11,18 +11,19 @@ import numpy as np
 from deadheat.comparison.leaderboard import rules as search
 from deadheat.comparison.leaderboard.entries import Work, parts_of
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
-from deadheat.comparison.leaderboard.rules import FoundRule, Gaps, Setting
+from deadheat.comparison.leaderboard.rules import FoundRule, Gaps
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.formats import Judgements
 from deadheat.measures import Measure
 from deadheat.remarks import Remark, note, warning
+from deadheat.settings import EvalSettings
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is evaluated, and how."""
 
-    settings: dict[Measure, Setting]
+    settings: dict[Measure, EvalSettings]
     columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
     """Where each measure is published, if it is."""
     rules: list[FoundRule] = field(default_factory=list)
@@ -32,7 +33,9 @@ class Plan:
     remarks: tuple[Remark, ...] = ()
 
 
-def plan_told(board: PublishedBoard, asked: Sequence[Measure] | None, setting: Setting) -> Plan:
+def plan_told(
+    board: PublishedBoard, asked: Sequence[Measure] | None, setting: EvalSettings
+) -> Plan:
     """Evaluate all measures of a board, or those asked for, as told."""
     columns = {column.measure: column for column in reversed(board.columns)}
     stated = dict.fromkeys(column.measure for column in board.columns)
@@ -80,8 +83,7 @@ def plan_found(
         if all(rule.met == rule.of for rule in rules):
             break
         listed = [source for source in listed if source.name not in failures]
-    remarks = [warning(text) for text in search.unmet(rules)]
-    remarks += [note(text) for text in search.disagreement(rules)]
+    remarks = [note(text) for text in search.disagreement(rules)]
     return _planned(board, asked, rules, failures, remarks)
 
 
@@ -113,8 +115,8 @@ def _planned(
             remarks.append(warning(pattern, measure=repr(rule.measure), **names))
     found = {rule.stated: measure for measure, rule in by_measure.items()}
     measures = list(by_measure) if asked is None else [found.get(m, m) for m in asked]
-    met = [rule.setting for rule in by_measure.values() if rule.met]
-    usual = max(met, key=met.count) if met else Setting()  # for what the board does not have
+    met = [rule.setting for rule in by_measure.values() if rule.known]
+    usual = max(met, key=met.count) if met else EvalSettings()  # for what the board does not have
     return Plan(
         {m: by_measure[m].setting if m in by_measure else usual for m in measures},
         {m: columns[by_measure[m].column] for m in measures if m in by_measure},

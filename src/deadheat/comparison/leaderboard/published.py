@@ -11,11 +11,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.errors import InputError
+from deadheat.errors import InputError, one_line
 from deadheat.formats.files import TABLES, run_tag, table_from_file
 from deadheat.formats.frames import as_frame, is_table
-from deadheat.late import pl
 from deadheat.measures import MEASURES, Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.remarks import Remark, note
@@ -26,8 +26,8 @@ NOT_MEASURES = ("rank", "place", "position", "#", "no", "no.", "year", "")
 """Headings of numbers that measure nothing."""
 MISSING = ("", "-", "–", "—", "na", "n/a", "nan", "null", "none")
 """What stands where a number is missing."""
-UNBOUNDED = ("DCG", "Hits")
-"""Measures whose values can exceed 1 and are yet no percentages."""
+_LARGEST_POWER, _MOST_DECIMALS = 15, 100
+"""Limits of a published number: below 10^16, and so many decimals."""
 
 
 @dataclass(frozen=True)
@@ -186,15 +186,37 @@ def _text_frame(board: Any) -> tuple[str, pl.DataFrame]:
         frame = table_from_file(board, ending if ending in TABLES else "csv", all_columns=True)
         source = os.fspath(board)
     elif isinstance(board, Mapping):
-        rows = [{"run": str(run), **numbers} for run, numbers in board.items()]
-        source, frame = "the published board", pl.DataFrame(rows, infer_schema_length=None)
+        source, frame = "the published board", _mapping_frame("the published board", board)
     elif is_table(board):
         source, frame = "the published board", as_frame("the published board", board)
     else:
         raise InputError(f"a published board cannot be read from a {type(board).__name__}")
     if not len(frame):
         raise InputError(f"{source}: there is no run in it")
-    return source, frame.select(pl.all().cast(pl.String))
+    return source, pl.DataFrame([_texts(source, column) for column in frame])
+
+
+def _mapping_frame(source: str, board: Mapping[Any, Any]) -> pl.DataFrame:
+    """Make a table of ``{run: {measure: number}}``."""
+    for run, numbers in board.items():
+        if not isinstance(numbers, Mapping):
+            raise InputError(f"{source}: expected {{run: {{measure: number}}}} at {run!r:.60}")
+    rows = [{"run": str(run), **numbers} for run, numbers in board.items()]
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{source}: cannot be read as a table ({one_line(error)})") from None
+
+
+def _texts(source: str, column: pl.Series) -> pl.Series:
+    try:
+        texts: pl.Series = column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"{source}: the column {column.name!r:.60} holds {column.dtype}, neither numbers nor "
+            "words"
+        ) from None
+    return texts
 
 
 def _told(measure: Any) -> Measure | None:
@@ -238,12 +260,17 @@ def _cells(
             continue
         number = _number(text)
         if number is None:
-            raise InputError(
-                f"{source}: entry {row} ({name}) has {text!r} in the column {heading!r}, which "
-                "is not a number"
-            )
-        numbers[name] = number
-    beyond = measure.name not in UNBOUNDED and max(numbers.values(), default=0) > 1
+            fault = "is not a number"
+        elif number.adjusted() > _LARGEST_POWER or _exponent(number) < -_MOST_DECIMALS:
+            fault = "is too large or has too many decimals to be a value of a measure"
+        else:
+            numbers[name] = number
+            continue
+        raise InputError(
+            f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column {heading!r:.60}, "
+            f"which {fault}"
+        )
+    beyond = not measure.can_exceed_one and max(numbers.values(), default=0) > 1
     percent = beyond or any("%" in (text or "") for text in texts)
     scale = 100 if percent else 1
     return {

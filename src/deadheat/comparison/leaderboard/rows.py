@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.rules import describe, is_known
 from deadheat.comparison.leaderboard.summary import Standing, Winner, winner_of
 from deadheat.comparison.statistics import ranks
-from deadheat.late import pl
 from deadheat.measures import Measure
+from deadheat.remarks import Remark, some, warning
+from deadheat.settings import EvalSettings
 
 ROWS = {
     "measure": "what the row is about",
@@ -45,12 +48,54 @@ def standing_of(
 ) -> Standing:
     """All runs in one measure, with their official values."""
     results = [entry.results[measure] for entry in entries.values()]
+    oblivious = [result[measure].oblivious for result in results]
     if column is None:
-        official = [result[measure].oblivious for result in results]
+        return Standing(measure, list(entries), results, np.array(oblivious, np.float64))
+    cells = [column.cells.get(rows.get(name, "")) for name in entries]
+    official = np.array([np.nan if cell is None else cell.value for cell in cells], np.float64)
+    met = [c is not None and c.met_by(value) for c, value in zip(cells, oblivious, strict=True)]
+    known = is_known(sum(met), len(cells) - cells.count(None))
+    return Standing(
+        measure, list(entries), results, official, published=True, met=np.array(met), known=known
+    )
+
+
+def unmet_remarks(
+    standing: Standing, column: PublishedColumn, setting: EvalSettings, *, searched: bool
+) -> list[Remark]:
+    """Warn of published numbers that are not met, and say what follows from that.
+
+    Parameters
+    ----------
+    searched
+        Whether `setting` is the one that meets most numbers of all that were tried.
+    """
+    if standing.met is None:
+        return []
+    missed = ~standing.met & ~np.isnan(standing.official)
+    if not missed.any():
+        return []
+    gap = np.abs(standing.of("oblivious") - standing.official)[missed].max()
+    values: dict[str, int | str] = {
+        "column": column.name,
+        "missed": int(missed.sum()),
+        "of": int((~np.isnan(standing.official)).sum()),
+        "rule": f"{standing.measure}, {describe(setting)}",
+        "gap": f"{gap:.4f}",
+        "most": "no rule that was tried meets more" if searched else "as given, no rule was tried",
+    }
+    if standing.known:
+        values["runs"] = some([standing.names[i] for i in np.flatnonzero(missed)])
+        pattern = (
+            "{column}: {missed} of {of} published numbers are not met by {rule} ({most}; the "
+            "largest gap is {gap}); these runs take no part in reversed pairs, errors and τ: {runs}"
+        )
     else:
-        cells = [column.cells.get(rows.get(name, "")) for name in entries]
-        official = [np.nan if cell is None else cell.value for cell in cells]
-    return Standing(measure, list(entries), results, np.array(official, np.float64))
+        pattern = (
+            "{column}: the definition of these numbers is unknown: {missed} of {of} are not met by "
+            "{rule} ({most}; the largest gap is {gap}); nothing is said about their published order"
+        )
+    return [warning(pattern, **values)]
 
 
 def rows_of(

@@ -5,22 +5,20 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.formats.files import COMPRESSED
+from deadheat.evaluation import run_name
 from deadheat.formats.ids import text_id
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-RUN_ENDINGS = (".run", ".txt", ".trec", ".res", ".tsv", ".csv", ".json", ".jsonl", ".parquet")
-"""How the names of run files end; the rest is the name of the run."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,11 @@ def run_sources(runs: Any, *, without: Iterable[Any] = ()) -> list[Source]:
     return sources
 
 
-def found_runs(runs: Any, without: Iterable[Any]) -> list[Source]:
-    """List the files that paths, folders and patterns name, each once, under distinct names."""
+def found_runs(runs: Any, without: Iterable[Any], inside: Path | None = None) -> list[Source]:
+    """List the files that paths, folders and patterns name, each once, under distinct names.
+
+    A file that does not lie in the folder `inside` is refused.
+    """
     given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
     for run in given:
         if not isinstance(run, (str, os.PathLike)):
@@ -66,10 +67,13 @@ def found_runs(runs: Any, without: Iterable[Any]) -> list[Source]:
                 f"runs are given by their paths, or as {{name: run}}, not as a "
                 f"{type(run).__name__} without a name"
             )
-    others = {Path(file).resolve() for file in without if isinstance(file, (str, os.PathLike))}
-    places = {path.resolve(): path for run in given for path in _files(run)}
+    others = {_place(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
+    places = {_place(path): path for run in given for path in _files(run)}
+    if inside is not None:
+        for path in places.values():
+            refuse_outside(path, inside)
     paths = [path for place, path in places.items() if place not in others]
-    names = list(map(run_name, paths))
+    names = [run_name(_text(path)) for path in paths]
     twice = {name for name in names if names.count(name) > 1}
     return [
         Source(_text(path) if name in twice else name, path)
@@ -77,9 +81,40 @@ def found_runs(runs: Any, without: Iterable[Any]) -> list[Source]:
     ]
 
 
+def refuse_outside(path: Path, folder: Path) -> None:
+    """Refuse a path that leads out of a folder: by its name, or by a link."""
+    if ".." in path.parts or not _place(path).is_relative_to(_place(folder)):
+        raise InputError(
+            f"{_text(path):.200}: a manifest may only name files in its own folder; if these files "
+            "are meant, allow it with --allow-outside (allow_outside=True)"
+        )
+
+
+def _place(path: Path) -> Path:
+    """Where a path leads, links followed."""
+    with _named(path):
+        return path.resolve()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Turn what the system says about a path into an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
+        fault = getattr(error, "strerror", None) or error
+        raise InputError(f"{_text(path):.200}: this is no name of a file ({fault})") from None
+
+
 def _files(run: str | os.PathLike[str]) -> list[Path]:
     """Files that one word names."""
-    path = Path(run)
+    with _named(Path(run)):
+        return _found(Path(run))
+
+
+def _found(path: Path) -> list[Path]:
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
         if not files:
@@ -92,19 +127,6 @@ def _files(run: str | os.PathLike[str]) -> list[Path]:
     if not files:
         raise InputError(f"{path}: no file has such a name")
     return files
-
-
-def run_name(path: Path) -> str:
-    """Name of a run: that of its file, without what tells the format.
-
-    >>> run_name(Path("runs/input.bm25.txt.gz")), run_name(Path("covidex.r4.duot5.xz"))
-    ('bm25', 'covidex.r4.duot5')
-    """
-    name = whole = _text(Path(path.name))
-    for endings in (COMPRESSED, RUN_ENDINGS):
-        for ending in endings:
-            name = name.removesuffix(ending)
-    return name.removeprefix("input.") or whole  # NIST archives runs as input.TAG
 
 
 def _text(path: Path) -> str:
@@ -126,42 +148,56 @@ class BoardSpec:
     """Measures of published columns whose names do not tell."""
 
 
-def read_manifest(path: str | os.PathLike[str]) -> list[BoardSpec]:
+def read_manifest(path: str | os.PathLike[str], *, allow_outside: bool = False) -> list[BoardSpec]:
     """Read a TOML file with a ``[[board]]`` per round or task.
 
     Each has ``qrels`` and ``runs``, perhaps ``name``, ``published``, ``measures`` and
     ``columns``. Paths start at the folder of the manifest.
+
+    Parameters
+    ----------
+    allow_outside
+        Accept absolute paths, ``..`` and links that lead out of the folder of the manifest.
     """
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:  # not TOML, not UTF-8
-        raise InputError(f"{path}: not valid TOML ({error})") from None
+        raise InputError(f"{path}: not valid TOML ({error!s:.200})") from None
+    except RecursionError:
+        raise InputError(f"{path}: not valid TOML (values are nested too deeply)") from None
     boards = data.pop("board", None)
     if data or not isinstance(boards, list) or not all(isinstance(b, dict) for b in boards):
         raise InputError(f"{path}: expected one or more tables [[board]], each with qrels and runs")
     specs = [_spec(f"{path}: board {i}", board, i) for i, board in enumerate(boards, 1)]
     names = [spec.name for spec in specs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{path}: two boards are called {twice[0]!r}")
-    return [_from_folder(spec, Path(path).parent) for spec in specs]
+        raise InputError(f"{path}: two boards are called {twice[0]!r:.60}")
+    return [
+        _from_folder(f"{path}: board {i}", spec, Path(path).parent, allow_outside=allow_outside)
+        for i, spec in enumerate(specs, 1)
+    ]
 
 
 def _spec(where: str, board: dict[str, Any], number: int) -> BoardSpec:
     known = [field.name for field in fields(BoardSpec)]
     for key, value in board.items():
         if key not in known:
-            raise InputError(f"{where}: unknown {key!r}; it can have {', '.join(known)}")
+            raise InputError(f"{where}: unknown {key!r:.60}; it can have {', '.join(known)}")
         if key in ("runs", "measures"):
             board[key] = value = (value,) if isinstance(value, str) else value
             fits = isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
+            kind = "a list of texts"
         elif key == "columns":
             fits = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+            kind = "a table of texts"
         else:
-            fits = isinstance(value, str)
+            fits, kind = isinstance(value, str), "a text"
         if not fits:
-            raise InputError(f"{where}: {key} cannot be {value!r:.60}")
+            raise InputError(
+                f"{where}: {key} must be {kind}, not of the type {type(value).__name__}"
+            )
     for key in ("qrels", "runs"):
         if not board.get(key):
             raise InputError(f"{where}: {key} is missing")
@@ -170,12 +206,24 @@ def _spec(where: str, board: dict[str, Any], number: int) -> BoardSpec:
     return BoardSpec(**words)
 
 
-def _from_folder(spec: BoardSpec, folder: Path) -> BoardSpec:
-    return BoardSpec(
-        spec.name,
-        str(folder / spec.qrels),
-        tuple(str(folder / run) for run in spec.runs),
-        None if spec.published is None else str(folder / spec.published),
-        spec.measures,
-        spec.columns,
+def _from_folder(where: str, spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
+    """Give the paths of a board as they are seen from here."""
+
+    def path(key: str, name: str) -> str:
+        try:
+            if name == "-":
+                raise InputError("a manifest cannot name standard input (-)")
+            with _named(folder / name), suppress(FileNotFoundError, NotADirectoryError):
+                (folder / name).stat()
+            if not allow_outside:
+                refuse_outside(folder / name, folder)
+        except InputError as error:
+            raise InputError(f"{where}: {key}: {error}") from None
+        return str(folder / name)
+
+    return replace(
+        spec,
+        qrels=path("qrels", spec.qrels),
+        runs=tuple(path("runs", run) for run in spec.runs),
+        published=None if spec.published is None else path("published", spec.published),
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner, has_scipy
-from deadheat.late import pl
 from deadheat.packages import install_command
-from deadheat.remarks import counted
+from deadheat.remarks import counted, some
 from deadheat.tables import Column, Heading, Table
 from deadheat.tables.cells import cell
 
@@ -20,31 +19,31 @@ Part = str | Table
 SUMMARY = (
     Column("measure", "name"),
     Column("range_above_0", "count", title="range > 0"),
-    Column("range_above_0.001", "count", title="> 0.001", gives_way=2),
+    Column("range_above_0.001", "count", title="> 0.001", drop_priority=2),
     Column("range_above_0.01", "count", title="> 0.01"),
     Column("reversed", "count", title="reversed"),
     Column("undecided", "count"),
     Column("decision_errors", "count", title="errors"),
     Column("tau_official_expected", "ratio", title="τ expected"),
-    Column("tau_official_best", "ratio", title="τ best", gives_way=1),
-    Column("tau_official_worst", "ratio", title="τ worst", gives_way=1),
+    Column("tau_official_best", "ratio", title="τ best", drop_priority=1),
+    Column("tau_official_worst", "ratio", title="τ worst", drop_priority=1),
 )
 SUMMARY_NOTES = (
     "range > …: runs that tie-breaking alone can move so far",
-    "reversed: pairs in another order than their expected values; errors: those of them that "
-    "ties do not leave undecided",
+    "reversed: pairs whose official order is not that of their expected values; errors: those of "
+    "them that ties do not leave undecided",
     "undecided: pairs that random tie-breaking orders as expected with a probability below "
     "{level:g}",
     "τ: Kendall's τ-b of the official order with the orders by expected, best and worst values",
 )
-_SPAN = Column(("worst", "best"), "span", title="worst–best", gives_way=8)
+_SPAN = Column(("worst", "best"), "span", title="worst–best", drop_priority=8)
 WINNERS = (
     Column("measure", "name"),
     Column("group", "name"),
     Column("official", "name", title="first officially"),
     Column("expected", "name", title="first in expectation"),
-    Column(("probability", "method"), "probability", title="with P", bold="open"),
-    Column("rivals", "name", title="other contenders", gives_way=1),
+    Column(("probability", "method", "error"), "probability", title="with P", bold="open"),
+    Column("rivals", "name", title="other contenders", drop_priority=1),
 )
 
 
@@ -59,6 +58,8 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
         parts.append("\n".join(["Which rule made these numbers?", *map(str, board.rules)]))
     parts.append(Table(rows, row_columns(board, rows), title, board.notes))
     parts.append(summary_table(board))
+    if errors := error_lines(board):
+        parts.append("\n".join(["Decision errors:", *errors]))
     parts += winner_parts(board)
     if board.failures:
         failed = [f"{name}: {why}" for name, why in board.failures.items()]
@@ -73,16 +74,16 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
         Column("rank", "count"),
         Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *([] if board.group is None else [Column(group_column(board), "word", gives_way=6)]),
-        Column("published", gives_way=7),
-        Column("reproduced", "flag", title="met", gives_way=5),
+        *([] if board.group is None else [Column(group_column(board), "word", drop_priority=6)]),
+        Column("published", drop_priority=7),
+        Column("reproduced", "flag", title="met", drop_priority=5),
         Column("expected"),
-        Column("std", title="± tie std", gives_way=3),
-        Column("worst", gives_way=4, instead=_SPAN),
-        Column("best", gives_way=4),
-        Column("oblivious", gives_way=2),
-        Column("cut_lists", "count", title="cut lists", gives_way=1),
-        Column("grid", "word", title="scores are", gives_way=1),
+        Column("std", title="± tie std", drop_priority=3),
+        Column("worst", drop_priority=4, instead=_SPAN),
+        Column("best", drop_priority=4),
+        Column("oblivious", drop_priority=2),
+        Column("cut_lists", "count", title="cut lists", drop_priority=1),
+        Column("grid", "word", title="scores are", drop_priority=1),
     ]
     return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
 
@@ -96,13 +97,36 @@ def group_column(board: Leaderboard) -> str:
 def summary_table(board: Leaderboard) -> Table:
     """Count what ties do to the runs and pairs of a board, measure by measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
-    told = [c for c in SUMMARY if board.summary[c.sources[0]].null_count() < len(board.summary)]
+    told = [
+        c
+        for c in SUMMARY
+        if c.kind != "ratio" or board.summary[c.sources[0]].null_count() < len(board.summary)
+    ]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
     if len(told) < len(SUMMARY):
         needs = f"scipy: {install_command('leaderboard')}"
         notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
+    notes += map(unknown_note, board.unknown_definitions)
     title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, told, title, notes)
+
+
+def unknown_note(row: dict[str, Any]) -> str:
+    """Say what is left out of a row of the summary, and what is computed instead."""
+    return (
+        f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
+        f"{row['published']} met), so nothing is said about their order; of the values computed "
+        f"here under the tie rule (oblivious), {counted(row['oblivious_reversed'], 'pair')} of "
+        f"{row['pairs']:,} are not in the order of their expected values, "
+        f"{row['oblivious_errors']:,} of them not left undecided by ties"
+    )
+
+
+def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
+    """Describe the first decision errors, a sentence each, and say how many more there are."""
+    lines = [f"{error}." for error in board.decision_errors[:most]]
+    more = len(board.decision_errors) - most
+    return [*lines, f"{more:,} more (all are in --format json)."] if more > 0 else lines
 
 
 def winner_parts(board: Leaderboard) -> list[Part]:
@@ -116,11 +140,12 @@ def winner_parts(board: Leaderboard) -> list[Part]:
             {
                 "measure": winner.measure,
                 "group": winner.group or "all",
-                "official": some(winner.official, most=1),
+                "official": some(winner.official, most=1) or None,
                 "expected": winner.expected,
                 "probability": winner.probability,
                 "method": winner.method,
-                "open": winner.probability < 1 - board.alpha,
+                "error": winner.error,
+                "open": winner.probability - winner.error < 1 - board.alpha,
                 "rivals": _rivals(winner),
             }
             for winner in contested
@@ -130,7 +155,7 @@ def winner_parts(board: Leaderboard) -> list[Part]:
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
     notes = [f"P, {method}: {FIRST_METHODS[method]}" for method in methods]
-    flips = sum(winner.probability < 1 - board.alpha for winner in contested)
+    flips = sum(winner.probability - winner.error < 1 - board.alpha for winner in contested)
     notes.append(f"a coin flip, bold: P below {1 - board.alpha:g}, {flips} of {len(contested)}")
     return [Table(frame, columns, "Contested winners", notes, grouped=1)]
 
@@ -138,18 +163,8 @@ def winner_parts(board: Leaderboard) -> list[Part]:
 def _rivals(winner: Winner) -> str:
     others = sorted(winner.contenders.items(), key=lambda item: -item[1])
     told = [
-        f"{name} ({cell('probability', [p, winner.method], percent=False)})"
+        f"{name} ({cell('probability', [p, winner.method, winner.error], percent=False)})"
         for name, p in others
         if name != winner.expected
     ]
     return some(told, most=3)
-
-
-def some(names: Sequence[str], most: int = 5) -> str:
-    """Name the first, and say how many more there are.
-
-    >>> some(["a", "b", "c", "d"], most=2), some(["a"])
-    ('a, b and 2 more', 'a')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from deadheat.errors import InputError
-from deadheat.integrations.sentence_transformers import high_precision, low_precision
+from deadheat.integrations.sentence_transformers.effects import scores_tokens
+from deadheat.integrations.sentence_transformers.views import regime_view
 from deadheat.packages import require_host
 from deadheat.scoring.regimes import Regime, parse_regime
 
@@ -35,7 +36,9 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
     -------
     object
         A model for ``mteb.evaluate``. Its ``mteb_model_meta.experiment_kwargs`` name the regime,
-        and so does the folder in which MTEB stores its results: regimes never share a result.
+        and so does the folder in which MTEB stores its results. Load them by regime:
+        ``cache.load_results(experiment_kwargs={"deadheat_regime": "hps"})``. With
+        ``load_experiments="match_name"``, MTEB averages the regimes.
 
     Examples
     --------
@@ -56,19 +59,20 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
         )
     if isinstance(model, SentenceTransformerEncoderWrapper):
         wrapped = copy.copy(model)
-        wrapped.model = _view(model.model, regime)
+        wrapped.model = regime_view(model.model, regime)
     else:
-        view = _view(model, regime)  # refuses what is neither
+        view = regime_view(model, regime)  # refuses what is neither
         reranks = isinstance(view, CrossEncoder)
+        if not reranks and scores_tokens(view):
+            raise InputError(
+                f"`wrap` takes a CrossEncoder or a SentenceTransformer, not a model that scores by "
+                f"MaxSim: give the {type(model).__name__} to MTEB itself"
+            )
         wrapped = _reranker(view) if reranks else SentenceTransformerEncoderWrapper(view)
     meta = wrapped.mteb_model_meta
     kwargs = {**(meta.experiment_kwargs or {}), SETTING: regime}
     wrapped.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs}, deep=True)
     return wrapped
-
-
-def _view(model: Any, regime: Regime) -> Any:
-    return low_precision(model) if regime == "native" else high_precision(model, regime)
 
 
 def _reranker(view: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
 from deadheat.formats import Judgements, read_qrels
@@ -17,12 +18,11 @@ from deadheat.formats.columns import judgements_from_columns
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
 from deadheat.formats.ids import id_column
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
-from deadheat.late import pl
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
 from deadheat.remarks import Remark, warning
+from deadheat.settings import TIE_RULES
 from deadheat.tables import Column, Table
-from deadheat.ties import TIE_RULES
 
 ENDING = "_predictions.json"
 _META = "mteb_model_meta"
@@ -289,7 +289,7 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
             "best": summary.best,
             "range": summary.range,
             "bias": summary.bias,
-            "rule": result.provenance.tie_break,
+            "rule": result.provenance.settings.tie_break,
             "queries": summary.queries,
         }
         for one in evaluated
@@ -307,10 +307,10 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
             Column("measure", "name"),
             Column("mteb", title="MTEB"),
             Column("expected"),
-            Column("std", title="± tie std", gives_way=1),
+            Column("std", title="± tie std", drop_priority=1),
             Column("range"),
             Column("bias", "signed"),
-            Column("rule", "name", gives_way=2),
+            Column("rule", "name", drop_priority=2),
         ],
         notes=[f"{rule}: {TIE_RULES[rule]}" for rule in rules],
         grouped=1 + len(varying),

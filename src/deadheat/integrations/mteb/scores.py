@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deadheat.evaluation import Result, evaluated
+from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import MRR, Measure
 from deadheat.measures.parse import parse_measures
+from deadheat.settings import EvalSettings
 
 if TYPE_CHECKING:
     from deadheat.integrations.corpus_counts import CorpusCounts
@@ -103,7 +104,7 @@ def evaluate_as_mteb(
     results = {}
     for rule in dict.fromkeys(map(tie_rule, measures.values())):
         chosen = [measure for measure in measures.values() if tie_rule(measure) == rule]
-        results[rule] = evaluated(judgements, run, chosen, tie_break=rule, queries="all")
+        results[rule] = evaluate_run(judgements, run, chosen, EvalSettings(rule, queries="all"))
     return [(name, results[tie_rule(measure)]) for name, measure in measures.items()]
 
 

@@ -1,8 +1,9 @@
 """sentence-transformers: models in high or deliberately low precision, tie-aware evaluators.
 
-The evaluators have the names of those whose places they take, and are made when asked for.
+The evaluators have the names of those that they replace, and are imported on first use.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from deadheat.integrations.sentence_transformers.quantised import quantised
@@ -14,13 +15,19 @@ if TYPE_CHECKING:
         InformationRetrievalEvaluator,
         NanoBEIREvaluator,
         RerankingEvaluator,
+        SparseInformationRetrievalEvaluator,
+    )
+    from deadheat.integrations.sentence_transformers.multi_vector import (
+        MultiVectorInformationRetrievalEvaluator,
     )
 
 __all__ = [
     "CrossEncoderRerankingEvaluator",
     "InformationRetrievalEvaluator",
+    "MultiVectorInformationRetrievalEvaluator",
     "NanoBEIREvaluator",
     "RerankingEvaluator",
+    "SparseInformationRetrievalEvaluator",
     "high_precision",
     "low_precision",
     "quantised",
@@ -30,6 +37,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from deadheat.integrations.sentence_transformers import evaluators
-
-    return getattr(evaluators, name)
+    module = "multi_vector" if name.startswith("MultiVector") else "evaluators"
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -1,9 +1,9 @@
-"""Evaluators of sentence-transformers that know of ties, each under the name of its sibling.
+"""Tie-aware evaluators for sentence-transformers, each under the name of the library's own.
 
-They are made, called, stored and used in training as those they stand in for. Where a sibling
-reports a value that rests on how it happened to order tied documents, they report the mean over
-all orders; `…_best`, `…_worst`, `…_range`, `…_tie_std` and `…_bias`, what the sibling's own value
-owes to its order of ties, stand beside it. What counts is defined as the library defines it: MAP@k
+They are constructed, called, stored and used in training like the evaluators that they replace.
+Where the library reports a value that depends on its order of tied documents, they report the mean
+over all orders. `…_best`, `…_worst`, `…_range`, `…_tie_std` and `…_bias` (the library's value minus
+the mean) are returned as well. Measures are defined as the library defines them: MAP@k
 divides by min(relevant documents, k), samples without a positive count as 0 to the CrossEncoder's
 evaluator and not at all to `RerankingEvaluator`, every positive has the gain 1.
 """
@@ -16,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from deadheat.evaluation import Result, Summary, evaluate_arrays
+from deadheat.errors import InputError
+from deadheat.evaluation import Result, Summary, evaluate_scores
 from deadheat.integrations.corpus_counts import CorpusCounts
-from deadheat.integrations.sentence_transformers.views import high_precision, low_precision
+from deadheat.integrations.sentence_transformers.surgery import is_a
+from deadheat.integrations.sentence_transformers.views import regime_view
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.numbers import exact_floats
 from deadheat.packages import require_host
 from deadheat.scoring.regimes import Regime, parse_regime
+from deadheat.settings import EvalSettings
 
 _HOST = "sentence_transformers"
 _PURPOSE = "an evaluator for sentence-transformers"
@@ -32,25 +35,38 @@ _bi_encoder: Any = require_host(
 _cross_encoder: Any = require_host(
     f"{_HOST}.cross_encoder.evaluation", "sentence-transformers", _PURPOSE
 )
+_sparse_encoder: Any = require_host(
+    f"{_HOST}.sparse_encoder.evaluation", "sentence-transformers", _PURPOSE
+)
 
 VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
 """What stands beside an expected value, and the view that it holds."""
 
 
-class _TieAware:
-    """What every tie-aware evaluator adds to its sibling."""
+class TieAware:
+    """Adds `regime`, `results` and the model card's values to an evaluator of the library."""
 
     regime: Regime | None = None
     results: Mapping[str, Result]
     """Of the last call: every view of every measure and query, by the name of the score function
     ("" where there is but one)."""
 
+    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
+        upstream: Any = super()
+        upstream.__init__(*args, **options)
+        self.regime = None if regime is None else parse_regime(regime)
+
+    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
+        """Evaluate a model; the arguments are those of the library's evaluator."""
+        upstream: Any = super()
+        metrics: dict[str, float] = upstream.__call__(self._scoring(model), *args, **options)
+        return metrics
+
     def _scoring(self, model: Any) -> Any:
         """Give the model, or a view of it that scores in the regime asked for."""
         if self.regime is None:
             return model
-        native = self.regime == "native"
-        return low_precision(model) if native else high_precision(model, self.regime)
+        return regime_view(model, self.regime)
 
     def store_metrics_in_model_card_data(
         self, model: Any, metrics: Mapping[str, Any], *args: Any, **options: Any
@@ -72,7 +88,7 @@ def _views(summary: Summary, name: str) -> dict[str, float]:
     return {f"{name}_{key}": getattr(summary, view) for key, view in VIEWS.items()}
 
 
-class _Reranking(_TieAware):
+class _Reranking(TieAware):
     at_k: int
     name: str
     prefix_name_to_metrics: Callable[[dict[str, float], str], dict[str, float]]
@@ -86,7 +102,7 @@ class _Reranking(_TieAware):
 
     def _evaluated(self, scores: Sequence[Any], relevance: Sequence[Any]) -> Result:
         measures = list(self._measures().values())
-        return evaluate_arrays.quiet(scores, relevance, measures, queries="all")
+        return evaluate_scores(relevance, scores, measures, EvalSettings(queries="all"))
 
     def _with_views(
         self, metrics: Mapping[str, float], result: Result, theirs: Sequence[float]
@@ -112,15 +128,11 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
         the model as it is given.
     """
 
-    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.regime = None if regime is None else parse_regime(regime)
-
     def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the sibling."""
         self._seen: list[tuple[Any, Any]] = []
         self._theirs: list[tuple[float, float, float]] = []
-        metrics = super().__call__(self._scoring(model), *args, **options)
+        metrics = super().__call__(model, *args, **options)
         without = len(self.samples) - len(self._seen)  # samples in which nothing is relevant
         lists = [*self._seen, *[(np.zeros(1), [0])] * without]
         mrr, ndcg, ap = np.sum(self._theirs, axis=0) / len(lists) if self._theirs else (0, 0, 0)
@@ -156,13 +168,12 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
     similarity_fct: Any
 
     def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.regime = None if regime is None else parse_regime(regime)
+        super().__init__(*args, regime=regime, **options)
         self._own_similarity = "similarity_fct" not in options and len(args) < 5
 
     def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the sibling."""
-        metrics: dict[str, float] = super().__call__(self._scoring(model), *args, **options)
+        metrics = super().__call__(model, *args, **options)
         return self._with_views(metrics, self.results[""], self._theirs)
 
     def compute_metrics(self, model: Any) -> dict[str, float]:
@@ -186,33 +197,11 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         return {"map": ap, "mrr": mrr, "ndcg": ndcg}
 
 
-class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
-    """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
-
-    Every score of every query with the corpus is counted as it passes by, so that the values
-    are those of the whole lists, although only as many documents are kept as the deepest cutoff
-    asks for. `…_bias` is that of ties in the ascending order of ids, as the sibling orders them
-    from sentence-transformers 6.2 on.
-
-    Parameters
-    ----------
-    args, options
-        As for the sibling in sentence-transformers.
-    regime
-        ``"native"`` or ``"hps"``: the model's own similarity in that regime; None is the model as
-        it is given. `score_functions` score as they do.
-    """
+class CorpusSearch(_bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
+    """Counts every score of every query with the corpus, instead of keeping the first k."""
 
     score_functions: Any
-
-    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.regime = None if regime is None else parse_regime(regime)
-
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the sibling."""
-        metrics: dict[str, float] = super().__call__(self._scoring(model), *args, **options)
-        return metrics
+    results: Mapping[str, Result]
 
     def compute_all_metrics(
         self,
@@ -257,7 +246,9 @@ class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalE
         )
         for start in range(0, len(self.corpus), self.corpus_chunk_size):
             piece = slice(start, start + self.corpus_chunk_size)
-            if embeddings is not None:
+            if embeddings is not None and getattr(embeddings, "is_sparse", False):
+                documents = _sparse_rows(embeddings, piece)
+            elif embeddings is not None:
                 documents = embeddings[piece]
             else:
                 documents = self.embed_inputs(
@@ -299,7 +290,48 @@ class InformationRetrievalEvaluator(_TieAware, _bi_encoder.InformationRetrievalE
         return scores
 
 
-class NanoBEIREvaluator(_TieAware, _bi_encoder.NanoBEIREvaluator):  # type: ignore[misc]
+class InformationRetrievalEvaluator(TieAware, CorpusSearch):
+    """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
+
+    Every score of every query with the corpus is counted, so the values are those of the whole
+    lists, although only as many documents are kept as the deepest cutoff needs. `…_bias` is that
+    of ties in ascending order of ids, which is the library's order from version 6.2 on.
+
+    Parameters
+    ----------
+    args, options
+        As for the evaluator of that name in sentence-transformers.
+    regime
+        ``"native"`` or ``"hps"``: the model's own similarity in that regime; None is the model as
+        it is given. `score_functions` score as they do.
+    """
+
+    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
+        """Evaluate a model; the arguments are those of the library's evaluator."""
+        for kind in ("Sparse", "MultiVector"):
+            if is_a(model, f"{kind}Encoder"):
+                raise InputError(
+                    f"a {kind}Encoder cannot be evaluated by InformationRetrievalEvaluator: use "
+                    f"{kind}InformationRetrievalEvaluator"
+                )
+        return super().__call__(model, *args, **options)
+
+
+class SparseInformationRetrievalEvaluator(
+    TieAware,
+    _sparse_encoder.SparseInformationRetrievalEvaluator,  # type: ignore[misc]
+    CorpusSearch,
+):
+    """Evaluate how a SparseEncoder retrieves, over all orders of tied documents.
+
+    Parameters
+    ----------
+    args, options
+        As for the evaluator of that name in sentence-transformers.
+    """
+
+
+class NanoBEIREvaluator(TieAware, _bi_encoder.NanoBEIREvaluator):  # type: ignore[misc]
     """Evaluate a SentenceTransformer on the small BEIR collections, over all orders of ties.
 
     Parameters
@@ -312,13 +344,9 @@ class NanoBEIREvaluator(_TieAware, _bi_encoder.NanoBEIREvaluator):  # type: igno
 
     information_retrieval_class = InformationRetrievalEvaluator
 
-    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.regime = None if regime is None else parse_regime(regime)
-
     def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the sibling."""
-        metrics: dict[str, float] = super().__call__(self._scoring(model), *args, **options)
+        metrics = super().__call__(model, *args, **options)
         self.results = {
             f"{evaluator.name}_{name}": result
             for evaluator in self.evaluators
@@ -335,6 +363,13 @@ class NanoBEIREvaluator(_TieAware, _bi_encoder.NanoBEIREvaluator):  # type: igno
                 each = [metrics[f"{evaluator.name}_{measure}"] for evaluator in self.evaluators]
                 together[name] = math.hypot(*each) / len(each)
         return together
+
+
+def _sparse_rows(embeddings: Any, rows: slice) -> Any:
+    """Give some rows of a sparse tensor, which torch cannot slice."""
+    torch = require_host("torch", "sentence-transformers", _PURPOSE)
+    first, end, _ = rows.indices(len(embeddings))
+    return embeddings.index_select(0, torch.arange(first, end, device=embeddings.device))
 
 
 def _tap(function: Any, take: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from deadheat.dtypes import Format
 from deadheat.errors import InputError
 from deadheat.packages import require
-from deadheat.scoring.dtypes import Format
-from deadheat.scoring.head import PROBE, find_head
+from deadheat.scoring.head import PROBE, Activation, find_head
 from deadheat.scoring.torch_functions import cast
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def is_a(module: Any, name: str) -> bool:
+def is_a(module: Any, *names: str) -> bool:
     """Tell whether a module is of a sentence-transformers class, without importing the library."""
     return any(
-        cls.__name__ == name and cls.__module__.startswith("sentence_transformers")
+        cls.__name__ in names and cls.__module__.startswith("sentence_transformers")
         for cls in type(module).__mro__
     )
 
@@ -47,23 +47,32 @@ def with_cast_logits(model: Any, format: Format) -> dict[str, Any]:
     }
 
 
-def with_fp32_head(model: Any) -> dict[str, Any]:
-    """Give the modules of a CrossEncoder, the linear layer that gives its logits in FP32.
+def with_fp32_head(model: Any) -> tuple[dict[str, Any], Any]:
+    """Return the modules of a CrossEncoder with an FP32 head, and the head's own output dtype.
 
-    Only the rows that score are computed: of a causal model's output layer, no and yes.
+    The head is the linear layer that gives the logits. Only the rows that score are computed: of a
+    causal model's output layer, no and yes.
     """
-    layer, rows, score = scoring_layer(model), _rows(model), _logit_score(model)
-    path = next(path for path, module in model.named_modules() if module is layer)
-    modules = _replaced(model, path, _forwarding(layer, _linear, layer, rows))
-    if score is None:
-        return modules
-    few = clone(score, type(score))
-    few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
-    return {name: few if module is score else module for name, module in modules.items()}
+    head, rows, score = _scoring_head(model), _rows(model), logit_score(model)
+    new = _forwarding(head.layer, _linear, head.layer, rows)
+    modules = vars(model)["_modules"]
+    for path, module in model.named_modules(remove_duplicate=False):
+        if module is head.layer:  # a layer may be registered under several names
+            modules = _replaced(modules, path, new)
+    if score is not None:
+        few = clone(score, type(score))
+        few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
+        modules = {name: few if module is score else module for name, module in modules.items()}
+    return modules, head.output.dtype
 
 
 def scoring_layer(model: Any) -> Any:
     """Find the linear layer that gives the logits of a CrossEncoder."""
+    return _scoring_head(model).layer
+
+
+def _scoring_head(model: Any) -> Activation:
+    """Find the linear layer that gives the logits, and what entered and left it."""
     identity = require("torch", "a precision view").nn.Identity()
     probed = clone(model, type(model))  # before 5.4 it would keep the activation
 
@@ -79,18 +88,18 @@ def scoring_layer(model: Any) -> Any:
         return logits.reshape(len(PROBE), -1)
 
     rows = _rows(model)
-    difference = _yes_minus_no if _logit_score(model) is not None and len(rows) == 2 else None
+    difference = _yes_minus_no if logit_score(model) is not None and len(rows) == 2 else None
     return find_head(model, run, rows, f"this {type(model).__name__}", difference)
 
 
-def _logit_score(model: Any) -> Any:
-    """Give the module that scores by the logits of no and yes; None where there is none."""
+def logit_score(model: Any) -> Any:
+    """Return the module that scores by the logits of no and yes; None where there is none."""
     return next((m for m in vars(model)["_modules"].values() if is_a(m, "LogitScore")), None)
 
 
 def _rows(model: Any) -> list[int]:
     """Give the places of the logits among the outputs of the linear layer."""
-    score = _logit_score(model)
+    score = logit_score(model)
     if score is None:
         return list(range(model.num_labels))
     return [i for i in (score.false_token_id, score.true_token_id) if i is not None]
@@ -100,17 +109,14 @@ def _yes_minus_no(logits: Tensor) -> Tensor:
     return logits[:, 1:] - logits[:, :1]
 
 
-def _replaced(module: Any, path: str, new: Any) -> dict[str, Any]:
-    """Give a module's children, copied along `path` only, with `new` at its end."""
+def _replaced(children: dict[str, Any], path: str, new: Any) -> dict[str, Any]:
+    """Return a module's children, copied along `path` only, with `new` at its end."""
     name, _, rest = path.partition(".")
-    children: dict[str, Any] = vars(module)["_modules"].copy()
-    if rest:
-        child = clone(children[name], type(children[name]))
-        vars(child)["_modules"] = _replaced(child, rest, new)
-        children[name] = child
-    else:
-        children[name] = new
-    return children
+    if not rest:
+        return {**children, name: new}
+    child = clone(children[name], type(children[name]))
+    vars(child)["_modules"] = _replaced(vars(child)["_modules"], rest, new)
+    return {**children, name: child}
 
 
 def _forwarding(module: Any, function: Any, *args: Any) -> Any:

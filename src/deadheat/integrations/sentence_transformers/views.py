@@ -1,16 +1,22 @@
 """Make a sentence-transformers model score in high, or deliberately low, precision.
 
-A view is an object of the model's own class that shares its weights and tokenizer, but not its
-last step. The model itself changes only inside a ``with`` block, which puts it back.
+A view is an object of the model's own class that shares its weights and tokenizer, but computes the
+last step differently. The model itself changes only inside a ``with`` block, which restores it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
+from deadheat.integrations.sentence_transformers.effects import (
+    explain_no_effect,
+    has_fp32_weights,
+    scores_tokens,
+)
 from deadheat.integrations.sentence_transformers.surgery import (
     clone,
     is_a,
@@ -18,35 +24,44 @@ from deadheat.integrations.sentence_transformers.surgery import (
     with_fp32_head,
 )
 from deadheat.packages import require
-from deadheat.scoring.dtypes import Format, parse_float_format, parse_format
+from deadheat.remarks import emit_warnings
 from deadheat.scoring.regimes import SCORED, Regime, describe_regime, parse_regime
 from deadheat.scoring.torch_functions import cast, operands, product, widened
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+Model = TypeVar("Model")
 
-def high_precision(model: Any, regime: Regime = "hps") -> Any:
-    """Give a view of a model that scores in FP32.
+
+def high_precision(model: Model, regime: Regime = "hps") -> Model:
+    """Return a view of a model that scores in FP32.
 
     Parameters
     ----------
     model
         A sentence-transformers ``CrossEncoder`` (any activation; also a causal yes/no reranker) or
-        ``SentenceTransformer``, version 5 or 6. For a plain transformers model, pass its logits to
-        ``sigmoid`` or ``softmax`` of `deadheat.scoring.torch_functions` instead.
+        ``SentenceTransformer``, version 5 or 6, ``MultiVectorEncoder``, or PyLate's ``ColBERT``.
+        For a plain transformers model, pass its logits to ``sigmoid`` or ``softmax`` of
+        `deadheat.scoring.torch_functions` instead.
     regime
         ``"hps"``: logits or embeddings are cast to FP32 as they leave the model, before a
         difference yes − no, an activation or a similarity is taken. ``"head"``, for a
         CrossEncoder: the linear layer that gives its logits runs in FP32 too, from the model-dtype
-        hidden state; of a causal model only the rows of no and yes are computed. Which layer that
-        is, a run of two short pairs shows; where none is, that is an error.
+        hidden state; of a causal model only the rows of no and yes are computed. deadheat finds
+        the layer by running two short pairs; a model without such a layer is an error.
 
     Returns
     -------
     object
         A view, to use in place of the model, which stays as it is. As a context manager it makes
         the model itself score this way too, for as long as the block runs.
+
+    Warns
+    -----
+    DeadheatWarning
+        The view does not change the scores: the installed library, or an FP32 model, scores in
+        FP32 already.
 
     Examples
     --------
@@ -61,11 +76,14 @@ def high_precision(model: Any, regime: Regime = "hps") -> Any:
     regime = parse_regime(regime)
     if regime == "native":
         raise InputError("native scoring is not high precision: use low_precision(model)")
-    return _view(model, _Setting(regime, parse_format("fp32")))
+    view = regime_view(model, regime)
+    emit_warnings(explain_no_effect(view._deadheat[0], regime, view._head_dtype))
+    same: Model = view  # of a class derived from that of the model
+    return same
 
 
-def low_precision(model: Any, dtype: object = None) -> Any:
-    """Give a view of a model that scores in low precision, where its library would cast up.
+def low_precision(model: Model, dtype: object = None) -> Model:
+    """Return a view of a model that scores in low precision, where its library would cast up.
 
     The difference yes − no of a causal reranker, the activation and softmax of a CrossEncoder, the
     dot product or cosine of a SentenceTransformer run in `dtype`.
@@ -73,7 +91,7 @@ def low_precision(model: Any, dtype: object = None) -> Any:
     Parameters
     ----------
     model
-        As for `high_precision`.
+        A ``CrossEncoder`` or ``SentenceTransformer``, as for `high_precision`.
     dtype
         A floating-point format; None is the model's own: the regime ``"native"``.
 
@@ -82,6 +100,26 @@ def low_precision(model: Any, dtype: object = None) -> Any:
     object
         A view and context manager, as `high_precision` gives.
     """
+    view = _low_view(model, dtype)
+    if view._deadheat[1].format.name == "fp32" and has_fp32_weights(view):
+        emit_warnings(
+            [
+                f"all weights of this {type(model).__name__} are FP32: scoring in fp32 does not "
+                "lower its precision; name a dtype, such as low_precision(model, 'bf16')"
+            ]
+        )
+    same: Model = view
+    return same
+
+
+def regime_view(model: Any, regime: Regime) -> Any:
+    """Return a view of a model in a regime, without a warning where it does not change scores."""
+    if regime == "native":
+        return _low_view(model)
+    return _view(model, _Setting(regime, parse_format("fp32")))
+
+
+def _low_view(model: Any, dtype: object = None) -> Any:
     parameters = model.parameters() if hasattr(model, "parameters") else ()
     own = next((p.dtype for p in parameters if p.is_floating_point()), "fp32")
     format = parse_float_format(own if dtype is None else dtype)
@@ -98,6 +136,8 @@ class _View:
     """What every view adds to the class of its model."""
 
     _deadheat: tuple[Any, _Setting]
+    _head_dtype: Any = None
+    """The dtype in which the model itself computes its logits; known in the regime head."""
 
     @property
     def scoring(self) -> str:
@@ -139,39 +179,55 @@ class _CrossEncoderView(_View):
             self.activation_fn = own  # before 5.4 the argument would stay
 
 
-class _SentenceTransformerView(_View):
+class _EncoderView(_View):
     similarity_fn_name: Any
 
     def forward(self, *args: Any, **options: Any) -> Any:
         """Encode as the model does; in high precision all that follows, norms too, is in FP32."""
         upstream: Any = super()
         features = upstream.forward(*args, **options)
-        embedding = features.get("sentence_embedding")
-        if self._deadheat[1].regime == "hps" and embedding is not None:
-            features["sentence_embedding"] = embedding.float()
+        if self._deadheat[1].regime == "hps":
+            # A late-interaction model has no embedding of a whole text: it scores its tokens.
+            for scored in ("sentence_embedding", "token_embeddings"):
+                if features.get(scored) is not None:
+                    features[scored] = features[scored].float()
+                    break
         return features
 
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+    def similarity(self, embeddings1: Any, embeddings2: Any, **options: Any) -> Tensor:
         """Score each of the first embeddings with each of the second."""
-        a, b, setting = _tensor(embeddings1), _tensor(embeddings2), self._deadheat[1]
+        setting = self._deadheat[1]
         if setting.regime == "hps":
             upstream: Any = super()
-            scores: Tensor = upstream.similarity(a.float(), b.float())
+            scores: Tensor = upstream.similarity(*self._fp32(embeddings1, embeddings2), **options)
             return scores
         self._check_product()
+        a, b = _tensor(embeddings1), _tensor(embeddings2)
         q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
         return product(q, d, setting.format, self.similarity_fn_name)
 
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
-        """Score each of the first embeddings with the second one in its place."""
-        a, b, setting = _tensor(embeddings1), _tensor(embeddings2), self._deadheat[1]
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any, **options: Any) -> Tensor:
+        """Score each of the first embeddings with the second one at the same index."""
+        setting = self._deadheat[1]
         if setting.regime == "hps":
             upstream: Any = super()
-            scores: Tensor = upstream.similarity_pairwise(a.float(), b.float())
+            both = self._fp32(embeddings1, embeddings2)
+            scores: Tensor = upstream.similarity_pairwise(*both, **options)
             return scores
         self._check_product()
+        a, b = _tensor(embeddings1), _tensor(embeddings2)
         q, d = operands(a, b, setting.format, self.similarity_fn_name)
         return (q * d).sum(dim=-1).to(setting.format.torch)
+
+    def _fp32(self, *embeddings: Any) -> list[Any]:
+        """Cast embeddings; those of tokens may be lists of matrices of different lengths."""
+        ragged = scores_tokens(self)
+        return [
+            [_tensor(each).float() for each in given]
+            if ragged and isinstance(given, list | tuple)
+            else _tensor(given).float()
+            for given in embeddings
+        ]
 
     def _check_product(self) -> None:
         if self.similarity_fn_name not in ("dot", "cosine"):
@@ -186,22 +242,33 @@ def _view(model: Any, setting: _Setting) -> Any:
         model = model._deadheat[0]  # a view of a view is a view of the model
     _check_outside(model)
     mixin: type[_View]
+    head_dtype: Any = None
     if is_a(model, "CrossEncoder"):
-        mixin, head = _CrossEncoderView, setting.regime == "head"
-        modules = with_fp32_head(model) if head else with_cast_logits(model, setting.format)
-    elif is_a(model, "SentenceTransformer") and not is_a(model, "SparseEncoder"):
-        mixin, modules = _SentenceTransformerView, vars(model)["_modules"].copy()
+        mixin = _CrossEncoderView
+        if setting.regime == "head":
+            modules, head_dtype = with_fp32_head(model)
+        else:
+            modules = with_cast_logits(model, setting.format)
+    elif is_a(model, "MultiVectorEncoder", "SentenceTransformer") and not is_a(
+        model, "SparseEncoder"
+    ):
+        mixin, modules = _EncoderView, vars(model)["_modules"].copy()
         if setting.regime == "head":
             raise InputError("a bi-encoder has no scoring head: use the regime hps")
+        if setting.regime != "hps" and scores_tokens(clone(model, type(model))):
+            raise InputError(
+                f"cannot score a {type(model).__name__} in low precision: low_precision takes "
+                "models that score by a dot product or cosine, not by MaxSim"
+            )
     else:
         raise InputError(
             f"cannot change how a {type(model).__name__} scores: give a sentence-transformers "
-            "CrossEncoder or SentenceTransformer, or pass a transformers model's logits to "
-            "deadheat.scoring.torch_functions"
+            "CrossEncoder, SentenceTransformer or MultiVectorEncoder, or pass a transformers "
+            "model's logits to deadheat.scoring.torch_functions"
         )
     base: Any = type(model)
     view = clone(model, _view_class(mixin, base))
-    vars(view).update(_modules=modules, _deadheat=(model, setting))
+    vars(view).update(_modules=modules, _deadheat=(model, setting), _head_dtype=head_dtype)
     return view
 
 

@@ -8,7 +8,6 @@ from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of, same_judgements
 from deadheat.measures import Measure
 from deadheat.remarks import counted
-from deadheat.ties.rules import RULE_WORDS
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
@@ -18,17 +17,17 @@ _NAMED = 12
 
 def comparable(results: Results) -> dict[str, Result]:
     """Results by label; refuse those that say nothing about each other."""
-    if isinstance(results, Result):
-        results = [results]
-    if not isinstance(results, Mapping):
-        listed = list(results)
+    if isinstance(results, Mapping) and not isinstance(results, Result):
+        named = dict(results)
+    else:
+        listed = [results] if isinstance(results, Result) else list(results)
         labels = labels_of(listed)
         if len(set(labels)) < len(labels):
             raise InputError("two of the runs have the same name: give each a label of its own")
-        results = dict(zip(labels, listed, strict=True))
-    if not results:
+        named = dict(zip(labels, listed, strict=True))
+    if not named:
         raise InputError("no result given: a figure needs at least one")
-    (first, result), *others = results.items()
+    (first, result), *others = named.items()
     for label, other in others:
         if not same_judgements(result, other):
             raise InputError(
@@ -41,7 +40,7 @@ def comparable(results: Results) -> dict[str, Result]:
                 f"{first!r} and {label!r} were evaluated on different queries ({len(ours)} and "
                 f"{len(theirs)}, {len(ours & theirs)} in common): evaluate them on the same ones"
             )
-    return dict(results)
+    return named
 
 
 def common_measures(results: Mapping[str, Result]) -> list[Measure]:
@@ -73,10 +72,10 @@ def tie_rule(results: Mapping[str, Result]) -> str:
     """Say how the oblivious values break ties, for each result where they differ."""
     rules = {}
     for label, result in results.items():
-        origin = result.provenance
-        near = f", scores within {origin.tie_tolerance:g} tied" if origin.tie_tolerance else ""
-        seen = f", scores rounded to {origin.score_dtype}" if origin.score_dtype else ""
-        rules[label] = f"ties by {RULE_WORDS[origin.tie_break]}{seen}{near}"
+        settings = result.provenance.settings
+        near = f", scores within {settings.tie_tolerance:g} tied" if settings.tie_tolerance else ""
+        seen = f", scores rounded to {settings.score_dtype}" if settings.score_dtype else ""
+        rules[label] = f"ties by {settings.tie_order}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
     return "; ".join(f"{label}: {rule}" for label, rule in rules.items())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import RankedQuery
-from deadheat.late import pl
 from deadheat.report.figures import style
 from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from deadheat.comparison import Comparison, compared
-from deadheat.errors import InputError
+from deadheat.comparison import Comparison
 from deadheat.evaluation import Result
 from deadheat.formats import Judgements, Run
-from deadheat.measures import Measure
 from deadheat.tables import Table
 
 
@@ -58,29 +55,7 @@ class Collection:
             for i, name in enumerate(names)
         ]
 
-
-def with_comparison(
-    collection: Collection, measures: Sequence[Measure], **options: Any
-) -> Collection:
-    """Compare the systems of a collection, or say why they are not compared.
-
-    Parameters
-    ----------
-    measures
-        Those to compare in, as far as the systems share them.
-    options
-        As for `deadheat.compare`.
-    """
-    if len(collection.systems) < 2:
-        return replace(collection, not_compared="there is one system: nothing to compare it with")
-    results = {
-        name: replace(
-            system.result, views={m: v for m, v in system.result.views.items() if m in measures}
-        )
-        for name, system in zip(collection.names, collection.systems, strict=True)
-    }
-    try:
-        comparison = compared(results, queries="intersection", **options)
-    except InputError as error:
-        return replace(collection, not_compared=str(error))
-    return replace(collection, comparison=comparison)
+    @property
+    def results(self) -> dict[str, Result]:
+        """The results by the `names` of their systems."""
+        return dict(zip(self.names, (system.result for system in self.systems), strict=True))

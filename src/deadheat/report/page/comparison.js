@@ -125,7 +125,8 @@ function moveInMatrix(event) {
 
 function showPair(pair) {
   const [a, b] = [pair.a, pair.b].map((system) => here.systems[system].name);
-  const chance = (value) => (100 * value).toFixed(1) + "\u00a0%";
+  const error = pair.probability_error > 0 ? ` ± ${(100 * pair.probability_error).toFixed(1)}` : "";
+  const chance = (value) => (100 * value).toFixed(1) + error + "\u00a0%";
   const known = { "A is better": `${a} is better`, "B is better": `${b} is better` }[pair.verdict];
   const said = known ?? (pair.verdict === "decision error" ? "order flips" : pair.verdict);
   const std = Number.isNaN(pair.std) ? "" : ` ± ${number(pair.std)} (tie std)`;
@@ -144,7 +145,7 @@ function showPair(pair) {
       `probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
     Number.isNaN(pair.p_corrected)
       ? "No test over queries."
-      : `Over queries: corrected p ${p}, bootstrap interval [${low}, ${high}].`,
+      : `Over queries: corrected p ${p}, interval [${low}, ${high}].`,
   ];
   $("verdict").replaceChildren(
     element(

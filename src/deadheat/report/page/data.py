@@ -13,14 +13,15 @@ from deadheat.engines import Progress
 from deadheat.measures import Measure
 from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System
-from deadheat.ties.ranked import RankedLists, ranked_lists
-from deadheat.ties.scores import as_seen_in, score_format
+from deadheat.ties.ranked import RankedLists, rank_lists
+from deadheat.ties.scores import round_scores
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
 """Characters of a text that are shown."""
 PAIR = (
-    *("difference", "std", "lowest", "highest", "a_wins", "b_wins", "oblivious_difference"),
+    *("difference", "std", "lowest", "highest", "a_wins", "b_wins", "probability_error"),
+    "oblivious_difference",
     *("p_corrected", "interval_low", "interval_high"),
 )
 """Numbers that the page tells of a pair."""
@@ -45,9 +46,9 @@ def collection_data(
     measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
-    of_systems = []
+    describe_systems = []
     for name, system in zip(names, systems, strict=True):
-        of_systems.append(
+        describe_systems.append(
             {
                 "name": name,
                 "labels": dict(system.labels),
@@ -60,7 +61,7 @@ def collection_data(
             }
         )
         if progress is not None:
-            progress("ranked lists", len(of_systems), len(systems))
+            progress("ranked lists", len(describe_systems), len(systems))
     return {
         "name": collection.name,
         "queries": queries,
@@ -69,7 +70,7 @@ def collection_data(
         "familyOf": {repr(m): repr(m(cutoff=None)) for m in shown},
         "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
         "shown": [repr(m) for m in shown],
-        "systems": of_systems,
+        "systems": describe_systems,
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
         "comparison": _comparison(collection),
@@ -115,16 +116,16 @@ def _lists(
     """The ranked lists in few bytes; `documents` numbers the ids."""
     if system.run is None or collection.qrels is None or top < 1:
         return None
-    origin = system.result.provenance
-    run, _ = as_seen_in(system.run, score_format(origin.score_dtype))
-    lists: RankedLists = ranked_lists(
+    settings = system.result.provenance.settings
+    run, _ = round_scores(system.run, settings.score_format)
+    lists: RankedLists = rank_lists(
         run,
         collection.qrels,
         queries,
         top,
-        rule=origin.tie_break,
-        tolerance=origin.tie_tolerance,
-        nan=origin.nan,
+        rule=settings.tie_break,
+        tolerance=settings.tie_tolerance,
+        nan=settings.nan,
     )
     numbers = [documents.setdefault(doc, len(documents)) for doc in lists.doc_ids]
     grades, grade = np.unique(lists.grades, return_inverse=True)  # NaN: not judged

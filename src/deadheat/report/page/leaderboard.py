@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deadheat._lazy import pl
 from deadheat.comparison.leaderboard import Leaderboard
 from deadheat.comparison.leaderboard.tables import (
+    error_lines,
     group_column,
     row_columns,
     summary_table,
     winner_parts,
 )
 from deadheat.errors import InputError
-from deadheat.late import pl
-from deadheat.report.findings import of_leaderboard
+from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.cells import Scale, marks, page_table
 from deadheat.report.page.leading import leading_table
 from deadheat.report.page.shell import as_json, written
@@ -52,11 +53,12 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
     return {
         "id": f"board-{index}",
         "name": board.name,
-        "finding": of_leaderboard(board),
+        "finding": describe_leaderboard(board),
         "rules": [str(rule) for rule in board.rules],
         "warnings": board.warnings,
         "notes": board.notes,
         "summary": page_table(summary_table(board)),
+        "errors": error_lines(board),
         "winners": [
             page_table(part) if isinstance(part, Table) else part for part in winner_parts(board)
         ],
@@ -95,16 +97,20 @@ def _measure(
     ranks = Scale(0.5, max([len(rows), *rows["published_rank"].drop_nulls().to_list()]) + 0.5)
     columns = sorted(row_columns(board, rows), key=lambda column: column.of != "run")
     table = page_table(Table(rows, columns))
+    unknown = {row["measure"] for row in board.unknown_definitions}
     drawn = []
     for row in rows.to_dicts():
-        official = row["oblivious"] if row["published"] is None else row["published"]
+        # A number that is not met is on another scale than the values that ties allow.
+        is_met = row["reproduced"] and measure not in unknown
+        official = row["published"] if is_met else row["oblivious"]
+        official_rank = row["published_rank"] if is_met else None
         drawn.append(
             {
                 "words": [row[name] or "" for name in facets],
                 "colour": colours.get(row[group_column(board)], 0) if colours else 0,
                 "values": marks(values, row["worst"], row["best"], row["expected"], official),
                 "ranks": marks(
-                    ranks, row["best_rank"], row["worst_rank"], row["rank"], row["published_rank"]
+                    ranks, row["best_rank"], row["worst_rank"], row["rank"], official_rank
                 ),
             }
         )
@@ -118,5 +124,6 @@ def _measure(
 
 def _ends(rows: pl.DataFrame) -> tuple[float, float]:
     """The lowest and the highest value of a measure on the board."""
-    values = rows.select("worst", "best", "published").unpivot()["value"].drop_nulls().to_list()
+    published = pl.col("published").filter(pl.col("reproduced"))
+    values = [*rows["worst"], *rows["best"], *rows.select(published)["published"]]
     return min(values), max(values)

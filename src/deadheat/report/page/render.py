@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from deadheat._lazy import pl
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
-from deadheat.late import pl
 from deadheat.measures import Measure
+from deadheat.output import utf8
 from deadheat.remarks import counted, lines
-from deadheat.report.findings import of_systems
+from deadheat.report.findings import describe_systems
 from deadheat.report.page.cells import PageTable, Texts, page_table
 from deadheat.report.page.collection import Collection
 from deadheat.report.page.data import collection_data
@@ -95,8 +96,7 @@ def shown_measures(collection: Collection, asked: Sequence[Measure] | None) -> l
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """What the template writes of a collection; it needs no script to be read."""
-    systems, names = collection.systems, collection.names
-    results = {n: system.result for n, system in zip(names, systems, strict=True)}
+    results = collection.results
     summaries = {
         name: {m: summary for m, summary in result.items() if m in shown}
         for name, result in results.items()
@@ -105,7 +105,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     queries = len({query for result in results.values() for query in result.query_names})
     return {
         "name": collection.name,
-        "size": f"{counted(len(systems), 'system')}, {counted(queries, 'query')}",
+        "size": f"{counted(len(results), 'system')}, {counted(queries, 'query')}",
         "finding": _finding(collection, summaries),
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
         "leading": leading_table(summaries, shown),
@@ -121,7 +121,7 @@ def _finding(collection: Collection, summaries: dict[str, dict[str, Summary]]) -
     """Say what the numbers mean, in both ways to write them."""
     return Texts(
         *(
-            of_systems(summaries, collection.comparison, percent=percent)
+            describe_systems(summaries, collection.comparison, percent=percent)
             for percent in (False, True)
         )
     )
@@ -131,7 +131,7 @@ def _numbers(summaries: dict[str, dict[str, Summary]]) -> PageTable:
     """All views of all shown measures, in the columns that the terminal has."""
     rows = [
         {
-            "system": name,
+            "system": utf8(name).decode(),
             "measure": measure,
             **{view: getattr(summary, view) for view in VIEW_COLUMNS},
         }

@@ -1,0 +1,31 @@
+"""Lazy import of polars.
+
+Importing polars takes longer than importing all of deadheat. ``from deadheat._lazy import pl`` does
+not import it; the first use of ``pl`` does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["pl"]
+
+
+class _LazyModule:
+    """A module that is imported when one of its attributes is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_module":
+            self._module = import_module(self._name)
+            return self._module
+        return getattr(self._module, name)
+
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = _LazyModule("polars")

@@ -1,0 +1,255 @@
+"""Evaluate embeddings against a whole corpus: scan, score, count, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from deadheat._fork_guard import check_fork
+from deadheat.engines import Engine, LocalEngine, Progress
+from deadheat.errors import InputError
+from deadheat.evaluation.corpus.blocks import Scored
+from deadheat.evaluation.corpus.chunks import (
+    Chunks,
+    OpenShard,
+    are_shards,
+    name_shards,
+    open_shards,
+)
+from deadheat.evaluation.corpus.count import (
+    BlockCallback,
+    JudgedScores,
+    Probe,
+    ShardWorker,
+    count_corpus,
+    score_judged,
+    share_shards,
+)
+from deadheat.evaluation.corpus.scan import Scan, scan_corpus
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES
+from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged, result_of, versions
+from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
+from deadheat.formats.arrays import query_names
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.provenance import Provenance, ScoreFacts
+from deadheat.remarks import emits_warnings, note
+from deadheat.scoring import Products
+from deadheat.scoring.functions import Product
+from deadheat.ties import TieCounter, TieGroups
+from deadheat.ties.groups import JudgedDocuments
+from deadheat.ties.lists import list_judged
+
+T = TypeVar("T")
+
+
+@emits_warnings
+def evaluate_corpus(
+    queries: tuple[Sequence[Any], Any],
+    chunks: Chunks,
+    qrels: QrelsLike,
+    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    *,
+    similarity: Product = "dot",
+    regime: Literal["native", "hps"] = "native",
+    exact_ties: bool = False,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
+
+    Every document counts, nothing is cut to a top-k, and all views are exact. A chunk is
+    multiplied and counted before the next one is read: memory holds one chunk of embeddings and,
+    for every thread, one block of scores, however large the corpus is.
+
+    Parameters
+    ----------
+    queries
+        ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
+    chunks
+        Yields ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
+        documents do not come in the order of the corpus. A fourth item ``rows`` is the row of
+        the embeddings of each document: documents that share a row are scored once, and tie.
+        The corpus is passed twice, so this must be an iterable that can be started again, such
+        as a list, or a function that makes an iterator. Both passes must give the same. The first
+        one reads the ids of all chunks and the embeddings of judged documents only.
+        The calling thread makes the chunks. A chunk of a function is counted before the next one
+        is made, which may reuse its memory; threads have more to share the larger it is.
+        A list of such functions is a corpus in shards, one after the other: each function is
+        called where its shard is counted.
+    qrels, measures
+        As for `deadheat.evaluate`.
+    similarity
+        ``"dot"``, ``"cosine"``, or ``"hamming"`` for binary embeddings (booleans, or packed into
+        8-bit integers). 8-bit integers are multiplied exactly.
+    regime
+        ``"native"`` scores in the dtype of the embeddings, ``"hps"`` in FP32.
+    exact_ties
+        Count the distinct scores of all documents for ``provenance.scores``, and keep them in
+        memory for that. Otherwise its numbers are of the tie groups with a judged document.
+    engine
+        Where shards are counted: this process unless given, or a
+        `deadheat.engines.cluster.RayCluster`, whose workers open a shard each. The result is the
+        same to the last bit, however many workers there are and however the corpus is sharded.
+    progress
+        Called with what is being done, how much is done, and of how much: shards whose ids were
+        read, then documents that were counted. Other threads than the caller's may call it.
+
+    Returns
+    -------
+    Result
+        As of `deadheat.evaluate`; the oblivious value breaks ties in the order of the corpus.
+
+    Notes
+    -----
+    Documents are multiplied in blocks of one shape, which depends on the number of queries alone,
+    and each product takes one thread, because the last bits of a product depend on both. So a
+    score depends on its query and its document only: not on the position of the document, on
+    chunks and shards, or on the number of threads. As many blocks are multiplied and counted at a
+    time as NumPy or torch would use threads for a product. NumPy's setting is 1 meanwhile, and
+    restored afterwards; a second evaluation of arrays waits.
+    The judged documents are scored first, and their scores are checked in the second pass. Where a
+    backend computes another score then, the first one is used, and the result says for how many.
+    A worker of an engine whose products differ from those of this process is refused.
+
+    A document id or a position that comes twice is refused. Positions without a document are
+    reported by a warning.
+
+    Tensors are multiplied and counted on their device; tested on the CPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import deadheat as dh
+    >>> documents = np.array([[1, 0], [0, 1], [1, 1], [1, 0]], np.int8)
+    >>> chunks = [(["a", "b"], documents[:2]), (["c", "d"], documents[2:])]
+    >>> queries = (["q"], np.array([[1, 0]], np.int8))
+    >>> summary = dh.evaluate_corpus(queries, chunks, {"q": {"d": 1}}, ["MRR"])["MRR"]
+    >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
+    (0.6111, 0.3333333333333333, 1.0, 0.3333333333333333)
+    """
+    check_fork()
+    judgements, parsed = read_qrels(qrels), parse_measures(measures)
+    try:
+        ids, embeddings = queries
+    except (TypeError, ValueError):
+        raise InputError("queries must be a pair: their ids, and their embeddings") from None
+    if regime not in ("native", "hps"):
+        raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
+    products = Products.of(embeddings, check_similarity(similarity), regime)
+    shards, workplace = open_shards(chunks), engine or LocalEngine()
+    if not hasattr(workplace, "pool"):
+        raise InputError(
+            "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
+            f"{workplace!r:.40}"
+        )
+    if not isinstance(workplace, LocalEngine) and not are_shards(chunks):
+        raise InputError(
+            "an engine reads a corpus where it lies: give chunks as a function that makes an "
+            "iterator of them, or as a list of such functions, one for each shard"
+        )
+    corpus = Corpus(products, query_names(ids, len(products)), shards, workplace)
+    result, scan = evaluate_shards(
+        corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
+    )
+    return replace(result, remarks=(*result.remarks, *scan.find_missing(judgements)))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Queries, the shards whose documents they are scored with, and where that is done."""
+
+    products: Products
+    query_ids: list[str]
+    shards: Sequence[OpenShard]
+    engine: Engine = field(default_factory=LocalEngine)
+
+
+def evaluate_shards(
+    corpus: Corpus,
+    judgements: Judgements,
+    measures: Sequence[Measure],
+    *,
+    exact_ties: bool = False,
+    on_block: BlockCallback | None = None,
+    progress: Progress | None = None,
+) -> tuple[Result, Scan]:
+    """Evaluate a corpus as `evaluate_corpus` does, and return what its first pass found, too.
+
+    `on_block` is called only where the engine is this process.
+    """
+    products, engine = corpus.products, corpus.engine
+    with engine.pool(partial(ShardWorker, products)) as pool:
+        is_local = isinstance(engine, LocalEngine)
+        judged_ids = set(judgements.doc_ids.to_list())
+        scan = scan_corpus(name_shards(corpus.shards), judged_ids, pool, progress)
+
+        # A run in which every query lists the whole corpus; its scores are not known yet.
+        offsets = np.arange(len(corpus.query_ids) + 1, dtype=np.int64) * scan.documents
+        run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
+        lists, remarks = list_judged(
+            judgements, run, queries="judged", with_judged=need_judged(measures)
+        )
+        row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
+        score = score_judged(products, scan.judged, lists, row)
+        documents = JudgedDocuments.sort(
+            len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
+        )
+        judged = JudgedScores(
+            row,
+            documents.query,
+            documents.score,
+            documents.position,
+            documents.offsets,
+            n_rows=len(products),
+            exact_ties=exact_ties,
+            probe=None if is_local else Probe.of(products, scan.judged),
+        )
+        workers = None if is_local else pool
+        counts = count_corpus(products, scan, judged, workers, on_block, progress)
+
+    counter = TieCounter.of(documents)
+    counter.add_counts(counts.counts, counts.passed, np.where(row >= 0, counts.documents, 0))
+    groups = counter.groups()
+    if counts.changed:
+        pattern = (
+            "{changed:score} of judged documents differed in the last bits when the corpus was "
+            "passed: the one computed first stands in for the document itself"
+        )
+        remarks.append(note(pattern, changed=counts.changed))
+    provenance = Provenance(
+        run.source,
+        judgements.source,
+        scoring=products.provenance(),
+        scores=counts.sizes.facts if exact_ties else _judged_facts(groups),
+        versions=versions(),
+    )
+    remarks += scan.remarks
+    return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
+
+
+def map_scores(
+    corpus: Corpus, work: Callable[[Iterator[Scored]], T], progress: Progress | None = None
+) -> list[T]:
+    """Score every document in threads of this process; return what each makes of its scores."""
+    with LocalEngine().pool(partial(ShardWorker, corpus.products)) as pool:
+        scan = scan_corpus(name_shards(corpus.shards), set(), pool)
+    return share_shards(corpus.products, scan.shards, work, progress)
+
+
+def _judged_facts(groups: TieGroups) -> ScoreFacts:
+    """Tie statistics of the groups that hold a judged document."""
+    sizes = groups.size
+    return ScoreFacts(int(sizes.sum()), len(sizes), int(sizes.max(initial=0)), judged_only=True)
+
+
+def check_similarity(name: str) -> Any:
+    """Refuse a name that is not a product of embeddings."""
+    if name not in ("dot", "cosine", "hamming"):
+        raise InputError(f"unknown similarity {name!r}; choose dot, cosine or hamming")
+    return name

@@ -1,0 +1,319 @@
+"""Embeddings in files: the shards of a corpus that is read a chunk at a time."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError, one_line
+from deadheat.packages import require
+from deadheat.ties.checks import check_number
+
+TYPES: dict[str, Any] = {
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": ml_dtypes.bfloat16,
+    "I8": np.int8,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
+"""What embeddings are stored in, as safetensors names it."""
+LONGEST_HEADER = 100_000_000
+"""Bytes; safetensors itself refuses longer ones."""
+IDS = ".ids.txt"
+"""How the file of the ids of ``part.safetensors`` is called: ``part.ids.txt``."""
+
+
+@dataclass(frozen=True)
+class StoredShard:
+    """The embeddings of one file; calling it makes an iterator of chunks."""
+
+    path: Path
+    tensor: str
+    documents: int
+    width: int
+    first: int
+    """Documents in the files before it."""
+    chunk: int
+    torch: bool
+    has_ids: bool
+    """Whether a file beside it holds the ids of the documents."""
+    reuses_buffers: ClassVar[bool] = False
+    """Every chunk is mapped into memory anew."""
+
+    def __call__(self) -> Iterator[tuple[Sequence[Any], Any]]:
+        """Yield ids and embeddings; only the current chunk is in memory."""
+        bounds = [
+            (start, min(start + self.chunk, self.documents))
+            for start in range(0, self.documents, self.chunk)
+        ]
+        stored = self._stored()
+        for (start, stop), ids in zip(bounds, self._ids(bounds), strict=True):
+            yield ids, self._rows(stored, start, stop)
+
+    def between(self, first: int, last: int) -> Iterator[tuple[range, Any]]:
+        """Yield the numbers and embeddings of documents from `first` to before `last`, if any.
+
+        Numbers are counted from 0 on through all files, whatever the ids are.
+        """
+        start, stop = max(0, first - self.first), min(last - self.first, self.documents)
+        if start < stop:
+            stored = self._stored()
+            yield range(self.first + start, self.first + stop), self._rows(stored, start, stop)
+
+    def _stored(self) -> StoredTensor:
+        stored = _embeddings(self.path, self.tensor)
+        if stored.shape != (self.documents, self.width):
+            raise InputError(
+                f"{self.path}: {self.tensor} has the shape {list(stored.shape)} and had "
+                f"{[self.documents, self.width]} before: write files before they are evaluated"
+            )
+        return stored
+
+    def _rows(self, stored: StoredTensor, start: int, stop: int) -> Any:
+        # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read before
+        # it is used.
+        rows = stored.rows(self.path, start, stop)
+        return _as_tensor(rows) if self.torch else rows
+
+    def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
+        """Yield the ids of one chunk after the other."""
+        names = _ids_path(self.path)
+        if not self.has_ids:
+            for start, stop in bounds:
+                yield range(self.first + start, self.first + stop)
+            return
+        with names.open("rb") as file:
+            for start, stop in bounds:
+                lines = list(islice(file, stop - start))
+                if len(lines) < stop - start:
+                    raise InputError(
+                        f"{names} names {start + len(lines):,} documents, and {self.path.name} has "
+                        f"{self.documents:,}"
+                    )
+                yield _decode_ids(names, lines, start)
+            if file.read(1):
+                raise InputError(f"{names} names more than the {self.documents:,} documents")
+
+
+def _decode_ids(path: Path, lines: list[bytes], start: int) -> list[str]:
+    """Return the ids of some lines of a file, `start` lines after its first."""
+    if not start:
+        lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+    data = b"".join(lines)
+    try:
+        ids = [line.rstrip("\r") for line in data.decode().removesuffix("\n").split("\n")]
+    except UnicodeDecodeError as error:
+        line = start + data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: the id is not UTF-8 text") from None
+    if "" in ids:
+        line = start + ids.index("") + 1
+        raise InputError(f"{path}, line {line}: the id of a document is empty")
+    return ids
+
+
+def stored_shards(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    tensor: str | None = None,
+    chunk: int = 1 << 16,
+    torch: bool = False,
+) -> list[StoredShard]:
+    """Return the shards of a corpus whose embeddings are in safetensors files.
+
+    The files are mapped into memory and read a chunk at a time, so that a corpus of any size can
+    be evaluated on a machine of any size: here, or, where the same paths lead to the files on
+    other machines, by an engine.
+
+    Parameters
+    ----------
+    path
+        A folder, whose ``*.safetensors`` files are taken in the order of their names; one file;
+        or several in their order. Each holds a tensor ``[documents, width]``. The ids of the
+        documents of ``part.safetensors`` are the lines of ``part.ids.txt`` beside it, in UTF-8.
+        Where no part has such a file, ids are numbers, from 0 on through all files.
+    tensor
+        Name of the tensor; not needed where a file holds one of two dimensions only.
+    chunk
+        How many documents are read at once.
+    torch
+        Return torch tensors instead of arrays.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import deadheat as dh
+    >>> from safetensors.numpy import save_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part, vectors in enumerate(np.eye(4, dtype=np.float32).reshape(2, 2, 4)):
+    ...         save_file({"embeddings": vectors}, f"{folder}/part-{part}.safetensors")
+    ...     shards = dh.stored_shards(folder)
+    ...     query = np.array([[1, 2, 3, 4]], np.float32)
+    ...     dh.evaluate_corpus((["q"], query), shards, {"q": {"3": 1}}, ["MRR"])["MRR"].expected
+    1.0
+    """
+    size = check_number("chunk", chunk, least=1)
+    shards: list[StoredShard] = []
+    before = 0
+    for file in _list_files(path):
+        stored = _embeddings(file, tensor)
+        documents, width = stored.shape
+        if shards and width != shards[0].width:
+            raise InputError(
+                f"{file} holds embeddings of the width {width}, and {shards[0].path} of "
+                f"{shards[0].width}: they are not of one corpus"
+            )
+        has_ids = _ids_path(file).is_file()
+        shards.append(
+            StoredShard(file, stored.name, documents, width, before, size, torch, has_ids)
+        )
+        before += documents
+    _check_ids_files([shard for shard in shards if shard.documents])
+    return shards
+
+
+def _check_ids_files(shards: Sequence[StoredShard]) -> None:
+    """Refuse a corpus where some parts have ids, and others have none."""
+    having = [shard.path for shard in shards if shard.has_ids]
+    lacking = [shard.path for shard in shards if not shard.has_ids]
+    if having and lacking:
+        raise InputError(
+            f"{lacking[0]} has no {_ids_path(lacking[0]).name} beside it, and {having[0].name} has "
+            "its ids: write ids for every part, or for none"
+        )
+
+
+def _ids_path(path: Path) -> Path:
+    """Return the path of the ids of a part, whether it has any or not."""
+    return path.with_name(path.name.removesuffix(".safetensors") + IDS)
+
+
+def _list_files(path: Any) -> list[Path]:
+    """Return the files of a folder, or those that are given."""
+    if not isinstance(path, (str, os.PathLike)):
+        try:
+            return [Path(file).absolute() for file in path]
+        except TypeError:
+            raise InputError(f"path must be a path, or several, not {path!r:.60}") from None
+    given = Path(path).absolute()
+    files = sorted(given.glob("*.safetensors")) if given.is_dir() else [given]
+    if not files:
+        raise InputError(f"{path} holds no *.safetensors file")
+    return files
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """One tensor of a safetensors file, as the header of the file describes it."""
+
+    name: str
+    dtype: str
+    """As safetensors names it, such as ``F32``."""
+    shape: tuple[int, ...]
+    start: int
+    """Byte of the file at which its values begin."""
+    stop: int
+
+    def rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
+        """Map some rows of a table into memory."""
+        dtype, width = np.dtype(TYPES[self.dtype]), self.shape[1]
+        start = self.start + first * width * dtype.itemsize
+        try:
+            # Mode "c", copied when written to: torch warns of arrays that are read-only.
+            return np.memmap(path, dtype, "c", start, (last - first, width))
+        except ValueError as error:
+            raise _unreadable(path, error) from None
+
+
+def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
+    """Read the tensors that a safetensors file holds, by name, and its metadata.
+
+    Every entry is checked before it is returned: types, sizes, and that the values lie inside
+    the file.
+    """
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            length = int.from_bytes(file.read(8), "little")
+            if length > LONGEST_HEADER:
+                raise ValueError("its header is too long")
+            if 8 + length > size:
+                raise ValueError("it is truncated")
+            header = json.loads(file.read(length))
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a JSON object")
+        metadata = header.pop("__metadata__", {})
+        tensors = {name: _tensor(name, entry, 8 + length, size) for name, entry in header.items()}
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
+    return tensors, metadata if isinstance(metadata, dict) else {}
+
+
+def _tensor(name: str, entry: Any, data: int, size: int) -> StoredTensor:
+    """Check the entry of a tensor; the data of all tensors are the bytes from `data` to `size`."""
+    fields = entry if isinstance(entry, dict) else {}
+    dtype = fields.get("dtype")
+    shape, offsets = (_sizes(fields.get(key)) for key in ("shape", "data_offsets"))
+    if not isinstance(dtype, str) or shape is None or offsets is None:
+        raise ValueError(f"its header does not describe {name!r:.60} by dtype, shape and offsets")
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise ValueError(f"the offsets of {name!r:.60} are not a start and an end")
+    if data + offsets[1] > size:
+        raise ValueError(f"it is truncated: {name!r:.60} ends beyond its end")
+    return StoredTensor(name, dtype, shape, data + offsets[0], data + offsets[1])
+
+
+def _sizes(values: Any) -> tuple[int, ...] | None:
+    """Return whole numbers from 0 on; None for anything else."""
+    whole = isinstance(values, list) and all(type(x) is int and 0 <= x < 1 << 63 for x in values)
+    return tuple(values) if whole else None
+
+
+def _embeddings(path: Path, name: str | None) -> StoredTensor:
+    """Find the embeddings in a file: a tensor [documents, width]."""
+    tensors, _ = read_safetensors_header(path)
+    tables = {own: tensor for own, tensor in tensors.items() if len(tensor.shape) == 2}
+    if name is None and len(tables) != 1:
+        held = [f"{tensor.name!s:.60} {list(tensor.shape)}" for tensor in tensors.values()]
+        more = f" and {len(held) - 5} more" if len(held) > 5 else ""
+        raise InputError(
+            f"{path} must hold one tensor [documents, width], and holds "
+            f"{', '.join(held[:5]) or 'none'}{more}: say which with tensor="
+        )
+    if name is not None and name not in tables:
+        raise InputError(f"{path} holds no tensor {name!r} [documents, width]")
+    found = next(iter(tables.values())) if name is None else tables[name]
+    if found.dtype not in TYPES:
+        raise InputError(f"{path}: {found.name} is {found.dtype}, and not {', '.join(TYPES)}")
+    documents, width = found.shape
+    if not width:
+        raise InputError(
+            f"{path}: {found.name} has the shape {list(found.shape)}; embeddings need a width of "
+            "1 or more"
+        )
+    if found.stop - found.start != documents * width * np.dtype(TYPES[found.dtype]).itemsize:
+        raise _unreadable(path, ValueError(f"{found.name!r:.60} has another size than its shape"))
+    return found
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} cannot be read as safetensors ({one_line(error)})")
+
+
+def _as_tensor(rows: NDArray[Any]) -> Any:
+    """Return mapped rows as a torch tensor that shares their memory."""
+    torch = require("torch", "Embeddings as tensors")
+    if rows.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(rows.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(rows)

@@ -1,0 +1,283 @@
+"""The types that judgements and runs have inside deadheat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat._lazy import pl
+from deadheat.errors import InputError
+from deadheat.formats.ids import id_column, text_id, with_text_ids
+from deadheat.formats.keys import places_of
+from deadheat.numbers import rounded
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Which of several files each row of a run was read from."""
+
+    files: Sequence[str]
+    number: NDArray[Any]
+    """Per row: the index of its file."""
+
+    def __getitem__(self, rows: Any) -> Origins:
+        return Origins(self.files, self.number[rows])
+
+    def names(self, *rows: int) -> str:
+        """Name the files of some rows, each once."""
+        return " and ".join(dict.fromkeys(self.files[int(self.number[row])] for row in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Judged documents of all queries, the queries in the order of the source."""
+
+    source: str
+    """Where the judgements were read from, for messages."""
+    query_ids: list[str]
+    offsets: Ints
+    """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
+    documents: pl.Series | list[str]
+    """Per judgement: the id of its document; `doc_ids` and `id_list` give either type."""
+    grades: NDArray[np.float64]
+    numbered: bool = False
+    """Whether the queries were given as whole numbers."""
+    top_grade: float | None = None
+    """The highest grade of the judgements that these are a part of."""
+
+    def part(self, start: int, stop: int) -> Judgements:
+        """Judgements of the queries ``start … stop − 1`` alone."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return replace(
+            self,
+            query_ids=self.query_ids[start:stop],
+            offsets=self.offsets[start : stop + 1] - first,
+            documents=self.documents[int(first) : int(last)],
+            grades=self.grades[first:last],
+            top_grade=self.max_grade,
+        )
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
+        return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
+
+    @cached_property
+    def doc_ids(self) -> pl.Series:
+        """The documents of all judgements as a column."""
+        return id_column(self.documents) if isinstance(self.documents, list) else self.documents
+
+    @cached_property
+    def id_list(self) -> list[str]:
+        """The documents of all judgements as a list."""
+        return self.documents if isinstance(self.documents, list) else self.documents.to_list()
+
+    @cached_property
+    def query(self) -> Ints:
+        """Per judgement: the index of its query."""
+        return np.arange(len(self.query_ids)).repeat(self.offsets[1:] - self.offsets[:-1])
+
+    @cached_property
+    def has_relevant(self) -> NDArray[np.bool_]:
+        """Per query: whether one of its documents is relevant."""
+        relevant = np.add.reduceat(self.grades > 0, self.offsets[:-1], dtype=np.int64)
+        return np.asarray(relevant > 0)
+
+    @cached_property
+    def max_grade(self) -> float:
+        """The highest grade, also of judgements that these are a part of; at least 0."""
+        return float(self.grades.max(initial=0)) if self.top_grade is None else self.top_grade
+
+
+class Documents(Protocol):
+    """The documents of a run, one per row."""
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+
+    def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
+        """Find the documents of some judgements, as `find` does."""
+        return self.find(queries, judgements.doc_ids.gather(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Scored documents of all queries, in the order of the source."""
+
+    source: str
+    """Where the run was read from, for messages."""
+    query_ids: list[str]
+    offsets: Ints
+    """The documents of query ``q`` are the rows ``offsets[q]:offsets[q + 1]``."""
+    scores: NDArray[Any]
+    """Per row: float32 or float64 with the order and the ties of the scores given."""
+    documents: Documents = field(repr=False)
+    ranks: Ints | None = None
+    """The rank column, where the source has one and it was requested."""
+    complete: bool = False
+    """Whether each list is known to hold every candidate there is."""
+    exact: NDArray[Any] | None = field(default=None, repr=False)
+    """The scores given, where float64 cannot hold them and `scores` only has their order."""
+    n_tied_beyond_cut: Ints | None = None
+    """Per query, where known: documents that tie with the last of the list and are not in it."""
+    origins: Origins | None = field(default=None, repr=False)
+    """The files that the rows come from, where there are several."""
+
+    def origin(self, row: int) -> str:
+        """Where a row was read from, for messages."""
+        return self.source if self.origins is None else self.origins.names(row)
+
+    @property
+    def rounded(self) -> NDArray[Any]:
+        """Per row: the score given, rounded to float64 where it cannot be held."""
+        return self.scores if self.exact is None else rounded(self.exact)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
+        ids = self.documents.ids(np.arange(self.offsets[-1]))
+        return _by_query(self.query_ids, self.offsets, ids, self.rounded)
+
+    @cached_property
+    def query_index(self) -> dict[str, int]:
+        """Index of each query id."""
+        return {query: i for i, query in enumerate(self.query_ids)}
+
+
+@dataclass(frozen=True)
+class ColumnDocuments(Documents):
+    """Documents from a column of ids; refuses a document that one query lists twice."""
+
+    source: str
+    query_ids: Sequence[str]
+    offsets: Ints
+    doc_ids: pl.Series
+    origins: Origins | None = None
+
+    def __post_init__(self) -> None:
+        # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
+        query = self._query.astype(np.uint64)
+        keys = (query << np.uint64(40)) | (self.doc_ids.hash().to_numpy() >> np.uint64(24))
+        sorted_keys = np.sort(keys)
+        twice = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
+        for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
+            q = self._query[row]
+            start, stop = int(self.offsets[q]), int(self.offsets[q + 1])
+            same = (self.doc_ids[start:stop] == self.doc_ids[int(row)]).arg_true().to_list()
+            if len(same) > 1:
+                origins = self.origins
+                files = self.source if origins is None else origins[start:stop].names(*same)
+                raise InputError(
+                    f"{files}: query {self.query_ids[q]!r} lists document "
+                    f"{self.doc_ids[int(row)]!r} more than once; keep one score for it"
+                )
+
+    @property
+    def _query(self) -> NDArray[np.int32]:
+        return np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        return self.doc_ids.gather(rows)
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": doc_ids}).with_row_index(
+            "place"
+        )
+        rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
+        # Few documents are judged: a look-up of the id alone leaves little to join.
+        retrieved = rows.filter(pl.col("doc").is_in(doc_ids.unique().implode())).join(
+            sought, on=["query", "doc"]
+        )
+        row = np.full(len(queries), -1, np.int64)
+        row[retrieved["place"].to_numpy()] = retrieved["row"].to_numpy()
+        return row
+
+
+@dataclass(frozen=True)
+class DictDocuments(Documents):
+    """Documents that are the keys of a dictionary per query."""
+
+    source: str
+    query_ids: Sequence[str]
+    offsets: Ints
+    lists: Sequence[dict[Any, Any]]
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        query = np.searchsorted(self.offsets, rows, "right") - 1
+        keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
+        place = rows - self.offsets[query]
+        ids = [
+            text_id(keys[q][i], self.source)
+            for q, i in zip(query.tolist(), place.tolist(), strict=True)
+        ]
+        return id_column(ids)
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        return self._find(queries, doc_ids.to_list())
+
+    def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
+        """Find the documents of some judgements, without the threads of polars."""
+        ids = judgements.id_list
+        return self._find(
+            queries, ids if len(rows) == len(ids) else [ids[row] for row in rows.tolist()]
+        )
+
+    def _find(self, queries: Ints, ids: Sequence[str]) -> Ints:
+        bounds = [0, *((queries[1:] != queries[:-1]).nonzero()[0] + 1).tolist(), len(queries)]
+        found: list[int] = []
+        for a, b in pairwise(bounds if len(queries) else ()):
+            wanted = dict(zip(ids[a:b], range(b - a), strict=True))
+            q = int(queries[a])
+            places = places_of(self.lists[q], wanted)
+            if places is None:
+                places = places_of(self._as_text(q), wanted) or []
+            found += places
+        place = np.array(found, np.int64)
+        return np.where(place >= 0, place + self.offsets[queries], -1)
+
+    def _as_text(self, q: int) -> dict[str, Any]:
+        """Give the list of query `q` with all ids as text."""
+        return with_text_ids(self.lists[q], f"{self.source}, query {self.query_ids[q]!r}")
+
+
+@dataclass(frozen=True)
+class SharedDocuments(Documents):
+    """Documents that every query lists, all in the same order: a corpus."""
+
+    doc_ids: pl.Series
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {doc: i for i, doc in enumerate(self.doc_ids.to_list())}
+
+    def ids(self, rows: Ints) -> pl.Series:
+        """Ids of the documents in these rows."""
+        return self.doc_ids.gather(rows % len(self.doc_ids))
+
+    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+        """Row of each document in the list of its query, −1 where the corpus lacks it."""
+        position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
+        return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
+
+
+def _by_query(
+    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: NDArray[Any]
+) -> dict[str, dict[str, float]]:
+    ids, values, bounds = doc_ids.to_list(), numbers.tolist(), offsets.tolist()
+    return {
+        query: dict(zip(ids[start:stop], values[start:stop], strict=True))
+        for query, start, stop in zip(query_ids, bounds[:-1], bounds[1:], strict=True)
+    }

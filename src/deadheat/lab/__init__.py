@@ -1,0 +1,1 @@
+"""Experiments with models: datasets, models, and the studies that run models on datasets."""

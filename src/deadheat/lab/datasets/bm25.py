@@ -1,0 +1,83 @@
+"""Candidate lists from BM25, through the ``bm25s`` package."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deadheat.packages import require
+
+K1, B = 1.5, 0.75
+
+
+def bm25_candidates(
+    queries: Mapping[str, str], corpus: Mapping[str, str], depth: int
+) -> tuple[dict[str, list[str]], list[str], str]:
+    """Rank the corpus for every query and keep the first ``depth`` documents.
+
+    Scores are those of ``bm25s`` (Lucene's formula, k1 = 1.5, b = 0.75) over lower-cased
+    words of two or more letters, without stop words or stemming, so that no language is
+    favoured. ``bm25s`` itself picks any of the documents that tie at the cut; here equal
+    scores keep the order of the corpus. A document that shares no word with the query
+    scores zero and can still fill up a list.
+
+    Parameters
+    ----------
+    queries, corpus
+        Texts by id.
+    depth
+        Length of the lists; a smaller corpus is ranked as a whole.
+
+    Returns
+    -------
+    tuple
+        The documents of each query, best first; the queries whose list was cut between
+        documents of equal score; and the rule in words.
+    """
+    library: Any = require("bm25s", "BM25 candidates")
+    documents = list(corpus)
+    words = _tokenize(library, list(corpus.values()))
+    # Without a single word there is nothing to index, and every score is zero.
+    index = library.BM25(method="lucene", k1=K1, b=B)
+    vocabulary: Container[str] = set()
+    if any(words):
+        index.index(words, show_progress=False)
+        vocabulary = index.vocab_dict
+    candidates: dict[str, list[str]] = {}
+    cut_inside_ties = []
+    query_words = _tokenize(library, list(queries.values()))
+    for query, tokens in zip(queries, query_words, strict=True):
+        known = [word for word in tokens if word in vocabulary]
+        scores = index.get_scores(known) if known else np.zeros(len(documents))
+        best, inside_tie = select_top(scores, depth)
+        candidates[query] = [documents[place] for place in best]
+        if inside_tie:
+            cut_inside_ties.append(query)
+    rule = f"bm25 top {depth} (bm25s {library.__version__}, lucene, k1={K1}, b={B})"
+    return candidates, cut_inside_ties, rule
+
+
+def select_top(scores: npt.NDArray[Any], depth: int) -> tuple[list[int], bool]:
+    """Return the indices of the ``depth`` highest scores, and whether the cut divides a tie group.
+
+    Examples
+    --------
+    >>> select_top(np.array([1.0, 3.0, 1.0, 2.0]), 3)
+    ([1, 3, 0], True)
+    """
+    if depth >= len(scores):
+        return np.argsort(-scores, kind="stable").tolist(), False
+    lowest = np.partition(scores, len(scores) - depth)[len(scores) - depth]
+    kept = np.flatnonzero(scores >= lowest)
+    order = kept[np.argsort(-scores[kept], kind="stable")]
+    return order[:depth].tolist(), len(kept) > depth
+
+
+def _tokenize(library: Any, texts: list[str]) -> list[list[str]]:
+    words: list[list[str]] = library.tokenize(
+        texts, stopwords=None, return_ids=False, show_progress=False
+    )
+    return words

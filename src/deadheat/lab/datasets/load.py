@@ -1,0 +1,263 @@
+"""``load_dataset``: load a dataset from any source, in any layout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from deadheat.errors import InputError
+from deadheat.lab.datasets.bm25 import bm25_candidates
+from deadheat.lab.datasets.dataset import RetrievalDataset
+from deadheat.lab.datasets.folders import FolderSource
+from deadheat.lab.datasets.hub import open_hub
+from deadheat.lab.datasets.irds import PREFIX, IrDatasetsSource
+from deadheat.lab.datasets.layouts import Contents, read_contents
+from deadheat.lab.datasets.sources import TableSource
+from deadheat.remarks import emits_warnings, warning
+
+Candidates = Literal["given", "bm25", "full"]
+
+BM25_DEPTH = 100
+
+
+@emits_warnings
+def load_dataset(
+    name_or_path: str | Path,
+    *,
+    subset: str | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    candidates: Candidates = "given",
+    depth: int | None = None,
+    limit: int | None = None,
+) -> RetrievalDataset:
+    """Load a retrieval or reranking dataset.
+
+    Parameters
+    ----------
+    name_or_path
+        A folder or file that exists (MTEB or BEIR layout; Parquet, JSON lines, CSV), an id
+        such as ``ir_datasets:beir/scifact/test``, or else a dataset on the hub such as
+        ``mteb/AskUbuntuDupQuestions``.
+    subset
+        Part of the dataset, often a language: ``en`` of ``mteb/MIRACLReranking``.
+    split
+        Default: ``test``, or the only split there is.
+    revision
+        Commit, tag or branch on the hub.
+    candidates
+        ``given``: the lists of the dataset; ``bm25``: the best documents by BM25; ``full``:
+        the whole corpus for every query.
+    depth
+        Length at which candidate lists are cut; unless given, 100 for BM25, else uncut.
+    limit
+        Keep only the first queries.
+
+    Returns
+    -------
+    RetrievalDataset
+        Queries without a relevant document are left out, as in the paper, and so are empty texts,
+        which models refuse: an empty document is no candidate, and if it is relevant, it counts
+        as not retrieved; a query that is empty, or has no candidate left, is dropped. All that is
+        counted in ``left_out``.
+
+    Warns
+    -----
+    DeadheatWarning
+        Of the warnings among the dataset's ``remarks``.
+
+    Raises
+    ------
+    InputError
+        The data cannot be evaluated; the message says where and what to do.
+    MissingPackageError
+        The source or BM25 needs a package that is not installed.
+    """
+    return read_dataset(
+        name_or_path,
+        subset=subset,
+        split=split,
+        revision=revision,
+        candidates=candidates,
+        depth=depth,
+        limit=limit,
+    )
+
+
+def read_dataset(
+    name_or_path: str | Path,
+    *,
+    subset: str | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    candidates: Candidates = "given",
+    depth: int | None = None,
+    limit: int | None = None,
+) -> RetrievalDataset:
+    """Load a dataset as `load_dataset` does, without emitting warnings."""
+    _check_options(candidates, depth, limit)
+    source = _open_source(name_or_path, revision)
+    contents = read_contents(source, subset, split)
+    name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
+    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
+    dataset = _select_queries(name, contents, source, candidates, limit)
+    dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
+    return _drop_empty_texts(dataset, source.location)
+
+
+def _check_options(candidates: str, depth: int | None, limit: int | None) -> None:
+    if candidates not in get_args(Candidates):
+        choices = ", ".join(get_args(Candidates))
+        raise InputError(f"candidates={candidates!r} is unknown; choose one of: {choices}")
+    for option, value in (("depth", depth), ("limit", limit)):
+        if value is not None and value < 1:
+            raise InputError(f"{option}={value} is too small; give 1 or more")
+    if candidates == "full" and depth is not None:
+        raise InputError("candidates='full' has no depth; leave depth out or use 'bm25'")
+
+
+def _open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
+    name = str(name_or_path)
+    path = Path(name_or_path).expanduser()
+    if name.startswith(PREFIX) or path.exists():
+        if revision is not None:
+            raise InputError(f"only the hub has revisions; leave revision={revision!r} out")
+        return IrDatasetsSource(name) if name.startswith(PREFIX) else FolderSource(path)
+    if isinstance(name_or_path, Path) or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise InputError(f"there is no folder or file {name}; check the path")
+    return open_hub(name, revision)
+
+
+def _select_queries(
+    name: str, contents: Contents, source: TableSource, candidates: str, limit: int | None
+) -> RetrievalDataset:
+    """Check the contents as a whole, then keep the queries that can be evaluated."""
+    location, judgements = source.location, contents.judgements
+    lists = contents.candidates if candidates == "given" else None
+    if not contents.corpus or not contents.queries or not judgements:
+        raise InputError(
+            f"{location} is empty: {len(contents.queries)} queries, {len(contents.corpus)} "
+            f"documents, {len(judgements)} judged queries; all three are needed"
+        )
+    for query in judgements:
+        if query not in contents.queries:
+            raise InputError(f"{location}: query {query!r} is judged but has no text: add it")
+    _check_references(judgements, contents.corpus, "judges", location)
+    if candidates == "given" and lists is None:
+        raise InputError(
+            f"{location} gives no candidate lists (top_ranked); pass candidates='bm25' or 'full'"
+        )
+    _check_references(lists or {}, contents.corpus, "lists", location)
+    judged = [query for query in contents.queries if query in judgements]
+    relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
+    listed = [query for query in relevant if lists is None or lists.get(query)]
+    if not listed:
+        raise InputError(f"{location}: no query has both a relevant document and candidates")
+    unlisted = [query for query in relevant if lists is not None and not lists.get(query)]
+    remarks = []
+    if unlisted:
+        remarks.append(
+            warning(
+                "{location}: {unlisted:query} with relevant documents but no candidates, {example} "
+                "for one: dropped",
+                location=location,
+                unlisted=len(unlisted),
+                example=repr(unlisted[0]),
+            )
+        )
+    kept = listed[:limit]
+    return RetrievalDataset(
+        name=name,
+        queries={query: contents.queries[query] for query in kept},
+        corpus=contents.corpus,
+        judgements={query: judgements[query] for query in kept},
+        candidates=None if lists is None else {query: lists[query] for query in kept},
+        subset=contents.subset,
+        split=contents.split,
+        revision=source.revision,
+        left_out=_drop_zeros(
+            {
+                "queries without judgements": len(contents.queries) - len(judged),
+                "queries without a relevant document": len(judged) - len(relevant),
+                "queries without candidates": len(unlisted),
+                "queries beyond the limit": len(listed) - len(kept),
+                "repeated judgements": contents.repeated_judgements,
+            }
+        ),
+        remarks=tuple(remarks),
+    )
+
+
+def _drop_zeros(left_out: Mapping[str, int]) -> dict[str, int]:
+    return {what: count for what, count in left_out.items() if count}
+
+
+def _check_references(
+    lists: Mapping[str, Iterable[str]], corpus: Mapping[str, str], verb: str, location: str
+) -> None:
+    """Refuse documents that some query refers to but the corpus lacks."""
+    missing = [
+        (query, document)
+        for query, documents in lists.items()
+        for document in documents
+        if document not in corpus
+    ]
+    if missing:
+        query, document = missing[0]
+        raise InputError(
+            f"{location}: query {query!r} {verb} document {document!r}, which the corpus lacks "
+            f"({len(missing)} such references in all); add the documents or remove the references"
+        )
+
+
+def _choose_candidates(
+    dataset: RetrievalDataset, pooled: bool, candidates: str, depth: int | None
+) -> RetrievalDataset:
+    """Set the candidate lists and the rule that made them."""
+    if candidates != "given" and pooled:
+        raise InputError(
+            f"{dataset.name} has candidate lists but no corpus: its texts are judged for one query "
+            "only, copies included; use candidates='given'"
+        )
+    if candidates == "bm25":
+        lists, cut, rule = bm25_candidates(dataset.queries, dataset.corpus, depth or BM25_DEPTH)
+        return replace(dataset, candidates=lists, candidate_rule=rule, cut_inside_ties=tuple(cut))
+    if dataset.candidates is None:
+        return replace(dataset, candidate_rule="full corpus")
+    lists = {query: documents[:depth] for query, documents in dataset.candidates.items()}
+    rule = "given" if depth is None else f"given, first {depth}"
+    return replace(dataset, candidates=lists, candidate_rule=rule)
+
+
+def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:
+    """Leave out what no model reads, and documents that are then neither listed nor judged."""
+    corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
+    queries = {query: text for query, text in dataset.queries.items() if text.strip()}
+    left_out = {
+        **dataset.left_out,
+        "empty queries": len(dataset.queries) - len(queries),
+        "empty documents": len(dataset.corpus) - len(corpus),
+    }
+    lists = dataset.candidates
+    if lists is not None:
+        texts = {query: [doc for doc in lists[query] if doc in corpus] for query in queries}
+        left_out["empty candidates"] = sum(len(lists[q]) - len(texts[q]) for q in queries)
+        lists = {query: documents for query, documents in texts.items() if documents}
+        left_out["queries left without candidates"] = len(queries) - len(lists)
+        queries = {query: queries[query] for query in lists}
+        used = {doc for documents in lists.values() for doc in documents}
+        used.update(doc for query in queries for doc in dataset.judgements[query])
+        corpus = {doc: text for doc, text in corpus.items() if doc in used}
+    if not queries or not corpus:
+        raise InputError(f"{location}: nothing is left, its queries or documents are empty")
+    return replace(
+        dataset,
+        queries=queries,
+        corpus=corpus,
+        judgements={query: dataset.judgements[query] for query in queries},
+        candidates=lists,
+        left_out=_drop_zeros(left_out),
+    )

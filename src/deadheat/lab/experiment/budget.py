@@ -1,0 +1,239 @@
+"""The error budget of a number: how far ties, computing and the choice of queries move it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deadheat._lazy import pl
+from deadheat.engines import Engine, Progress
+from deadheat.errors import InputError
+from deadheat.evaluation import headline
+from deadheat.evaluation.corpus.stored import stored_shards
+from deadheat.lab.datasets import RetrievalDataset
+from deadheat.lab.experiment.changes import (
+    Changes,
+    StoredEmbeddings,
+    compare_embeddings,
+    compare_scores,
+)
+from deadheat.lab.experiment.derive import choose_engine, group_texts, read_queries
+from deadheat.lab.experiment.files import FolderError
+from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder
+from deadheat.lab.experiment.results import StoredResult, compute_key, load_results
+from deadheat.lab.experiment.study import Compute
+from deadheat.lab.experiment.table1 import every_measure
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.tables import Column, Table
+
+COMPUTE_SETTINGS = tuple(field.name for field in fields(Compute))
+"""Settings of how a forward pass is computed; its numbers should not depend on them."""
+
+_COLUMNS = (
+    Column("dataset", "name"),
+    Column("model", "name"),
+    Column("model_dtype", "name", over="model", title="dtype"),
+    Column("regime", "name"),
+    Column("measure", "name"),
+    Column("expected"),
+    Column("tie_std", over="ties", title="± std"),
+    Column("tie_range", over="ties", title="range"),
+    Column("compute_range", over="compute", title="moved"),
+    Column("query_error", over="queries", title="± error"),
+    Column("changed", "share", over="scores", title="changed"),
+    Column("farthest", "distance", over="scores", title="farthest"),
+)
+
+
+@dataclass(frozen=True)
+class _Variants:
+    """Results of one model, dtype, dataset and regime, computed in different ways."""
+
+    variants: Sequence[StoredResult]
+
+    @property
+    def first(self) -> StoredResult:
+        return self.variants[0]
+
+    @property
+    def ways(self) -> list[str]:
+        """How each was computed: the settings in which they differ."""
+        settings = [stored.manifest.settings for stored in self.variants]
+        differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
+        return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """Scores that are not the same in all variants; None where that is not known."""
+        if len(self.variants) < 2:
+            return None
+        with suppress(FolderError):  # the files of one are damaged or missing
+            if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
+                return compare_scores([stored.scores() for stored in self.variants])
+            return self.first.folder.changes(self.cells, self.first.regime)
+        return None
+
+    @property
+    def cells(self) -> list[CellFolder]:
+        """The cells of the variants."""
+        return [stored.cell for stored in self.variants]
+
+    def compare(
+        self, dataset: RetrievalDataset, engine: Engine, progress: Progress | None
+    ) -> Changes:
+        """Compare scores that are not stored: those of every query with the full corpus.
+
+        Raises
+        ------
+        FolderError
+            The embeddings of a variant are damaged or missing.
+        """
+        first, regime = self.first, self.first.regime
+        orders, variants = [], []
+        for stored in self.variants:
+            parts = list(stored.cell.streams()["documents"].indices())
+            orders.append(np.concatenate([texts for _, texts in parts]))
+            queries = read_queries(stored.cell, stored.manifest, regime)
+            paths = [path for path, _ in parts]
+            variants.append(
+                StoredEmbeddings(queries, stored_shards(paths, tensor="documents", torch=True))
+            )
+        if not all(np.array_equal(order, orders[0]) for order in orders):
+            raise FolderError(f"{first.cell.path} and its variants differ in the order of texts")
+        having = [len(documents) for documents in group_texts(dataset).values()]
+        name = f"{first.short_name} {first.model_dtype} {Path(dataset.name).name}: {regime}"
+        return compare_embeddings(
+            variants,
+            np.array(having)[orders[0]],
+            choose_engine(engine, variants[0].parts[0].path),
+            None if progress is None else partial(progress, f"{name}, comparing"),
+        )
+
+    def row(self, measure: Measure) -> dict[str, Any]:
+        """The budget of one measure."""
+        summary = self.first.result[measure]
+        expected = [stored.result[measure].expected for stored in self.variants]
+        changes = self.changes
+        return {
+            "dataset": self.first.dataset,
+            "model": self.first.short_name,
+            "model_dtype": self.first.model_dtype,
+            "regime": self.first.regime,
+            "measure": repr(measure),
+            "expected": summary.expected,
+            "tie_std": summary.std,
+            "tie_range": summary.range,
+            "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
+            "query_error": summary.sampling_error,
+            "variants": len(self.variants),
+            "changed": changes and changes.share,
+            "farthest": changes.farthest if changes and changes.scores else None,
+        }
+
+
+def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None = None) -> Table:
+    """Return the errors of each number side by side: of ties, of computing, of the queries.
+
+    Parameters
+    ----------
+    results
+        What `deadheat.lab.experiment.load_results` gives. Cells that differ in batch size,
+        attention or threads alone, and were evaluated on the same texts, are variants of one
+        number.
+    measures
+        Those to show; all unless given, and of very many each at one cutoff.
+
+    Returns
+    -------
+    Table
+        Per model, dtype, dataset, regime and measure the expected value of the first variant;
+        *ties*: its tie std and range; *compute*: how far the expected value moves between the
+        variants, nothing where there is one; *queries*: the standard error of having sampled
+        these queries; *scores*: the share that differs between variants, and by how much at most.
+    """
+    every = every_measure(results)
+    chosen = headline(every) if measures is None else parse_measures(measures)
+    groups = _group_variants(results)
+    rows = [
+        group.row(measure)
+        for group in groups
+        for measure in chosen
+        if all(measure in stored.result.views for stored in group.variants)
+    ]
+    if not rows:
+        evaluated = ", ".join(map(repr, every))
+        raise InputError(f"none of these measures was evaluated; choose from {evaluated}")
+    several = [group for group in groups if len(group.variants) > 1]
+    ways = dict.fromkeys(f"compute: {' / '.join(group.ways)}" for group in several)
+    unknown = [group for group in several if group.changes is None]
+    notes = [
+        *(ways or ["compute: not measured; give --batch-size, --attention or --threads twice"]),
+        *(["scores: some are not compared; run all these ways again"] if unknown else []),
+        "ties, compute and queries are different kinds of error, and are not added up.",
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return Table(frame, _COLUMNS, "The error budget of each number", notes, grouped=4)
+
+
+def compare_variants(
+    folder: ExperimentFolder,
+    ran: Mapping[Path, RetrievalDataset],
+    engine: Engine,
+    progress: Progress | None = None,
+) -> None:
+    """Store how far scores differ that are too many to be stored themselves.
+
+    Cells are not compared where a file of another cell is damaged or missing; `deadheat verify`
+    names it.
+
+    Parameters
+    ----------
+    ran
+        The cells that were run or evaluated anew; these are compared with their variants.
+    engine
+        Where embeddings are multiplied, if it sees them.
+    """
+    groups: list[_Variants] = []
+    with suppress(FolderError):
+        results = load_results(folder.path)
+        long = [stored for stored in results if not stored.cell.has_scores(stored.regime)]
+        own = {_identify(stored) for stored in long if stored.cell.path in ran}
+        groups = _group_variants([stored for stored in long if _identify(stored) in own])
+    for group in groups:
+        datasets = [ran[cell.path] for cell in group.cells if cell.path in ran]
+        if datasets and len(group.variants) > 1:
+            changes = None
+            with suppress(FolderError):
+                changes = group.compare(datasets[0], engine, progress)
+            folder.write_changes(group.cells, group.first.regime, changes)
+
+
+def is_computed_twice(results: Sequence[StoredResult]) -> bool:
+    """Whether some number was computed in more than one way."""
+    return any(len(group.variants) > 1 for group in _group_variants(results))
+
+
+def _group_variants(results: Sequence[StoredResult]) -> list[_Variants]:
+    alike: dict[Any, list[StoredResult]] = {}
+    for stored in results:
+        data = stored.result.provenance.dataset  # its candidate rule names the depth
+        key = (*_identify(stored), data and data.candidates)
+        alike.setdefault(key, []).append(stored)
+    return [
+        _Variants(sorted(variants, key=lambda stored: compute_key(stored.manifest)))
+        for variants in alike.values()
+    ]
+
+
+def _identify(stored: StoredResult) -> tuple[Any, ...]:
+    """Return what a result is a result of, however it was computed."""
+    settings = stored.manifest.settings.items()
+    other = frozenset((name, value) for name, value in settings if name not in COMPUTE_SETTINGS)
+    return stored.dataset, stored.model, stored.model_dtype, stored.regime, other

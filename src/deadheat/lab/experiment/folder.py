@@ -1,0 +1,437 @@
+"""DIR: the folder of a study. Files are written atomically.
+
+::
+
+    DIR/experiment.json                  marks the folder
+    DIR/datasets/NAME-HASH/              texts, candidates and judgements in the layout that
+                                         `deadheat.lab.datasets` reads; qrels.txt for other tools
+        SHA256SUMS                       the hash of every file of the dataset
+    DIR/cells/MODEL.DTYPE.DATASET-HASH/
+        SHA256SUMS                       the hash of every file of the cell but its parts
+        manifest.json                    every setting that the numbers depend on
+        logits/ (or queries/, documents/)  the model's output, in parts of a few batches
+        scores/REGIME.parquet            query_id, doc_id, score
+        runs/REGIME.txt                  the same as a TREC run
+        results/REGIME.json              what `deadheat.Result.from_json` reads
+    DIR/changes/
+        SHA256SUMS                       the hash of every other file
+        REGIME-HASH.json                 how far scores too many to be stored differ between cells
+
+The hash of a dataset is that of its content, the hash of a cell that of its settings: whoever
+runs other settings gets another folder, and what is stored stays valid. A file appears under
+its name only when it is complete and on disk. The name of a part carries the SHA-256 of its bytes,
+the others are listed with theirs: `ExperimentFolder.verify` names what is not as it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deadheat._lazy import pl
+from deadheat.errors import InputError
+from deadheat.evaluation import Result
+from deadheat.formats.files import table_from_file
+from deadheat.formats.write import to_parquet, trec_qrels, trec_run
+from deadheat.lab.datasets import RetrievalDataset, read_dataset, write_dataset
+from deadheat.lab.datasets.write import make_qrels
+from deadheat.lab.experiment.changes import Changes
+from deadheat.lab.experiment.files import (
+    SUMS,
+    Fault,
+    FolderError,
+    HashedFolder,
+    explain_read_errors,
+    explain_write_errors,
+    raise_first,
+    refuse_outside_links,
+    sha256,
+    write_file,
+)
+from deadheat.lab.experiment.parts import MAX_PARTS, Parts
+from deadheat.output import remove_drafts, utf8
+from deadheat.packages import require
+from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
+from deadheat.scoring.regimes import regime_order
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEMA = 2
+MARK = "experiment.json"
+STREAMS = ("logits", "queries", "documents")
+MANIFEST, DATASET = "manifest.json", "dataset.json"
+_OF_DATASET = re.compile(r"(corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json")
+_OF_CELL = re.compile(r"manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json")
+_OF_CHANGES = re.compile(r"[^/]+\.json")
+"""Names of files that a dataset, a cell and the changes between cells have."""
+
+
+@dataclass(frozen=True)
+class Manifest(Record):
+    """All facts about a cell that its numbers depend on."""
+
+    settings: Mapping[str, str]
+    """Settings of the study and the environment; their hash is part of the cell's folder name."""
+    model: ModelProvenance
+    function: str
+    """What makes scores of the model's output: ``sigmoid``, ``softmax``, ``dot``, ``cosine``."""
+    backend: str
+    threads: int
+    dataset: DatasetProvenance
+    dataset_folder: str
+    inputs: Mapping[str, InputFacts] = field(default_factory=dict)
+    """Per stream of inputs: ``logits``, or ``queries`` and ``documents``."""
+    label: str | None = None
+    """What the user calls the model; no number depends on it."""
+
+
+class ExperimentFolder:
+    """The folder of a study.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    create
+        Make it if it does not exist yet.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = False) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_dir():
+            raise FolderError(f"{path} is a file: choose a folder")
+        mark = self.path / MARK
+        if not mark.is_file():
+            if not create:
+                raise FolderError(
+                    f"{path} is not the folder of an experiment (there is no {MARK} in it): give "
+                    "the folder that deadheat run wrote; run files go to deadheat eval, or to "
+                    "deadheat report with --qrels"
+                )
+            if self.path.is_dir() and any(p.name[0] != "." for p in self.path.iterdir()):
+                raise FolderError(
+                    f"{path} holds other files and no {MARK}, so it is not the folder of an "
+                    "experiment: choose a new or empty folder"
+                )
+            write_file(mark, _dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))
+        with explain_read_errors(mark):
+            schema = _parse_object(mark, mark.read_bytes()).get("schema")
+        if schema != SCHEMA:
+            raise FolderError(
+                f"{mark} is of schema {schema!r}, and this version reads {SCHEMA}: use another "
+                "folder, or the version of deadheat that wrote it"
+            )
+        refuse_outside_links(self.path)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from writing; the lock ends with the process that holds it."""
+        filelock = require("filelock", "Running a study")
+        owner = self.path / ".owner"
+        with explain_write_errors(self.path / ".lock"):
+            lock = filelock.FileLock(self.path / ".lock", timeout=0)
+            try:
+                lock.acquire()
+            except filelock.Timeout:
+                process = owner.read_text().strip() if owner.is_file() else "?"
+                raise FolderError(
+                    f"{self.path} is in use by process {process}: wait for it, or choose another "
+                    "folder (--output)"
+                ) from None
+        try:
+            with explain_write_errors(owner):
+                owner.write_text(f"{os.getpid()}\n")
+            for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
+                remove_drafts(folder)
+            yield
+        finally:
+            lock.release()
+
+    def store_dataset(self, dataset: RetrievalDataset) -> str:
+        """Store a dataset unless it is stored already; return the name of its folder."""
+        name = f"{slug(str(dataset.provenance()))}-{dataset.content_hash[:8]}"
+        stored = HashedFolder(self.path / "datasets" / name)
+        faults = stored.find_faults()
+        raise_first(fault for fault in faults if fault.what == "damaged")
+        if faults or DATASET not in stored.read_hashes():
+            files: dict[str, bytes] = {}
+            write_dataset(dataset, files.__setitem__)
+            files["qrels.txt"] = trec_qrels(make_qrels(dataset))
+            files[DATASET] = _dump_json(dataset.provenance().to_dict())
+            stored.write(files)
+        return name
+
+    def dataset(self, name: str) -> RetrievalDataset:
+        """Read a stored dataset."""
+        if Path(name).name != name:  # a manifest may be untrusted
+            raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
+        folder = self.path / "datasets" / name
+        stored = HashedFolder(folder)
+        raise_first(stored.find_faults())
+        lists = (folder / "top_ranked.parquet").is_file()
+        try:
+            origin = DatasetProvenance.from_dict(
+                _parse_object(folder / DATASET, stored.read(DATASET))
+            )
+            dataset = read_dataset(folder, candidates="given" if lists else "full")
+        except FolderError:
+            raise
+        except InputError as error:
+            raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
+        return replace(
+            dataset,
+            name=origin.name,
+            subset=origin.subset,
+            split=origin.split,
+            revision=origin.revision,
+            left_out=origin.left_out,
+            candidate_rule=origin.candidates or dataset.candidate_rule,
+        )
+
+    def cell(self, model: str, model_dtype: str, dataset: str, settings: Any) -> CellFolder:
+        """Return the folder of a cell, which need not exist yet."""
+        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{_hash_short(settings)}"
+        return CellFolder(self.path / "cells" / name)
+
+    def cells(self) -> list[CellFolder]:
+        """Return the cells that were begun, by name."""
+        cells = self.path / "cells"
+        begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
+        return [CellFolder(path) for path in sorted(begun)]
+
+    def changes(self, cells: Iterable[CellFolder], regime: str) -> Changes | None:
+        """Read how the scores of cells differ; None where that is not there."""
+        name = _changes_file(cells, regime)
+        if not (self._changes.path / name).is_file():
+            return None
+        data = self._changes.read(name)
+        try:
+            return Changes.from_dict(_parse_object(self._changes.path / name, data)["changes"])
+        except FolderError:
+            raise
+        except (InputError, KeyError) as error:
+            raise _unreadable(self._changes.path / name, error) from None
+
+    def write_changes(
+        self, cells: Iterable[CellFolder], regime: str, changes: Changes | None
+    ) -> None:
+        """Store how the scores of cells differ; None removes what was stored before."""
+        if changes is None:
+            self._changes.remove(_changes_file(cells, regime))
+            return
+        data = {"cells": _list_names(cells), "regime": regime, "changes": changes.to_dict()}
+        self._changes.write({_changes_file(cells, regime): _dump_json(data)})
+
+    @property
+    def _changes(self) -> HashedFolder:
+        return HashedFolder(self.path / "changes")
+
+    def verify(self) -> tuple[int, list[Fault]]:
+        """Compare every file with its hash.
+
+        Returns
+        -------
+        tuple
+            The number of files that are as they were written, and all that is not: damaged,
+            missing, foreign or, where a run was ended, unfinished.
+        """
+        known: dict[Path, Fault | None] = {self.path / MARK: None}
+        for folder in sorted((self.path / "datasets").glob("*/")):
+            known |= _check_folder(HashedFolder(folder), _OF_DATASET)
+        for folder in sorted((self.path / "cells").glob("*/")):
+            known |= _check_folder(HashedFolder(folder), _OF_CELL)
+            known |= CellFolder(folder).check_parts()
+        known |= _check_folder(self._changes, _OF_CHANGES)
+        for path in sorted(self.path.rglob("*")):
+            hidden = any(part.startswith(".") for part in path.relative_to(self.path).parts)
+            if path.is_file() and not hidden:
+                known.setdefault(path, Fault(path, "foreign"))
+        faults = [fault for fault in known.values() if fault is not None]
+        return len(known) - len(faults), faults
+
+
+@dataclass(frozen=True)
+class CellFolder:
+    """The folder of one cell: one model in one dtype on one dataset."""
+
+    path: Path
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of the cell; None if there is no such file."""
+        path = self.path / MANIFEST
+        if not path.is_file():
+            return None
+        try:
+            manifest = Manifest.from_dict(_parse_object(path, self._files.read(MANIFEST)))
+        except FolderError:
+            raise
+        except InputError as error:
+            raise _unreadable(path, error) from None
+        sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
+        if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
+            raise _unreadable(path, "its inputs are not those of a model")
+        return manifest
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Store the manifest of the cell."""
+        self._files.write({MANIFEST: _dump_json(manifest.to_dict())})
+
+    def parts(self, stream: str, inputs: int, batch_size: int) -> Parts:
+        """Return the parts of one stream of inputs: ``logits``, ``queries`` or ``documents``."""
+        return Parts(self.path / stream, math.ceil(inputs / batch_size))
+
+    def streams(self) -> dict[str, Parts]:
+        """Return the parts of every stream of a cell that was begun."""
+        manifest = self.manifest
+        if manifest is None:
+            return {}
+        size = manifest.model.batch_size
+        return {
+            stream: self.parts(stream, facts.count, size)
+            for stream, facts in manifest.inputs.items()
+        }
+
+    def check_parts(self) -> dict[Path, Fault | None]:
+        """Check all parts; without a manifest it is not known which are missing."""
+        known: dict[Path, Fault | None] = {}
+        try:
+            begun = self.manifest is not None
+        except FolderError:
+            begun = False
+            known[self.path / MANIFEST] = Fault(self.path / MANIFEST, "damaged")
+        every = {stream: Parts(self.path / stream, MAX_PARTS) for stream in STREAMS}
+        for parts in (self.streams() if begun else every).values():
+            known |= dict.fromkeys(parts.folder.glob("*.safetensors"))
+            faults = [fault for fault in parts.find_faults() if begun or fault.what != "unfinished"]
+            known |= {fault.path: fault for fault in faults}
+        return known
+
+    def outputs(self) -> dict[str, torch.Tensor]:
+        """Read the output of the model in the order of the inputs: logits or embeddings."""
+        streams = self.streams().values()
+        return {name: rows for parts in streams for name, rows in parts.read().items()}
+
+    def regimes(self) -> list[str]:
+        """Return the regimes that the cell was evaluated under, as tables list them."""
+        stored = {path.stem for path in (self.path / "results").glob("*.json")}
+        listed = {
+            Path(name).stem for name in self._files.read_hashes() if name.startswith("results/")
+        }
+        return sorted(stored | listed, key=regime_order)
+
+    def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
+        """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
+        files = {}
+        if scores is None:  # an earlier evaluation may have left those of shorter lists
+            self._files.remove(_scores_file(regime), _run_file(regime))
+        else:
+            files[_scores_file(regime)] = to_parquet(scores)
+            files[_run_file(regime)] = trec_run(scores, f"{self.path.name}.{regime}")
+        self._files.write({**files, _result_file(regime): utf8(result.to_json())})
+
+    def has_scores(self, regime: str) -> bool:
+        """Whether scores were stored; those of a full corpus may be too many."""
+        name = _scores_file(regime)
+        return (self.path / name).is_file() or name in self._files.read_hashes()
+
+    def scores(self, regime: str) -> pl.DataFrame:
+        """Read query_id, doc_id and score, candidates in their order."""
+        path = self.path / _scores_file(regime)
+        if not self.has_scores(regime):
+            raise InputError(f"{path} does not exist: the full corpus was too long to be stored")
+        self._files.read(_scores_file(regime))
+        try:
+            return table_from_file(path)
+        except InputError as error:
+            raise _unreadable(path, error) from None
+
+    def result(self, regime: str) -> Result:
+        """Read a result."""
+        data = self._files.read(_result_file(regime))
+        try:
+            return Result.from_json(data.decode())
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(self.path / _result_file(regime), error) from None
+
+    @property
+    def _files(self) -> HashedFolder:
+        return HashedFolder(self.path)
+
+
+def slug(name: str) -> str:
+    """Make a folder name: of a hub id its words, of a path its last part.
+
+    >>> slug("BAAI/bge-reranker-v2-m3"), slug("/models/my model")
+    ('BAAI--bge-reranker-v2-m3', 'my-model')
+    """
+    hub_id = re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)
+    word = name.replace("/", "--") if hub_id else re.sub(r"[^\w.-]+", "-", Path(name).name)
+    short = word.encode()[-80:].decode(errors="ignore")  # the names of files end at 255 bytes
+    return short.lstrip(".") or "unnamed"
+
+
+def _check_folder(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | None]:
+    """Check the files of a dataset or a cell, listed or not."""
+    recorded = folder.read_hashes()
+    known: dict[Path, Fault | None] = {folder.path / name: None for name in recorded}
+    known |= {fault.path: fault for fault in folder.find_faults()}
+    if (folder.path / SUMS).is_file():
+        known[folder.path / SUMS] = None
+    for path in folder.path.rglob("*"):
+        name = path.relative_to(folder.path).as_posix()
+        if name not in recorded and own.fullmatch(name):
+            known[path] = Fault(path, "unfinished")
+    return known
+
+
+def _scores_file(regime: str) -> str:
+    return f"scores/{regime}.parquet"
+
+
+def _result_file(regime: str) -> str:
+    return f"results/{regime}.json"
+
+
+def _run_file(regime: str) -> str:
+    return f"runs/{regime}.txt"
+
+
+def _changes_file(cells: Iterable[CellFolder], regime: str) -> str:
+    return f"{regime}-{_hash_short(_list_names(cells))}.json"
+
+
+def _list_names(cells: Iterable[CellFolder]) -> list[str]:
+    return sorted(cell.path.name for cell in cells)
+
+
+def _hash_short(data: Any) -> str:
+    """Hash plain values."""
+    return sha256(json.dumps(data, sort_keys=True).encode())[:8]
+
+
+def _dump_json(data: Any) -> bytes:
+    return utf8(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def _parse_object(path: Path, data: bytes) -> dict[str, Any]:
+    """Read a JSON object that this package wrote."""
+    try:
+        found = json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
+    if not isinstance(found, dict):
+        raise _unreadable(path, "it holds no JSON object")
+    return found
+
+
+def _unreadable(path: Path, why: object) -> FolderError:
+    return FolderError(f"{path} cannot be read ({why}): delete it and run the same command again")

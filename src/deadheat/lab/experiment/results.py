@@ -1,0 +1,152 @@
+"""Reading a DIR: results with what they are results of, scores, logits and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deadheat._lazy import pl
+from deadheat.errors import InputError
+from deadheat.evaluation import Result
+from deadheat.lab.datasets import RetrievalDataset
+from deadheat.lab.experiment.files import Fault
+from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
+from deadheat.provenance import ScoreFacts
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """One regime of one cell."""
+
+    cell: CellFolder
+    manifest: Manifest
+    regime: str
+    variant: str = ""
+    """Settings that differ from those of other cells of the same model, dtype and dataset."""
+
+    @property
+    def model(self) -> str:
+        """The model: its hub id or path, as given."""
+        return self.manifest.model.model
+
+    @property
+    def model_dtype(self) -> str:
+        """The dtype that the model ran in."""
+        return self.manifest.model.model_dtype
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset, with subset and split where it has them."""
+        return str(self.manifest.dataset)
+
+    @property
+    def short_name(self) -> str:
+        """The model's label, or its name without owner or folder."""
+        return self.manifest.label or Path(self.model).name
+
+    @property
+    def name(self) -> str:
+        """The short name, with the variant where there are several."""
+        return f"{self.short_name} ({self.variant})" if self.variant else self.short_name
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether this is what Table 1 calls FP32: the FP32 model, scored in FP32."""
+        return self.model_dtype == "fp32" and self.regime == "native"
+
+    @cached_property
+    def result(self) -> Result:
+        """The evaluation, with every query."""
+        return self.cell.result(self.regime)
+
+    @property
+    def ties(self) -> ScoreFacts:
+        """Documents scored, distinct scores (counted query by query), largest tie group."""
+        facts = self.result.provenance.scores
+        if facts is None:
+            raise InputError(
+                f"{self.cell.path}: the result of {self.regime} has no tie statistics: run the "
+                "study again"
+            )
+        return facts
+
+    def scores(self) -> pl.DataFrame:
+        """Read query_id, doc_id and score, candidates in their order; needs no torch."""
+        return self.cell.scores(self.regime)
+
+    def outputs(self) -> dict[str, torch.Tensor]:
+        """Read what the model gave.
+
+        Returns
+        -------
+        dict
+            For a reranker ``logits`` and, where it has a head, ``head_logits``: a row per
+            candidate, in the order of `scores`. For a bi-encoder ``queries`` and ``documents``.
+        """
+        return self.cell.outputs()
+
+    def texts(self) -> RetrievalDataset:
+        """Read queries, documents, candidates and judgements."""
+        return self.folder.dataset(self.manifest.dataset_folder)
+
+    @property
+    def folder(self) -> ExperimentFolder:
+        """The DIR that this is stored in."""
+        return ExperimentFolder(self.cell.path.parents[1])
+
+
+def load_results(folder: str | Path) -> list[StoredResult]:
+    """Read the results of an experiment.
+
+    Parameters
+    ----------
+    folder
+        What ``deadheat run --output`` wrote.
+
+    Returns
+    -------
+    list of StoredResult
+        By dataset and model, and for each model dtype the regimes native, hps, head, others.
+    """
+    begun: list[tuple[CellFolder, Manifest]] = []
+    for cell in ExperimentFolder(folder).cells():
+        manifest = cell.manifest
+        if manifest is None:
+            raise Fault(cell.path / MANIFEST, "missing").error
+        begun.append((cell, manifest))
+    begun.sort(key=lambda pair: (*_cell_key(pair[1]), *compute_key(pair[1])))
+    results = [
+        StoredResult(cell, manifest, regime, _variant(manifest, [m for _, m in begun]))
+        for cell, manifest in begun
+        for regime in cell.regimes()
+    ]
+    if not results:
+        raise InputError(f"{folder} holds no results yet: run the study to its end")
+    return results
+
+
+def _cell_key(manifest: Manifest) -> tuple[str, str, str]:
+    return str(manifest.dataset), manifest.model.model, manifest.model.model_dtype
+
+
+def compute_key(manifest: Manifest) -> tuple[int, str, int]:
+    """Return what the ways to compute a forward pass are sorted by."""
+    model = manifest.model
+    return model.batch_size, model.attn_implementation, manifest.threads
+
+
+def _variant(manifest: Manifest, others: Sequence[Manifest]) -> str:
+    """Settings in which a cell differs from others of the same model, dtype and dataset."""
+    alike = [other for other in others if _cell_key(other) == _cell_key(manifest)]
+    differing = [
+        f"{name} {value}"
+        for name, value in manifest.settings.items()
+        if any(other.settings.get(name) != value for other in alike)
+    ]
+    return ", ".join(differing)

@@ -1,0 +1,323 @@
+"""What to run: models × model dtypes × datasets, and how each is scored and measured."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from deadheat.dtypes import parse_float_format, parse_format
+from deadheat.errors import InputError
+from deadheat.evaluation import DEFAULT_MEASURES
+from deadheat.lab.datasets.load import Candidates
+from deadheat.lab.models.device import MODEL_DTYPES
+from deadheat.lab.models.presets import PRESETS, Kind
+from deadheat.measures import Measure
+from deadheat.measures.parse import parse_measures
+from deadheat.scoring.regimes import REGIMES, parse_regime
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model by name, and what is not to be read from its checkpoint or preset."""
+
+    name: str
+    revision: str | None = None
+    kind: Kind | None = None
+    instruction: str | None = None
+    max_length: int | None = None
+    similarity: str | None = None
+    """Product of a bi-encoder: ``dot`` or ``cosine``. Unless given, ``dot`` for embeddings that
+    leave the model normalised, else ``cosine``."""
+    label: str | None = None
+    """What to call it in tables; the last part of its name unless given."""
+
+    @property
+    def short_name(self) -> str:
+        """What it is called in tables."""
+        return self.label or Path(self.name).name
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset by name, and which part and version of it."""
+
+    name: str
+    subset: str | None = None
+    split: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class Compute:
+    """How a forward pass is computed: it should change nothing, and in low precision it does."""
+
+    batch_size: int = 16
+    attention: str | None = None
+    """The attention kernels: ``eager``, ``sdpa``, …; the choice of transformers unless given."""
+    threads: int | None = None
+    """Threads of torch on a CPU; as many as it takes by itself unless given."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in vars(self).items() if value)
+
+
+@dataclass(frozen=True)
+class StudyCell:
+    """One forward pass: a model in a dtype over a dataset."""
+
+    model: ModelSpec
+    model_dtype: str
+    dataset: DatasetSpec
+    compute: Compute = Compute()
+
+    def __str__(self) -> str:
+        return f"{self.model.name} in {self.model_dtype} on {self.dataset.name}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Cells to run, and the regimes and measures that each is evaluated under.
+
+    `Study.of` makes one from words and checks them.
+
+    Attributes
+    ----------
+    regimes
+        ``native``, ``hps``, ``head``. The last is skipped for bi-encoders, which have no head; in
+        FP32 the three are one, called ``native``.
+    scoring_dtypes
+        Further formats to score the model's output in, each a regime called ``scored-fp16`` or
+        alike.
+    measures, cutoffs
+        A measure without a cutoff is taken at every one of `cutoffs`.
+    batch_size, attention, threads
+        How forward passes are computed. Several of them make several forward passes, which
+        `deadheat.lab.experiment.error_budget` compares.
+    max_length
+        In tokens; that of the model unless given.
+    limit
+        Only the first queries of a dataset.
+    candidates, depth
+        As for `deadheat.lab.datasets.load_dataset`; with ``full`` a depth cuts the ranked lists.
+    """
+
+    models: tuple[ModelSpec, ...]
+    datasets: tuple[DatasetSpec, ...]
+    model_dtypes: tuple[str, ...] = ("bf16", "fp32")
+    regimes: tuple[str, ...] = tuple(REGIMES)
+    scoring_dtypes: tuple[str, ...] = ()
+    measures: tuple[str, ...] = DEFAULT_MEASURES
+    cutoffs: tuple[int, ...] = ()
+    batch_size: tuple[int, ...] = (16,)
+    attention: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
+    max_length: int | None = None
+    limit: int | None = None
+    candidates: Candidates = "given"
+    depth: int | None = None
+    device: str | None = None
+    trust_remote_code: bool = False
+
+    @classmethod
+    def of(cls, location: str = "the study", /, **options: Any) -> Study:
+        """Make a study from plain values, such as a TOML file holds.
+
+        Examples
+        --------
+        >>> study = Study.of(models=["a/b"], datasets=["c/d"], measures=["nDCG"], cutoffs=[1, 10])
+        >>> study.all_measures
+        [nDCG@1, nDCG@10]
+        >>> Study.of("study.toml", models=["a/b"], dataset=["c/d"])
+        Traceback (most recent call last):
+        deadheat.errors.InputError: study.toml: unknown key 'dataset'; did you mean 'datasets'?
+        """
+        _check_keys(cls, options, location)
+        values = {name: _parse_value(name, value, location) for name, value in options.items()}
+        for name, word in (("models", "model"), ("datasets", "dataset")):
+            if not values.get(name):
+                raise InputError(f"{location} names no {word}: give at least one (--{word})")
+        study = cls(**values)
+        if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
+            raise InputError(f"{location} needs at least one model dtype and one regime")
+        if not study.batch_size:
+            raise InputError(f"{location} needs at least one batch size")
+        parse_measures(study.measures)  # refuses what is no measure, before anything is run
+        return study
+
+    @property
+    def all_measures(self) -> list[Measure]:
+        """The measures, each at its cutoffs."""
+        parsed = parse_measures(self.measures)
+        if not self.cutoffs:
+            return parsed
+        at_cutoffs = [[m] if m.cutoff else [m @ k for k in self.cutoffs] for m in parsed]
+        return list(dict.fromkeys(measure for some in at_cutoffs for measure in some))
+
+    @property
+    def cells(self) -> list[StudyCell]:
+        """What is run, model by model."""
+        return [
+            StudyCell(model, dtype, dataset, compute)
+            for model in self.models
+            for dtype in self.model_dtypes
+            for compute in self.computes
+            for dataset in self.datasets
+        ]
+
+    @property
+    def computes(self) -> list[Compute]:
+        """Every way in which a forward pass is computed."""
+        ways = product(self.batch_size, self.attention or (None,), self.threads or (None,))
+        return [Compute(*way) for way in ways]
+
+
+def read_study(path: str | Path, **words: Any) -> Study:
+    """Read a study from a TOML file whose keys are the fields of `Study`.
+
+    Parameters
+    ----------
+    path
+        A model or dataset in it is a name, or a table of the fields of `ModelSpec` or
+        `DatasetSpec`.
+    words
+        Fields that replace those of the file. A file that sets ``trust_remote_code`` is refused
+        unless `trust_remote_code` is passed here, too: a file alone cannot make code run.
+    """
+    try:
+        options = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
+        raise InputError(f"{path}: not valid TOML ({error})") from None
+    _check_keys(Study, options, str(path))
+    study = Study.of(str(path), **{**options, **words})
+    if study.trust_remote_code and "trust_remote_code" not in words:
+        names = ", ".join(repr(model.name) for model in study.models)
+        raise InputError(
+            f"{path}: trust_remote_code = true asks to run the code that comes with {names}, "
+            "and a file alone cannot allow that: read the code, then pass --trust-remote-code (in "
+            "Python: read_study(path, trust_remote_code=True)), or remove the key from the file"
+        )
+    return study
+
+
+def paper_study(**words: Any) -> Study:
+    """Return the study of the paper: its five models and two datasets in three model dtypes.
+
+    Parameters
+    ----------
+    words
+        Fields that replace those of the paper.
+    """
+    options = {
+        "models": [preset.names[0] for preset in PRESETS],
+        "datasets": [
+            {"name": "mteb/MIRACLReranking", "subset": "en", "split": "dev"},
+            {"name": "mteb/AskUbuntuDupQuestions", "split": "test"},
+        ],
+        "model_dtypes": MODEL_DTYPES,
+        "regimes": tuple(REGIMES),
+        "measures": ["nDCG", "MRR", "MAP", "Recall"],
+        "cutoffs": range(1, 101),
+        "batch_size": [16],
+    }
+    return Study.of("the study of the paper", **{**options, **words})
+
+
+_LISTS: dict[str, type] = {
+    "model_dtypes": str,
+    "regimes": str,
+    "scoring_dtypes": str,
+    "measures": str,
+    "cutoffs": int,
+    "batch_size": int,
+    "attention": str,
+    "threads": int,
+}
+_ONE_OR_MORE = ("batch_size", "attention", "threads")
+"""Lists that a single value stands for, too."""
+_SCALARS: dict[str, type] = {
+    "candidates": str,
+    "device": str,
+    "trust_remote_code": bool,
+}
+_SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
+Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
+
+
+def _parse_value(name: str, value: Any, location: str) -> Any:
+    """Check one field and bring it into its shape."""
+    at = f"{location}: {name}"
+    if name == "models":
+        return tuple(_parse_spec(ModelSpec, model, at) for model in _parse_list(value, at))
+    if name == "datasets":
+        return tuple(_parse_spec(DatasetSpec, dataset, at) for dataset in _parse_list(value, at))
+    if name in _LISTS:
+        if name in _ONE_OR_MORE and isinstance(value, (str, int)):
+            value = [value]
+        checked = [_check(name, item, _LISTS[name], at) for item in _parse_list(value, at)]
+        return tuple(dict.fromkeys(checked))
+    return None if value is None else _check(name, value, _SCALARS.get(name, int), at)
+
+
+def _parse_list(value: Any, at: str) -> list[Any]:
+    if isinstance(value, (str, dict)) or not isinstance(value, Iterable):
+        raise InputError(f"{at} must be a list, not {value!r}")
+    return list(value)
+
+
+def _parse_spec(kind: type[Spec], value: Any, at: str) -> Spec:
+    if isinstance(value, kind):
+        return value
+    options = {"name": value} if isinstance(value, str) else value
+    if not isinstance(options, dict) or not options.get("name"):
+        raise InputError(f"{at} must hold names, or tables with a name, not {value!r}")
+    _check_keys(kind, options, at)
+    for key, option in options.items():
+        _check(key, option, int if key == "max_length" else str, f"{at}: {key}")
+    if options.get("similarity", "dot") not in ("dot", "cosine"):
+        raise InputError(f"{at}: similarity must be dot or cosine, not {options['similarity']!r}")
+    return kind(**options)
+
+
+def _check(name: str, value: Any, kind: type[Any], at: str) -> Any:
+    if type(value) is not kind:  # true is no whole number
+        word = {str: "text", int: "a whole number", bool: "true or false"}[kind]
+        raise InputError(f"{at} must be {word}, not {value!r}")
+    if kind is int and value < _SMALLEST[name]:
+        raise InputError(f"{at} must be at least {_SMALLEST[name]}, not {value}")
+    if name == "candidates" and value not in CANDIDATES:
+        raise InputError(f"{at} must be one of {', '.join(CANDIDATES)}, not {value!r}")
+    if name == "model_dtypes":
+        value = parse_format(value).name
+        if value not in MODEL_DTYPES:
+            raise InputError(
+                f"{at}: a model cannot be run in {value}; use one of {', '.join(MODEL_DTYPES)} "
+                "(other formats are scoring dtypes)"
+            )
+    if name == "regimes":
+        value = parse_regime(value)
+    if name == "scoring_dtypes":
+        value = parse_float_format(value).name
+    return value
+
+
+def _check_keys(kind: type[Any], options: dict[str, Any], location: str) -> None:
+    known = [field.name for field in fields(kind)]
+    for key in options:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+            raise InputError(f"{location}: unknown key {key!r}; {hint}")

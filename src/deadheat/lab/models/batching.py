@@ -1,0 +1,193 @@
+"""Batches: which inputs share a forward pass, and what happens when they do not fit.
+
+Low-precision results depend on what else is in the batch, so the composition is fixed:
+inputs are ordered by token count (as cut at the maximum length), longest first, equal counts
+in the order given, and this order is cut into consecutive batches of ``batch_size``. A batch
+is padded to its longest input. Batch ``i`` therefore depends on the input list and the batch
+size alone, and a run continued at batch ``i`` repeats what an unbroken run would have done.
+
+A batch that does not fit into memory is run as two halves, each padded on its own, again and
+again down to single inputs. The borders between batches never move; `InputFacts` says which
+batches were halved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from deadheat.errors import InputError, one_line
+from deadheat.provenance import InputFacts, ModelProvenance
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+Tensors = tuple["torch.Tensor", ...]
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """The composition of every batch, as positions in the input list."""
+
+    batches: tuple[tuple[int, ...], ...]
+    inputs: InputFacts
+
+
+def plan_batches(lengths: Sequence[int], batch_size: int, max_length: int) -> BatchPlan:
+    """Compose batches from the untruncated token counts of the inputs.
+
+    Examples
+    --------
+    >>> plan_batches([3, 9, 3, 5, 12], batch_size=2, max_length=8).batches
+    ((1, 4), (3, 0), (2,))
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-min(lengths[i], max_length), i))
+    return BatchPlan(
+        batches=tuple(
+            tuple(order[start : start + batch_size]) for start in range(0, len(order), batch_size)
+        ),
+        inputs=InputFacts(len(order), truncated=sum(length > max_length for length in lengths)),
+    )
+
+
+def count_tokens(ids: Callable[[slice], list[list[int]]], inputs: int) -> list[int]:
+    """Return the token count of every input, tokenizing a thousand at a time to save memory."""
+    parts = (slice(start, start + 1000) for start in range(0, inputs, 1000))
+    return [len(tokens) for part in parts for tokens in ids(part)]
+
+
+class NotFiniteError(InputError):
+    """The model gave NaN or infinity for the input ``index``."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+class Batches(Generic[T]):
+    """A run over an input list: iterate for ``(indices, output)``, one batch at a time.
+
+    ``indices`` are positions in the input list, row by row of the output. ``len`` counts the
+    batches of the whole list; iteration begins at batch ``start``.
+
+    Attributes
+    ----------
+    provenance
+        The settings of the model.
+    inputs
+        What happened to the inputs so far: how many were cut, which batches were halved.
+    """
+
+    def __init__(
+        self,
+        plan: BatchPlan,
+        start: int,
+        forward: Callable[[Sequence[int]], Tensors],
+        wrap: Callable[[Tensors, InputFacts], T],
+        provenance: ModelProvenance,
+    ) -> None:
+        if not 0 <= start <= len(plan.batches):
+            raise InputError(
+                f"cannot start at batch {start}: these inputs make {len(plan.batches)} batches; "
+                "were they stored from another list or with another batch size?"
+            )
+        self.plan = plan
+        self._start = start
+        self._forward = forward
+        self._wrap = wrap
+        self.provenance = provenance
+        self.inputs = plan.inputs
+
+    def __len__(self) -> int:
+        return len(self.plan.batches)
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
+        for indices, tensors in self._tensors():
+            yield indices, self._wrap(tensors, self.inputs)
+
+    def resume(self, start: int) -> Batches[T]:
+        """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
+        return Batches(self.plan, start, self._forward, self._wrap, self.provenance)
+
+    def collect(self) -> T:
+        """Run every batch and return one output in the order of the input list."""
+        import torch
+
+        done = list(self._tensors())
+        position = torch.tensor([i for indices, _ in done for i in indices])
+        columns = zip(*(tensors for _, tensors in done), strict=True)
+        rows = tuple(torch.cat(column)[position.argsort()] for column in columns)
+        return self._wrap(rows, self.inputs)
+
+    def _tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
+        for number in range(self._start, len(self)):
+            indices = self.plan.batches[number]
+            yield indices, self._run(number, indices)
+
+    def _run(self, number: int, indices: Sequence[int]) -> Tensors:
+        import torch
+
+        try:
+            return self._forward(indices)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            reason = one_line(error)
+        if len(indices) == 1:
+            raise InputError(
+                f"input {indices[0]} alone does not fit into the memory of "
+                f"{self.provenance.device} ({reason}): lower max_length or use another device"
+            )
+        if self.provenance.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        half = (len(indices) + 1) // 2
+        smallest = min(half, self.inputs.halved.get(str(number), half))
+        self.inputs = replace(self.inputs, halved={**self.inputs.halved, str(number): smallest})
+        first, second = self._run(number, indices[:half]), self._run(number, indices[half:])
+        return tuple(torch.cat(parts) for parts in zip(first, second, strict=True))
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether an error means that memory ran out, of an accelerator or of the host."""
+    message = str(error).lower()
+    return any(
+        words in message
+        for words in ("out of memory", "can't allocate memory", "not enough memory")
+    )
+
+
+def check_texts(texts: Sequence[str], what: str) -> None:
+    """Refuse what would give an embedding or a logit without meaning."""
+    if isinstance(texts, str):
+        raise InputError(f"{what} must be a list of texts, not one text: wrap it in a list")
+    if len(texts) == 0:
+        raise InputError(f"no {what} were given: pass at least one text")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"{what}[{index}] is a {type(text).__name__}: pass text")
+        if not text.strip():
+            raise InputError(
+                f"{what}[{index}] is empty: give it a text or leave it out of the candidates"
+            )
+
+
+def check_finite(
+    rows: torch.Tensor, indices: Sequence[int], texts: Sequence[str], dtype: str
+) -> None:
+    """Refuse NaN and infinity, naming the first input that gave them."""
+    bad = (~rows.isfinite()).any(dim=1)
+    if not bad.any():
+        return
+    row = int(bad.nonzero()[0])
+    text = texts[row] if len(texts[row]) <= 80 else texts[row][:77] + "..."
+    way_out = (
+        "FP16 overflows beyond 65504: use model_dtype='bf16' or 'fp32'"
+        if dtype == "fp16"
+        else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
+    )
+    raise NotFiniteError(
+        f"the model in {dtype} gave NaN or infinity for input {indices[row]} ({text!r}); {way_out}",
+        indices[row],
+    )

@@ -1,0 +1,128 @@
+"""Bi-encoders: texts in, one embedding each out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Literal
+
+from deadheat.lab.models.batching import (
+    Batches,
+    Tensors,
+    check_finite,
+    check_texts,
+    count_tokens,
+    plan_batches,
+)
+from deadheat.lab.models.outputs import Embeddings
+from deadheat.lab.models.presets import TextPrompt
+from deadheat.provenance import InputFacts, ModelProvenance
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Role = Literal["query", "document"]
+
+
+class BiEncoder:
+    """A model that embeds queries and documents apart.
+
+    Embeddings leave as the checkpoint's last module made them, in the model's dtype. Where that
+    module normalises, it does so in the model's dtype too: the norms of BF16 vectors are only
+    nearly 1, so the dot product and the cosine of such vectors differ.
+
+    Attributes
+    ----------
+    provenance
+        The settings of the model, which each output carries.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        settings: ModelProvenance,
+        prompt: TextPrompt,
+        *,
+        normalize: bool,
+    ) -> None:
+        model.max_seq_length = settings.max_length
+        self._model = model
+        self._normalize = normalize
+        self._prefixes = {"query": prompt.query_prefix, "document": prompt.document}
+        self.provenance = replace(
+            settings,
+            prompt=asdict(prompt) if prompt.query or prompt.document else None,
+            pooling=describe_modules(model) + (", Normalize" if normalize else ""),
+            normalised=normalize or type(list(model)[-1]).__name__ == "Normalize",
+        )
+
+    def batches(self, texts: Sequence[str], role: Role, *, start: int = 0) -> Batches[Embeddings]:
+        """Return the run over the texts, to be iterated batch by batch.
+
+        Parameters
+        ----------
+        texts
+            Queries or documents; none may be empty.
+        role
+            Which prompt goes before them.
+        start
+            The first batch to run, when earlier ones are already stored.
+        """
+        check_texts(texts, "queries" if role == "query" else "documents")
+        prefix = self._prefixes[role]
+        settings = self.provenance
+
+        def ids(part: slice) -> list[list[int]]:
+            tokens: list[list[int]] = self._model.tokenizer(
+                [prefix + text for text in texts[part]], verbose=False
+            )["input_ids"]
+            return tokens
+
+        plan = plan_batches(count_tokens(ids, len(texts)), settings.batch_size, settings.max_length)
+
+        encode = self._model.encode_query if role == "query" else self._model.encode_document
+
+        def forward(indices: Sequence[int]) -> Tensors:
+            batch = [texts[i] for i in indices]
+            vectors = encode(
+                batch,
+                prompt=prefix,
+                batch_size=len(batch),
+                convert_to_tensor=True,
+                show_progress_bar=False,
+                normalize_embeddings=self._normalize,
+            )
+            rows = vectors.detach().cpu().clone()
+            check_finite(rows, indices, batch, settings.model_dtype)
+            return (rows,)
+
+        def wrap(tensors: Tensors, inputs: InputFacts) -> Embeddings:
+            return Embeddings(tensors[0], settings, inputs)
+
+        return Batches(plan, start, forward, wrap, settings)
+
+    def embed_queries(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embeddings of queries, in the order given."""
+        return self.batches(texts, "query").collect()
+
+    def embed_documents(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embeddings of documents, in the order given."""
+        return self.batches(texts, "document").collect()
+
+
+def find_own_prompt(model: SentenceTransformer) -> TextPrompt:
+    """Return the prompts that the checkpoint itself names for queries and documents."""
+    prompts = model.prompts or {}
+    names = ("document", "passage", "corpus")
+    document = next(filter(None, map(prompts.get, names)), "")
+    return TextPrompt(query=prompts.get("query") or "", document=document)
+
+
+def describe_modules(model: SentenceTransformer) -> str:
+    """Name what stands between the token states and the embedding, such as ``mean, Normalize``."""
+    names = []
+    for module in list(model)[1:]:
+        old_mode = getattr(module, "get_pooling_mode_str", lambda: None)  # version 5
+        mode = getattr(module, "pooling_mode", None) or old_mode() or type(module).__name__
+        names.append(mode if isinstance(mode, str) else "+".join(mode))
+    return ", ".join(names)

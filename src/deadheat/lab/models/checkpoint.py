@@ -1,0 +1,168 @@
+"""Find the files of a checkpoint by its name, and the kind of model they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from deadheat.errors import InputError, one_line
+from deadheat.lab.models.presets import Kind
+from deadheat.packages import require
+
+# Pickled weights (*.bin, *.pt) are never fetched.
+HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "*.py"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on this machine: a folder, and the GGUF file inside it if that is what it is."""
+
+    name: str
+    folder: Path
+    revision: str
+    gguf: str | None = None
+
+    @cached_property
+    def architecture(self) -> str:
+        """The class name in ``config.json``; empty where none is given."""
+        names = self._json("config.json").get("architectures") or [""]
+        return str(names[0])
+
+    @cached_property
+    def modules(self) -> list[dict[str, Any]]:
+        """The module list of a sentence-transformers checkpoint; empty for any other."""
+        return list(self._json("modules.json"))
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of model according to its configuration; None if that is unclear."""
+        if self.gguf is not None:
+            return "yes-no"
+        config = self._json("config_sentence_transformers.json")
+        if (
+            self.modules
+            and config.get("model_type", "SentenceTransformer") == "SentenceTransformer"
+        ):
+            return "bi-encoder"
+        if self.architecture.endswith("ForSequenceClassification"):
+            return "cross-encoder"
+        if self.architecture.endswith(("ForCausalLM", "LMHeadModel")):
+            return "yes-no"
+        return None
+
+    def check_kind(self, asked: Kind | None) -> Kind:
+        """Return the kind of the model; refuse another than its configuration allows."""
+        own = self.kind
+        if own is None and (asked != "bi-encoder" or self.modules):
+            raise InputError(
+                f"cannot tell what {self.name!r} is: its config.json names the architecture "
+                f"{self.architecture or '(none)'!r}; a reranker has …ForSequenceClassification or "
+                "…ForCausalLM, a bi-encoder a modules.json of sentence-transformers, and a plain "
+                "encoder can be used with kind='bi-encoder' (mean pooling)"
+            )
+        if own is not None and asked is not None and asked != own:
+            raise InputError(
+                f"{self.name!r} is a {own} model ({self.architecture or 'GGUF'}), not a {asked}: "
+                f"leave kind out or pass kind={own!r}"
+            )
+        return asked or own or "bi-encoder"
+
+    def weights(self) -> list[Path]:
+        """Return the weight files, after making sure that none has to be unpickled."""
+        files: list[Path] = []
+        for folder in {self.folder: None, **{self.folder / m["path"]: None for m in self.modules}}:
+            safe = sorted(folder.glob("*.safetensors"))
+            pickled = [] if safe else sorted(folder.glob("pytorch_model*.bin"))
+            if pickled:
+                raise InputError(
+                    f"{pickled[0]} is a pickle, which can run code, and is not read: save the "
+                    "model again as safetensors"
+                )
+            files += safe
+        if not files:
+            raise InputError(
+                f"{self.name!r} has no *.safetensors weights, and pickled ones are not read: "
+                "download it completely, or save it again as safetensors"
+            )
+        return files
+
+    def foreign_classes(self) -> list[str]:
+        """Return the classes outside sentence-transformers that the checkpoint names.
+
+        sentence-transformers before version 6 imports them from files of a local checkpoint, even
+        without ``trust_remote_code``.
+        """
+        names = [module.get("type") for module in self.modules]
+        for path in self.folder.rglob("router_config.json"):
+            names += self._json(path.relative_to(self.folder)).get("types", {}).values()
+        for path in self.folder.rglob("wordembedding_config.json"):
+            names.append(self._json(path.relative_to(self.folder)).get("tokenizer_class"))
+        return [name for name in names if name and not name.startswith("sentence_transformers.")]
+
+    def _json(self, name: str | Path) -> Any:
+        path = self.folder / name
+        if not path.is_file():
+            return {}
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not JSON ({error}): download the model again") from error
+
+
+def find_checkpoint(name: str, revision: str | None) -> Checkpoint:
+    """Find a checkpoint: a local folder or GGUF file, else the hub (or its cache).
+
+    A GGUF file of the hub is written ``owner/repository/file.gguf``.
+    """
+    path = Path(name).expanduser()
+    if (path / "config.json").is_file() or (path / "modules.json").is_file():
+        checkpoint = Checkpoint(name, path, revision="")
+        return replace(checkpoint, revision=hash_files(checkpoint.weights()))
+    if path.is_dir():
+        packed = sorted(path.glob("*.gguf"))
+        if len(packed) != 1:
+            raise InputError(
+                f"the folder {name!r} holds no model: it has neither config.json nor modules.json, "
+                f"and {len(packed)} .gguf files; pass another folder or the path of a .gguf file"
+            )
+        path = packed[0]
+    if path.is_file() and path.suffix == ".gguf":
+        return Checkpoint(name, path.parent, hash_files([path]), gguf=path.name)
+    if path.exists():
+        raise InputError(f"{name!r} is no model: pass a folder, a .gguf file or a hub id")
+    return download(name, revision)
+
+
+def download(name: str, revision: str | None) -> Checkpoint:
+    """Fetch a checkpoint from the Hugging Face hub, or find it in the hub's cache."""
+    hub = require("huggingface_hub", "loading a model from the hub")
+    is_gguf = name.endswith(".gguf")
+    repository, _, file = name.rpartition("/") if is_gguf else (name, "", "")
+    try:
+        folder = hub.snapshot_download(
+            repository, revision=revision, allow_patterns=[file] if is_gguf else HUB_FILES
+        )
+    except Exception as error:  # every network library underneath has its own exceptions
+        raise InputError(
+            f"the model {name!r} is no folder here and the Hugging Face hub did not give it "
+            f"({one_line(error)}): check the spelling, the connection and, for a gated model, "
+            "`hf auth login`, or download it elsewhere and pass its folder"
+        ) from error
+    checkpoint = Checkpoint(name, Path(folder), Path(folder).name, gguf=file or None)
+    if not is_gguf:
+        checkpoint.weights()
+    return checkpoint
+
+
+def hash_files(files: list[Path]) -> str:
+    """Return a fingerprint of weight files, so that a changed local checkpoint is noticed."""
+    total = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while chunk := stream.read(1 << 22):
+                total.update(chunk)
+    return f"sha256:{total.hexdigest()[:32]}"

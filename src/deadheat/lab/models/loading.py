@@ -1,0 +1,241 @@
+"""``load_model``: load a model of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeVar
+
+from deadheat.errors import InputError, one_line
+from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
+from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
+from deadheat.lab.models.device import choose_device, choose_dtype
+from deadheat.lab.models.presets import (
+    Kind,
+    PairPrompt,
+    Preset,
+    TextPrompt,
+    find_preset,
+    with_instruction,
+)
+from deadheat.lab.models.rerankers import (
+    ClassifierReranker,
+    Reranker,
+    YesNoReranker,
+    make_chat_prompt,
+)
+from deadheat.packages import find_versions, require
+from deadheat.provenance import ModelProvenance
+
+T = TypeVar("T")
+
+PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
+# Their position embeddings begin after the padding index.
+OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
+
+
+def load_model(
+    name_or_path: str | PathLike[str],
+    *,
+    model_dtype: str,
+    kind: Kind | None = None,
+    device: str | None = None,
+    batch_size: int = 16,
+    max_length: int | None = None,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+    revision: str | None = None,
+    prompt: PairPrompt | TextPrompt | None = None,
+    instruction: str | None = None,
+) -> Reranker | BiEncoder:
+    """Load a reranker or a bi-encoder from the hub, a folder or a GGUF file.
+
+    Only safetensors and GGUF weights are read, never pickled ones.
+
+    Parameters
+    ----------
+    name_or_path
+        Hub id, local folder, ``.gguf`` file, or ``owner/repository/file.gguf``.
+    model_dtype
+        ``fp32``, ``bf16`` or ``fp16``: the format of weights and computation. GGUF weights are
+        expanded to it.
+    kind
+        ``cross-encoder``, ``yes-no`` or ``bi-encoder``; read from the checkpoint if left out.
+    device
+        ``cpu``, ``cuda``, ``cuda:1``, ``mps``; the fastest one present if left out.
+    batch_size
+        Inputs per forward pass. Low-precision results depend on it; the paper uses 16.
+    max_length
+        Longest input in tokens, prompt included; that of the preset, else the checkpoint's.
+    attn_implementation
+        ``eager``, ``sdpa``, ``flash_attention_2``…; the choice of transformers if left out.
+    trust_remote_code
+        Run Python code that comes with the checkpoint.
+    revision
+        Branch, tag or commit of the hub.
+    prompt
+        A `PairPrompt` for a yes/no reranker, a `TextPrompt` for a bi-encoder; that of the
+        preset, else of the checkpoint, if left out.
+    instruction
+        The task sentence inside the prompt, for models that take one.
+    """
+    require("torch", "running a model")
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, not {batch_size}")
+    name = str(name_or_path)
+    device = choose_device(device)
+    dtype = choose_dtype(model_dtype, device)
+    checkpoint = find_checkpoint(name, revision)
+    preset = find_preset(name)
+    kind = checkpoint.check_kind(kind or (preset.kind if preset else None))
+    expected = {"cross-encoder": type(None), "yes-no": PairPrompt, "bi-encoder": TextPrompt}[kind]
+    if prompt is not None and not isinstance(prompt, expected):
+        raise InputError(
+            f"a {kind} model takes {'no prompt' if kind == 'cross-encoder' else expected.__name__}"
+            f", not {type(prompt).__name__}"
+        )
+    if kind == "cross-encoder" and instruction is not None:
+        raise InputError(f"{name!r} is a cross-encoder, which takes no instruction: leave it out")
+    prompt = prompt or (preset.prompt if preset else None)
+    weights: dict[str, Any] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
+    if attn_implementation is not None:
+        weights["attn_implementation"] = attn_implementation
+    tokenizer: Any = None
+    if kind == "bi-encoder":
+        if not trust_remote_code and checkpoint.foreign_classes():
+            raise _untrusted_code(checkpoint)
+        model = _load_bi_encoder(checkpoint, preset, weights, trust_remote_code, device)
+        config, own_length = model[0].auto_model.config, model.max_seq_length
+    else:
+        model, tokenizer = _load_reranker(checkpoint, kind, weights, trust_remote_code)
+        model.to(device).eval()
+        config, own_length = model.config, tokenizer.model_max_length
+    settings = ModelProvenance(
+        model=name,
+        revision=checkpoint.revision,
+        kind=kind,
+        model_dtype=model_dtype,
+        device=device,
+        batch_size=batch_size,
+        max_length=_choose_length(max_length, preset.max_length if preset else own_length, config),
+        attn_implementation=str(config._attn_implementation),
+        trust_remote_code=trust_remote_code,
+        versions=installed_versions(),
+    )
+    if kind == "cross-encoder":
+        return ClassifierReranker(model, tokenizer, settings)
+    if kind == "yes-no":
+        pair = prompt if isinstance(prompt, PairPrompt) else make_chat_prompt(tokenizer, name)
+        return YesNoReranker(model, tokenizer, settings, with_instruction(pair, instruction))
+    text = prompt if isinstance(prompt, TextPrompt) else find_own_prompt(model)
+    bare = not checkpoint.modules
+    return BiEncoder(model, settings, with_instruction(text, instruction), normalize=bare)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of the packages that logits and embeddings pass through."""
+    return find_versions(PACKAGES)
+
+
+def _load_reranker(
+    checkpoint: Checkpoint, kind: Kind, weights: dict[str, Any], trust_remote_code: bool
+) -> tuple[Any, Any]:
+    transformers = require("transformers", "running a reranker")
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if checkpoint.gguf is not None:
+        require("gguf", "reading a GGUF file")
+        options["gguf_file"] = checkpoint.gguf
+        if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
+            weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
+    tokenizer = _load_with(
+        transformers.AutoTokenizer.from_pretrained, checkpoint, checkpoint.folder, **options
+    )
+    auto = (
+        transformers.AutoModelForSequenceClassification
+        if kind == "cross-encoder"
+        else transformers.AutoModelForCausalLM
+    )
+    model, report = _load_with(
+        auto.from_pretrained,
+        checkpoint,
+        checkpoint.folder,
+        output_loading_info=True,
+        **weights,
+        **options,
+    )
+    if report["missing_keys"]:
+        raise InputError(
+            f"{checkpoint.name!r} has no weights for {', '.join(sorted(report['missing_keys']))}: "
+            f"they would be random, so it cannot be used as a {kind}"
+        )
+    return model, tokenizer
+
+
+def _load_bi_encoder(
+    checkpoint: Checkpoint,
+    preset: Preset | None,
+    weights: dict[str, Any],
+    trust_remote_code: bool,
+    device: str,
+) -> Any:
+    library = require("sentence_transformers", "running a bi-encoder")
+    model: Any = _load_with(
+        library.SentenceTransformer,
+        checkpoint,
+        str(checkpoint.folder),
+        device=device,
+        trust_remote_code=trust_remote_code,
+        model_kwargs=weights,
+    )
+    if not hasattr(model[0], "auto_model"):
+        raise InputError(
+            f"{checkpoint.name!r} begins with {type(model[0]).__name__}, not with a transformer: "
+            "its model dtype and attention cannot be set, choose another checkpoint"
+        )
+    if not checkpoint.modules:
+        size = model[0].auto_model.config.hidden_size
+        model[1] = type(model[1])(size, preset.pooling if preset else "mean")
+    for module in list(model)[1:]:
+        module.to(dtype=weights["dtype"])
+    return model.eval()
+
+
+def _choose_length(asked: int | None, usual: int | None, config: Any) -> int:
+    limit = getattr(config, "max_position_embeddings", None) or 10**6
+    if config.model_type in OFFSET_POSITIONS:
+        limit -= (config.pad_token_id or 0) + 1
+    if asked is not None and not 2 <= asked <= limit:
+        raise InputError(
+            f"max_length {asked} is outside what this model reads: 2 to {limit} tokens"
+        )
+    return int(asked or min(usual or limit, limit))
+
+
+def _load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
+    """Call a library's loader, and turn its errors into messages that say what to do."""
+    try:
+        return loader(*args, **options)
+    except ImportError as error:
+        raise InputError(
+            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
+            "or choose another attn_implementation"
+        ) from error
+    except Exception as error:  # transformers, tokenizers and safetensors each have their own
+        if "trust_remote_code" in str(error):
+            raise _untrusted_code(checkpoint) from error
+        if "attn_implementation" in str(error):
+            raise InputError(
+                f"{checkpoint.name!r} has no such attention ({one_line(error)}): choose eager or "
+                "sdpa, or leave the choice to transformers"
+            ) from error
+        raise InputError(
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            "is complete and supported by the installed transformers"
+        ) from error
+
+
+def _untrusted_code(checkpoint: Checkpoint) -> InputError:
+    return InputError(
+        f"{checkpoint.name!r} comes with its own code, which is not run by default: read the "
+        "code, then pass --trust-remote-code (in Python: trust_remote_code=True)"
+    )

@@ -1,0 +1,140 @@
+"""The models of the paper: what their authors document about prompts, pooling and lengths.
+
+A checkpoint is recognised by its name: the hub id, a local folder of the same name, or a
+folder of the hub's cache. Every value can be overridden in :func:`deadheat.lab.models.load_model`.
+Lengths are those of the paper (Appendix E.1).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from deadheat.errors import InputError
+
+Kind = Literal["cross-encoder", "yes-no", "bi-encoder"]
+
+SEARCH_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
+JUDGE = (
+    "Judge whether the Document meets the requirements based on the Query and the Instruct "
+    'provided. Note that the answer can only be "yes" or "no".'
+)
+PAIR_BODY = "<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}"
+
+
+@dataclass(frozen=True)
+class PairPrompt:
+    """What a yes/no reranker reads: ``prefix``, then ``body``, then ``suffix``.
+
+    ``{instruction}``, ``{query}`` and ``{document}`` in the body are filled in; everything else
+    is taken literally, special tokens included. Only the body is cut when an input is too long,
+    so the question to the model always stays whole.
+    """
+
+    prefix: str
+    body: str = PAIR_BODY
+    suffix: str = ""
+    instruction: str = SEARCH_INSTRUCTION
+    yes: str = "yes"
+    no: str = "no"
+
+    def fill(self, query: str, document: str) -> str:
+        """Return the body for one pair; braces inside the texts are left alone."""
+        values = {"instruction": self.instruction, "query": query, "document": document}
+        return re.sub(r"\{(instruction|query|document)\}", lambda m: values[m[1]], self.body)
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """What a bi-encoder reads before a query and before a document."""
+
+    query: str = ""
+    document: str = ""
+    instruction: str = SEARCH_INSTRUCTION
+
+    @property
+    def query_prefix(self) -> str:
+        """The query prompt with its instruction filled in."""
+        return self.query.replace("{instruction}", self.instruction)
+
+
+AnyPrompt = TypeVar("AnyPrompt", PairPrompt, TextPrompt)
+
+
+def with_instruction(prompt: AnyPrompt, instruction: str | None) -> AnyPrompt:
+    """Return the prompt with another instruction, where it has a place for one."""
+    if instruction is None:
+        return prompt
+    template = prompt.body if isinstance(prompt, PairPrompt) else prompt.query
+    if "{instruction}" not in template:
+        raise InputError(
+            f"the instruction {instruction!r} has no place in the prompt {template!r}: "
+            "pass a prompt that contains '{instruction}', or no instruction"
+        )
+    return replace(prompt, instruction=instruction)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What is documented about a checkpoint beyond its own configuration files.
+
+    ``pooling`` is used where a copy of the checkpoint comes without ``modules.json``;
+    the first of ``names`` is the one the paper evaluates.
+    """
+
+    names: tuple[str, ...]
+    kind: Kind
+    max_length: int
+    prompt: PairPrompt | TextPrompt | None = None
+    pooling: str | None = None
+
+
+PRESETS = (
+    Preset(
+        names=("Qwen/Qwen3-Reranker-0.6B", "Qwen/Qwen3-Reranker-4B", "Qwen/Qwen3-Reranker-8B"),
+        kind="yes-no",
+        max_length=4096,
+        prompt=PairPrompt(
+            prefix=f"<|im_start|>system\n{JUDGE}<|im_end|>\n<|im_start|>user\n",
+            suffix="<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+        ),
+    ),
+    Preset(names=("BAAI/bge-reranker-v2-m3",), kind="cross-encoder", max_length=4096),
+    Preset(
+        names=("Alibaba-NLP/gte-multilingual-reranker-base",), kind="cross-encoder", max_length=4096
+    ),
+    Preset(
+        names=("Qwen/Qwen3-Embedding-0.6B", "Qwen/Qwen3-Embedding-4B", "Qwen/Qwen3-Embedding-8B"),
+        kind="bi-encoder",
+        max_length=4096,
+        prompt=TextPrompt(query="Instruct: {instruction}\nQuery:"),
+        pooling="lasttoken",
+    ),
+    Preset(
+        names=("intfloat/multilingual-e5-large",),
+        kind="bi-encoder",
+        max_length=512,
+        prompt=TextPrompt(query="query: ", document="passage: "),
+        pooling="mean",
+    ),
+)
+
+
+def find_preset(name: str) -> Preset | None:
+    """Return the preset of a hub id, of a folder with that name, or of its place in the cache.
+
+    Examples
+    --------
+    >>> find_preset("Qwen/Qwen3-Reranker-0.6B").max_length
+    4096
+    >>> find_preset("models/multilingual-e5-large").pooling
+    'mean'
+    >>> find_preset("my/own-reranker") is None
+    True
+    """
+    for preset in PRESETS:
+        endings = "|".join(re.escape(full.split("/")[1]) for full in preset.names)
+        if re.search(rf"(^|[/\\]|--)({endings})([/\\]snapshots[/\\]\w+)?[/\\]?$", name, re.I):
+            return preset
+    return None

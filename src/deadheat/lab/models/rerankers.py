@@ -1,0 +1,253 @@
+"""Rerankers: a query and a document in, one logit or the two logits (no, yes) out."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from deadheat.errors import InputError
+from deadheat.lab.models.batching import (
+    Batches,
+    Tensors,
+    check_finite,
+    check_texts,
+    count_tokens,
+    plan_batches,
+)
+from deadheat.lab.models.outputs import Head, ModelOutput
+from deadheat.lab.models.presets import JUDGE, PairPrompt
+from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
+
+if TYPE_CHECKING:
+    import torch
+
+Pairs = Sequence[tuple[str, str]]
+
+# Labels by which a two-logit classifier may call the relevant class.
+YES_LABELS = {"yes", "true", "relevant", "positive"}
+
+
+class Reranker(ABC):
+    """A model that reads a query and a document together.
+
+    Attributes
+    ----------
+    provenance
+        The settings of the model, which each output carries.
+    """
+
+    provenance: ModelProvenance
+    _rows: list[int]
+    """Which outputs of the head are the logits."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._accepts = set(inspect.signature(model.forward).parameters)
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        if model.config.pad_token_id is None:
+            model.config.pad_token_id = tokenizer.pad_token_id
+
+    def batches(
+        self, pairs: Pairs, *, with_hidden: bool = False, start: int = 0
+    ) -> Batches[ModelOutput]:
+        """Return the run over (query, document) pairs, to be iterated batch by batch.
+
+        Parameters
+        ----------
+        pairs
+            Queries and documents; neither may be empty.
+        with_hidden
+            Also return the input of the last linear layer.
+        start
+            The first batch to run, when earlier ones are already stored.
+        """
+        queries, documents = split_pairs(pairs)
+        settings = self.provenance
+        counts = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
+        plan = plan_batches(counts, settings.batch_size, settings.max_length)
+
+        def forward(indices: Sequence[int]) -> Tensors:
+            texts = [queries[i] for i in indices]
+            tensors = self._forward(texts, [documents[i] for i in indices], with_hidden=with_hidden)
+            for tensor in tensors:
+                check_finite(tensor, indices, texts, settings.model_dtype)
+            return tensors
+
+        def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
+            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
+
+        return Batches(plan, start, forward, wrap, settings)
+
+    def logits(self, pairs: Pairs, *, with_hidden: bool = False) -> ModelOutput:
+        """Return the logits of every pair, in the order given."""
+        return self.batches(pairs, with_hidden=with_hidden).collect()
+
+    def head(self) -> Head:
+        """Return the rows of the last linear layer, in the order of the logits."""
+        weight, bias = self._head_layer.weight.detach(), self._head_layer.bias
+        rows = self._rows
+        return Head(weight[rows].cpu(), None if bias is None else bias.detach()[rows].cpu())
+
+    @abstractmethod
+    def _ids(self, queries: list[str], documents: list[str]) -> list[list[int]]:
+        """Return the tokens of every input before truncation."""
+
+    @abstractmethod
+    def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
+        """Return the truncated and padded input of one forward pass."""
+
+    def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
+        with watch([self._head_layer] if with_hidden else []) as activations:
+            logits = self._run(queries, documents)
+        if not with_hidden:
+            return (logits,)
+        return logits, head_input(activations, self._rows, logits, self._name).cpu()
+
+    def _run(self, queries: list[str], documents: list[str]) -> torch.Tensor:
+        """Return the logits of one forward pass."""
+        import torch
+
+        inputs = self._encode(queries, documents)
+        if "position_ids" in self._accepts and self._tokenizer.padding_side == "left":
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
+        inputs = {name: tensor.to(self.provenance.device) for name, tensor in inputs.items()}
+        options = {"logits_to_keep": 1} if "logits_to_keep" in self._accepts else {}
+        with torch.no_grad():
+            return last_position(self._model(**inputs, **options).logits)[:, self._rows].cpu()
+
+    @cached_property
+    def _head_layer(self) -> torch.nn.Linear:
+        queries, documents = map(list, zip(*PROBE, strict=True))
+        head = find_head(self._model, lambda: self._run(queries, documents), self._rows, self._name)
+        layer: torch.nn.Linear = head.layer
+        return layer
+
+    @property
+    def _name(self) -> str:
+        return repr(self.provenance.model)
+
+
+class ClassifierReranker(Reranker):
+    """A sequence classifier with one logit (sigmoid) or two (softmax).
+
+    Of two labels the second is the relevant one, unless the first is called so in the
+    configuration. Classifiers built on decoders are padded on the left.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, settings: ModelProvenance) -> None:
+        labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
+        if len(labels) > 2:
+            raise InputError(
+                f"{settings.model!r} classifies into {len(labels)} labels "
+                f"({', '.join(labels)}): a reranker has one logit or two, choose another checkpoint"
+            )
+        if hasattr(model, "score"):  # transformers' name for the head of a decoder
+            tokenizer.padding_side = "left"
+        super().__init__(model, tokenizer)
+        self._rows = list(range(len(labels)))
+        if len(labels) == 2 and labels[0].lower() in YES_LABELS:
+            self._rows.reverse()
+        self.provenance = replace(settings, outputs=tuple(labels[row] for row in self._rows))
+
+    def _ids(self, queries: list[str], documents: list[str]) -> list[list[int]]:
+        ids: list[list[int]] = self._tokenizer(queries, documents, verbose=False)["input_ids"]
+        return ids
+
+    def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
+        return dict(
+            self._tokenizer(
+                queries,
+                documents,
+                padding=True,
+                truncation="longest_first",
+                max_length=self.provenance.max_length,
+                return_tensors="pt",
+            )
+        )
+
+
+class YesNoReranker(Reranker):
+    """A causal language model asked a yes/no question; the logits are its next-token logits.
+
+    Inputs are padded on the left, so that the last position is the last token of every row.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, settings: ModelProvenance, prompt: PairPrompt
+    ) -> None:
+        tokenizer.padding_side = "left"
+        super().__init__(model, tokenizer)
+        self._rows = [find_token(tokenizer, word) for word in (prompt.no, prompt.yes)]
+        self._prompt = prompt
+        self._prefix, self._suffix = (
+            tokenizer(text, add_special_tokens=False)["input_ids"]
+            for text in (prompt.prefix, prompt.suffix)
+        )
+        self.provenance = replace(settings, outputs=(prompt.no, prompt.yes), prompt=asdict(prompt))
+        frame = len(self._prefix) + len(self._suffix)
+        self._room = self.provenance.max_length - frame
+        if self._room < 1:
+            raise InputError(
+                f"max_length {self.provenance.max_length} leaves no room beside the {frame} tokens "
+                "of the prompt: raise max_length"
+            )
+
+    def _ids(
+        self, queries: list[str], documents: list[str], room: int | None = None
+    ) -> list[list[int]]:
+        texts = list(map(self._prompt.fill, queries, documents))
+        bodies = self._tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return [self._prefix + body[:room] + self._suffix for body in bodies]
+
+    def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
+        import torch
+
+        rows = self._ids(queries, documents, room=self._room)
+        ids = torch.full((len(rows), max(map(len, rows))), self._tokenizer.pad_token_id)
+        mask = torch.zeros_like(ids)
+        for row, tokens in enumerate(rows):
+            ids[row, -len(tokens) :] = torch.tensor(tokens)
+            mask[row, -len(tokens) :] = 1
+        return {"input_ids": ids, "attention_mask": mask}
+
+
+def split_pairs(pairs: Pairs) -> tuple[list[str], list[str]]:
+    """Return the queries and the documents, after checking that they can be read."""
+    for index, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(f"pairs[{index}] is not a (query, document) pair: {pair!r}")
+    queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    check_texts(queries, "queries")
+    check_texts(documents, "documents")
+    return queries, documents
+
+
+def find_token(tokenizer: Any, word: str) -> int:
+    """Return the id of a word that must be one token."""
+    ids: list[int] = tokenizer.encode(word, add_special_tokens=False)
+    if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
+        raise InputError(
+            f"the tokenizer has no single token for {word!r} but "
+            f"{tokenizer.convert_ids_to_tokens(ids)}: pass a PairPrompt with other yes and no words"
+        )
+    return ids[0]
+
+
+def make_chat_prompt(tokenizer: Any, name: str) -> PairPrompt:
+    """Put the question of the paper's reranker into the chat template of another model."""
+    if not tokenizer.chat_template:
+        raise InputError(
+            f"the tokenizer of {name!r} has no chat template, so its prompt is unknown: pass "
+            "prompt=PairPrompt(prefix=…, body=…, suffix=…)"
+        )
+    message = [{"role": "user", "content": f"{JUDGE}\n\nBODY"}]
+    text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    prefix, _, suffix = text.rpartition("BODY")
+    return PairPrompt(prefix=prefix, suffix=suffix)

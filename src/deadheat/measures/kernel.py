@@ -1,0 +1,142 @@
+"""How a measure's kernel is called, and the arrays that kernels read.
+
+A kernel is a function that computes the five views of a measure (`VIEWS`) for one query after
+another. It is plain Python. Where a C compiler was there at installation, the module with the
+kernel was compiled by Cython, with the types in the `.pxd` file of the same name; elsewhere the
+same source is interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deadheat.ties.groups import Floats, Ints, TieGroups
+
+VIEWS = ("expected", "best", "worst", "oblivious", "variance")
+"""Rows of what a kernel computes; oblivious is the value under the tie rule."""
+
+
+class GroupOffsets(NamedTuple):
+    """Where the groups of each query, and the documents of each group, begin and end."""
+
+    groups: Ints
+    """The groups of query ``q`` are ``groups[q]:groups[q + 1]``."""
+    documents: Ints
+    """The documents of group ``k`` are ``documents[k]:documents[k + 1]``."""
+
+
+class RelevantGroups(NamedTuple):
+    """What the kernel of a binary measure reads."""
+
+    groups: Ints
+    """Offsets of the groups of each query."""
+    above: Ints
+    """Per group: ``c``, candidates above it."""
+    size: Ints
+    """Per group: ``g``, candidates in it."""
+    relevant: Ints
+    """Per group: ``r``, relevant documents in it; may be 0."""
+    ranks: Ints
+    """Per relevant document: its rank under the tie rule, ascending inside each query."""
+
+
+def is_compiled(kernel: Callable[..., Any]) -> bool:
+    """Tell whether a kernel was compiled."""
+    return not isinstance(kernel, FunctionType)
+
+
+def run_kernel(kernel: Callable[..., Any], n_queries: int, *arguments: Any) -> Floats:
+    """Call a kernel and return its views, a row for each of `VIEWS`, a column per query.
+
+    Parameters
+    ----------
+    kernel
+        Called with `arguments` and an array of zeros of that shape, which it fills. If it is not
+        compiled it gets lists in place of arrays: Python reads their items much faster.
+    """
+    out = np.zeros((len(VIEWS), n_queries))
+    if not is_compiled(kernel):
+        arguments = tuple(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments)
+    kernel(*arguments, out)
+    return out
+
+
+def group_offsets(groups: TieGroups) -> GroupOffsets:
+    """Compute the offsets of groups and documents, once for all measures."""
+
+    def compute() -> GroupOffsets:
+        in_queries = np.empty(groups.n_queries + 1, np.int64)
+        fill_offsets(groups.query, in_queries)
+        in_groups = np.empty(len(groups.size) + 1, np.int64)
+        fill_offsets(groups.group, in_groups)
+        return GroupOffsets(in_queries, in_groups)
+
+    return groups.memo("offsets", compute)
+
+
+def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
+    """Select the documents whose grade is at least `lowest`, once for all measures."""
+
+    def compute() -> RelevantGroups:
+        in_queries, in_groups = group_offsets(groups)
+        relevant, ranks = np.empty(len(groups.size), np.int64), np.empty(len(groups.rank), np.int64)
+        n, ordered = select_relevant(
+            in_queries, in_groups, groups.grade, groups.rank, lowest, relevant, ranks
+        )
+        ranks = ranks[:n]
+        if not ordered:
+            query = np.repeat(groups.query, relevant)
+            ranks = ranks[np.lexsort((ranks, query))]
+        return RelevantGroups(in_queries, groups.above, groups.size, relevant, ranks)
+
+    return groups.memo(("relevant_groups", lowest), compute)
+
+
+def rule_order(groups: TieGroups) -> Ints:
+    """Return the documents in the order of queries and, inside a query, of the tie rule."""
+    return groups.memo("rule_order", lambda: np.lexsort((groups.rank, groups.document_query)))
+
+
+def fill_offsets(index: Ints, out: Ints) -> None:
+    """Fill ``out[i]`` with the number of entries of the sorted `index` that are below ``i``."""
+    entry, entries = 0, len(index)
+    for thing in range(len(out) - 1):
+        out[thing] = entry
+        while entry < entries and index[entry] == thing:
+            entry += 1
+    out[len(out) - 1] = entry
+
+
+def select_relevant(
+    in_queries: Ints,
+    in_groups: Ints,
+    grade: Floats,
+    rank: Ints,
+    lowest: float,
+    relevant: Ints,
+    ranks: Ints,
+) -> tuple[int, bool]:
+    """Count the relevant documents of each group, which come first in it, and copy their ranks.
+
+    Returns how many there are, and whether the ranks ascend inside each query.
+    """
+    n = 0
+    ordered = True
+    for q in range(len(in_queries) - 1):
+        last = 0
+        for k in range(in_queries[q], in_queries[q + 1]):
+            first = n
+            for i in range(in_groups[k], in_groups[k + 1]):
+                if grade[i] < lowest:
+                    break
+                ranks[n] = rank[i]
+                if rank[i] < last:
+                    ordered = False
+                last = rank[i]
+                n += 1
+            relevant[k] = n - first
+    return n, ordered

@@ -1,0 +1,141 @@
+"""How a run is evaluated: one type for all options, and the words for each choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from deadheat.errors import InputError
+
+if TYPE_CHECKING:
+    from deadheat.dtypes import Format
+
+TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
+"""Name of a tie rule."""
+QueryPolicy = Literal["judged", "intersection", "all"]
+"""Which queries count."""
+NanPolicy = Literal["raise", "last"]
+"""What happens to NaN scores."""
+
+_RULES: dict[TieRule, tuple[str, str]] = {
+    "input": (
+        "input order",
+        "the order of the input: the paper, Python's sorted, BEIR's own MRR",
+    ),
+    "id_desc": (
+        "descending document ids",
+        "document id, descending bytes: trec_eval 10, MTEB's MRR",
+    ),
+    "id_asc": (
+        "ascending document ids",
+        "document id, ascending bytes: sentence-transformers' IR evaluator, RR@k of ir_measures",
+    ),
+    "rank": ("the rank column", "the rank column of the run"),
+    "pytrec_eval": (
+        "descending document ids, scores cast to float32",
+        "scores cast to float32, then id descending: pytrec_eval, trec_eval 9, and so nDCG, MAP, "
+        "Recall and P in MTEB and BEIR",
+    ),
+}
+TIE_RULES: dict[TieRule, str] = {rule: text for rule, (_, text) in _RULES.items()}
+"""What each tie rule orders documents of equal score by, and which tools use it."""
+QUERY_POLICIES: dict[QueryPolicy, str] = {
+    "judged": "every judged query with a relevant document; one that the run misses scores 0",
+    "intersection": "queries that are both judged and in the run, as trec_eval averages",
+    "all": "every judged query, those without a relevant document too (they score 0)",
+}
+NAN_POLICIES: tuple[NanPolicy, ...] = ("raise", "last")
+SCORE_PRECISIONS = {"float32": "fp32", "fp16": "fp16", "bf16": "bf16"}
+"""Precisions in which an evaluator may see scores: the word for each, and its number format."""
+
+
+class EvalOptions(TypedDict, total=False):
+    """The fields of `EvalSettings` as keyword arguments of a public function."""
+
+    tie_break: TieRule
+    tie_tolerance: float
+    queries: QueryPolicy
+    nan: NanPolicy
+    score_dtype: object
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """How a run is evaluated; checked when it is made.
+
+    >>> EvalSettings(score_dtype="float32").score_dtype
+    'fp32'
+    """
+
+    tie_break: str = "input"
+    """The rule by which the oblivious value orders tied documents: one of `deadheat.TIE_RULES`."""
+    tie_tolerance: float = 0.0
+    """Scores at most this far apart are tied, and so are chains of such scores. The oblivious
+    value still uses the scores as they are."""
+    queries: str = "judged"
+    """Which queries count: ``"judged"``, every judged query with a relevant document;
+    ``"intersection"``, the judged queries of the run; ``"all"``, every judged query."""
+    nan: str = "raise"
+    """``"raise"`` refuses NaN scores, ``"last"`` ranks them below all others, tied."""
+    score_dtype: str | None = None
+    """Round scores to this precision first, as some evaluators do: ``"float32"`` (trec_eval 9 and
+    pytrec_eval), ``"fp16"`` or ``"bf16"``. Every view then has the ties that this makes. None
+    leaves them as they are."""
+
+    def __post_init__(self) -> None:
+        if self.tie_break not in tuple(TIE_RULES):
+            rules = ", ".join(TIE_RULES)
+            raise InputError(f"unknown tie rule {self.tie_break!r}: use one of {rules}")
+        object.__setattr__(self, "tie_tolerance", check_tolerance(self.tie_tolerance))
+        for name, choices in (("queries", tuple(QUERY_POLICIES)), ("nan", NAN_POLICIES)):
+            value = getattr(self, name)
+            if value not in choices:
+                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+        if self.score_dtype is not None:
+            object.__setattr__(self, "score_dtype", _parse_score_dtype(self.score_dtype).name)
+
+    @property
+    def score_format(self) -> Format | None:
+        """The number format that scores are rounded to; None leaves them as they are."""
+        return None if self.score_dtype is None else _parse_score_dtype(self.score_dtype)
+
+    @property
+    def needs_ranks(self) -> bool:
+        """Whether the tie rule needs the rank column of a run."""
+        return self.tie_break == "rank"
+
+    @property
+    def tie_order(self) -> str:
+        """What the tie rule orders tied documents by."""
+        return _RULES[self.tie_break][0]  # type: ignore[index]
+
+    @property
+    def note(self) -> str:
+        """What *oblivious* means, and which scores are used, for the notes under a table.
+
+        >>> EvalSettings("id_desc", score_dtype="float32").note
+        'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
+        """
+        seen = f"; all views: scores rounded to {self.score_dtype}" if self.score_dtype else ""
+        return f"oblivious = as reported ({self.tie_order}){seen}"
+
+
+def check_tolerance(tie_tolerance: object) -> float:
+    """Return a distance of scores as a float; refuse anything else."""
+    try:
+        distance = float(tie_tolerance)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        distance = -1.0
+    if isinstance(tie_tolerance, (str, bytes)) or not distance >= 0:
+        raise InputError(f"tie_tolerance must be a number, 0 or more, not {tie_tolerance!r}")
+    return distance
+
+
+def _parse_score_dtype(score_dtype: object) -> Format:
+    from deadheat.dtypes import parse_format
+
+    format = parse_format(score_dtype)
+    if format.name not in SCORE_PRECISIONS.values():
+        known = ", ".join(SCORE_PRECISIONS)
+        raise InputError(f"score_dtype must be one of {known}, not {format.name}")
+    return format
