@@ -497,7 +497,7 @@ SHARDINGS = {
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
-@pytest.mark.parametrize("queries", [1, 3, 5])
+@pytest.mark.parametrize("queries", [1, 3, 5, 40, 130])
 def test_any_sharding_gives_the_same_bits(queries, as_tensor):
     """Whatever the chunks, and wherever in a block a document comes to stand."""
     asked, vectors, qrels = repeated(queries)

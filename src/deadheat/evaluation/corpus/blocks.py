@@ -36,7 +36,8 @@ def block_length(n_queries: int) -> int:
     """Return how many documents are multiplied at once.
 
     It depends on the number of queries alone. The last bits of a product depend on the shape of
-    the matrices; in blocks of one shape a score depends on its query and its document alone.
+    the matrices; in blocks of one shape, as `Products` multiplies them, a score depends on its
+    query and its document alone.
 
     >>> block_length(1), block_length(512), block_length(100_000)
     (8192, 4096, 1024)
