@@ -28,7 +28,7 @@ from corpus_speed import MEASURES, RELEVANT, Example
 
 import deadheat as dh
 from deadheat.engines import LocalEngine
-from deadheat.evaluation.corpus.count import CountTask
+from deadheat.evaluation.corpus.count import count_shard
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
@@ -61,7 +61,7 @@ class _Counted:
         self._workers, self._wire = workers, wire
 
     def results(self, pieces: Any, shared_arg: Any = None) -> Iterator[tuple[Any, Any]]:
-        is_scan = not isinstance(pieces[0], CountTask)
+        is_scan = shared_arg.func is not count_shard
         what = "ids of judged documents" if is_scan else "scores of judged documents"
         self._wire.count(what, shared_arg)
         for piece, result in self._workers.results(pieces, shared_arg):

@@ -31,6 +31,8 @@ MEASURES = ["nDCG@10", "MRR@10", "MAP@100", "Recall@100"]
 RELEVANT, MANY = 3, 30
 CHUNK, PART = 1 << 14, 100_000
 TOP = 1_000
+BAR, TILED_BAR = 1.15, 3
+"""Times the products alone; the second where NumPy's products depend on a document's place."""
 
 
 class Example:
@@ -98,6 +100,14 @@ def corpus_times(documents: int, together: Callable[..., dict[str, float]]) -> d
     return times
 
 
+def needs_tiles() -> bool:
+    """Whether equal documents get different scores from one product of all (see `Products`)."""
+    rng = np.random.default_rng(0)
+    asked = rng.standard_normal((512, 384), np.float32)
+    scores = asked @ np.tile(rng.standard_normal(384, np.float32), (4096, 1)).T
+    return bool((scores != scores[:, :1]).any())
+
+
 def bench_corpus(
     report: Any, together: Callable[..., dict[str, float]], documents: int = 400_000
 ) -> None:
@@ -110,7 +120,8 @@ def bench_corpus(
         report.own(f"corpus {documents:,} × 384, {backend}", ours)
         for what, other in times.items():
             if what == "products alone":
-                report.at_most(what, ours, other, 1.15)
+                bar = TILED_BAR if backend == "NumPy" and needs_tiles() else BAR
+                report.at_most(what, ours, other, bar)
             else:
                 report.faster(f"{what} by chunks", ours, other, 1)
 

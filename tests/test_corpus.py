@@ -17,8 +17,7 @@ from quiet import quiet
 
 import deadheat as dh
 from deadheat.evaluation.corpus import blocks as corpus_blocks
-from deadheat.evaluation.corpus.chunks import Chunk
-from deadheat.evaluation.corpus.count import Probe
+from deadheat.evaluation.corpus.count import ShardWorker, digest_products
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
@@ -159,13 +158,13 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
     """The announced score stands in for the document, and the result says so."""
     asked, vectors, qrels = example()
     exact = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
-    multiply, times = Products._multiplied, []
+    multiply, times = Products.multiply, []
 
     def noisy(self, documents, out):
         times.append(1)
         return multiply(self, documents, out) * np.float32(1 + len(times) * 2e-7)
 
-    monkeypatch.setattr(Products, "_multiplied", noisy)
+    monkeypatch.setattr(Products, "multiply", noisy)
     found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
     (remark,) = found.remarks
     assert remark.level == "note" and "stands in for the document itself" in str(remark)
@@ -498,7 +497,7 @@ SHARDINGS = {
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
-@pytest.mark.parametrize("queries", [1, 3, 5])
+@pytest.mark.parametrize("queries", [1, 3, 5, 40, 130])
 def test_any_sharding_gives_the_same_bits(queries, as_tensor):
     """Whatever the chunks, and wherever in a block a document comes to stand."""
     asked, vectors, qrels = repeated(queries)
@@ -551,10 +550,8 @@ def test_small_shards_are_multiplied_together(monkeypatch):
     """A product costs the same however few documents it has."""
     asked, vectors, qrels = example()
     one = dh.evaluate_corpus(named(asked), sharded(vectors, [np.arange(300)]), qrels, ["MRR"])
-    products, score_block = [], corpus_blocks.score_block
-    monkeypatch.setattr(
-        corpus_blocks, "score_block", lambda *given: products.append(1) or score_block(*given)
-    )
+    products, multiply = [], Products.multiply
+    monkeypatch.setattr(Products, "multiply", lambda *given: products.append(1) or multiply(*given))
     shards = sharded(vectors, np.arange(300).reshape(100, 3))
     found = dh.evaluate_corpus(named(asked), shards, qrels, ["MRR"])
     assert len(products) == 2, "one for the judged documents, one for all"
@@ -658,12 +655,12 @@ def test_an_engine_wants_functions():
 
 def test_a_machine_that_multiplies_otherwise_is_refused():
     """As a worker of an engine does before it counts."""
-    asked, vectors, _ = example()
+    asked, _, _ = example()
     products = Products.of(asked, "dot", "native")
-    probe = Probe.of(products, Chunk(["d7", "d8"], vectors[7:9], np.array([7, 8])))
-    probe.check(products)
+    digest = digest_products(products)
+    ShardWorker(products, digest)
     with pytest.raises(dh.InputError, match=r"differ in their last bits .* one kind"):
-        probe.check(Products.of(np.nextafter(asked, 9), "dot", "native"))
+        ShardWorker(Products.of(np.nextafter(asked, 9), "dot", "native"), digest)
 
 
 def test_progress_is_told_block_by_block(monkeypatch):

@@ -7,7 +7,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -25,27 +24,21 @@ from deadheat.scoring.threads import _blas, single_thread_blas
 @settings(max_examples=50)
 @given(items=st.lists(st.integers(), max_size=30), threads=st.integers(1, 5))
 def test_every_item_is_taken_once(items, threads):
-    shares = share_work(list, lambda _: iter(items), threads)
-    assert len(shares) == threads
-    assert sorted(chain.from_iterable(shares)) == sorted(items)
-    for share in shares:  # in the order of the items
-        places = iter(items)
-        assert all(item in places for item in share)
+    taken = []
+    found = share_work(lambda item: taken.append(item) or -item, lambda _: iter(items), threads)
+    assert found == [-item for item in items]
+    assert sorted(taken) == sorted(items)
 
 
 def test_threads_work_at_the_same_time():
     meeting = threading.Barrier(3, timeout=20)
-
-    def work(own):
-        return [meeting.wait() for _ in own]
-
-    met = list(chain.from_iterable(share_work(work, lambda _: range(3), 3)))
+    met = share_work(lambda _: meeting.wait(), lambda _: range(3), 3)
     assert sorted(met) == [0, 1, 2]
 
 
 def test_each_thread_begins_once():
     begun = []
-    share_work(sum, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
+    share_work(abs, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
     assert len(begun) == len(set(begun)) <= 3
 
 
@@ -55,13 +48,12 @@ def test_the_first_failure_is_raised(threads, slow):
     """Items 5 and up fail; whichever thread is slow, 5 is told, and no more are taken."""
     taken = []
 
-    def work(own):
-        for item in own:
-            taken.append(item)
-            if item == slow:
-                time.sleep(0.05)
-            if item >= 5:
-                raise ValueError(f"item {item}")
+    def work(item):
+        taken.append(item)
+        if item == slow:
+            time.sleep(0.05)
+        if item >= 5:
+            raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item 5"):
         share_work(work, lambda _: range(1_000), threads)
@@ -75,7 +67,7 @@ def test_items_that_cannot_be_read(threads):
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        share_work(list, items, threads)
+        share_work(abs, items, threads)
 
 
 @pytest.fixture
@@ -91,12 +83,11 @@ def test_an_interrupt_ends_all_threads():
     """Ctrl-C comes to the thread that waits; the others take no further item."""
     taken = []
 
-    def work(own):
-        for item in own:
-            taken.append(item)
-            if item == 3:
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            time.sleep(0.01)
+    def work(item):
+        taken.append(item)
+        if item == 3:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         share_work(work, lambda _: range(10_000), 2)
@@ -112,11 +103,11 @@ def test_products_of_arrays_take_one_thread():
     array = np.ones((2, 2), np.float32)
     with threadpoolctl.threadpool_limits(3, "blas"):
         before = blas_threads()
-        with single_thread_blas(array) as plan:
-            assert plan.threads == 3
+        with single_thread_blas(array) as (threads, _):
+            assert threads == 3
             assert set(blas_threads()) == {1}
-            with single_thread_blas(array) as inner:
-                assert inner.threads == 1
+            with single_thread_blas(array) as (inner, _):
+                assert inner == 1
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
 
@@ -126,9 +117,9 @@ def test_callers_take_turns():
     operand, before, order = np.ones((2, 2), np.float32), blas_threads(), []
 
     def second():
-        with single_thread_blas(operand) as plan:
+        with single_thread_blas(operand) as (threads, _):
             order.append("second")
-            assert plan.threads == max(before) and set(blas_threads()) == {1}
+            assert threads == max(before) and set(blas_threads()) == {1}
         assert blas_threads() == before
 
     with ThreadPoolExecutor(1) as pool:
@@ -146,24 +137,18 @@ def test_products_of_tensors_take_one_thread_in_every_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        with single_thread_blas(torch.ones(2, 2)) as plan:
-            assert plan.threads == 3
+        with single_thread_blas(torch.ones(2, 2)) as (threads, begin):
+            assert threads == 3
             assert torch.get_num_threads() == 3, "only that of the threads that multiply"
-            assert share_work(_own_threads, lambda _: range(2), 2, plan.begin) == [1, 1]
+            own = share_work(lambda _: torch.get_num_threads(), lambda _: range(2), 2, begin)
+            assert own == [1, 1]
         assert torch.get_num_threads() == 3
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(torch.get_num_threads).result() == 3, "in new threads, too"
-        with single_thread_blas(torch.ones(2, 2, device="meta")) as elsewhere:
-            assert elsewhere.threads == 1
+        with single_thread_blas(torch.ones(2, 2, device="meta")) as (elsewhere, _):
+            assert elsewhere == 1
     finally:
         torch.set_num_threads(before)
-
-
-def _own_threads(own):
-    import torch
-
-    list(own)
-    return torch.get_num_threads()
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
@@ -305,7 +290,7 @@ def test_new_threads_have_as_many_threads_as_before():
 def test_threads_share_the_blocks_of_small_shards(monkeypatch):
     """Two shards of a block each are multiplied at the same time."""
     vectors = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    meeting, multiply, judged = threading.Barrier(2, timeout=20), Products._multiplied, []
+    meeting, multiply, judged = threading.Barrier(2, timeout=20), Products.multiply, []
 
     def together(self, documents, out):
         if judged:
@@ -321,7 +306,7 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
         def __call__(self):
             yield [f"d{self.number}"], vectors[self.number : self.number + 1]
 
-    monkeypatch.setattr(Products, "_multiplied", together)
+    monkeypatch.setattr(Products, "multiply", together)
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
         monkeypatch.setattr(corpus_blocks, limit, 1)
     with threadpoolctl.threadpool_limits(2, "blas"):

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from deadheat.engines.connection import connect
@@ -46,23 +47,19 @@ class RayCluster:
     """
 
     def __init__(
-        self,
-        address: str | None = None,
-        *,
-        workers: int | None = None,
-        gpus_per_worker: float = 0,
+        self, address: str | None = None, *, workers: int | None = None, gpus_per_worker: float = 0
     ) -> None:
         # Lost workers are replaced, so Ray need not print that they were lost.
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
         self._ray = require("ray", "The engine ray")
-        for name, value, least in (
-            ("workers", workers, 1),
-            ("gpus_per_worker", gpus_per_worker, 0),
-        ):
+        limits = (("workers", workers, 1), ("gpus_per_worker", gpus_per_worker, 0))
+        for name, value, least in limits:
             if value is not None and value < least:
                 raise InputError(f"{name} must be at least {least}, not {value}")
         may_grow = connect(self._ray, address)
-        self._options = {"num_gpus": gpus_per_worker} if gpus_per_worker else {"num_cpus": 1}
+        self._options: dict[str, float] = {"num_cpus": 1}
+        if gpus_per_worker:
+            self._options = {"num_gpus": gpus_per_worker}
         capacity = None if workers and may_grow else self._count_places(gpus_per_worker)
         self._workers = workers or capacity or 1
 
@@ -101,12 +98,12 @@ class _Actor:
             os.chdir(folder)
         self._make_worker = make_worker
         self._versions = versions
-        self._work: Callable[..., Any] | None = None
+        self._work: Callable[..., object] | None = None
 
     def wait_started(self) -> None:
         """Return as soon as the actor runs."""
 
-    def work(self, piece: Any, shared_arg: Any) -> Any:
+    def work(self, piece: object, shared_arg: object) -> object:
         """Do a piece of work; the worker is made for its first piece."""
         try:
             if self._work is None:
@@ -135,7 +132,7 @@ class _RayPool:
     """
 
     def __init__(
-        self, ray: Any, make_worker: MakeWorker, workers: int, options: dict[str, Any]
+        self, ray: ModuleType, make_worker: MakeWorker, workers: int, options: dict[str, float]
     ) -> None:
         self._ray = ray
         self._make_worker = ray.put(make_worker)
@@ -143,30 +140,36 @@ class _RayPool:
         self._folder = _find_folder()
         self._actor = ray.remote(**options)(_Actor)
         self._actors: set[Any] = set()
-        self._starting: dict[Any, Any] = {}
-        """Actors that the cluster has found no room for yet, by the reference to their start."""
         self._idle: list[Any] = []
+        self._starting: dict[object, Any] = {}
+        """Actors that the cluster has found no room for yet, by the reference to their start."""
         self._lost_starts = 0
 
-    def results(self, pieces: Iterable[P], shared_arg: Any = None) -> Iterator[tuple[P, Any]]:
+    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
         shared = self._ray.put(shared_arg)
         waiting = deque((piece, 1) for piece in pieces)
-        running: dict[Any, tuple[Any, P, int]] = {}
+        running: dict[object, tuple[Any, P, int]] = {}
         try:
             while waiting or running:
-                self._start_actors(len(waiting) + len(running))
+                for _ in range(min(self._workers, len(waiting) + len(running)) - len(self._actors)):
+                    actor = self._actor.remote(self._make_worker, collect_versions(), self._folder)
+                    self._actors.add(actor)
+                    self._starting[actor.wait_started.remote()] = actor
                 while waiting and self._idle:
                     actor, (piece, attempt) = self._idle.pop(), waiting.popleft()
                     running[actor.work.remote(piece, shared)] = actor, piece, attempt
-                for reference in self._wait(list(running)):
-                    actor, piece, attempt = running.pop(reference)
-                    try:
-                        result = self._ray.get(reference)
-                    except self._ray.exceptions.RayError as error:
-                        self._dismiss(actor)
-                        self._check_lost(error, piece, attempt)
-                        waiting.appendleft((piece, attempt + 1))
-                        continue
+                reference = self._wait([*running, *self._starting])
+                if reference in self._starting:
+                    self._finish_start(reference)
+                    continue
+                actor, piece, attempt = running.pop(reference)
+                try:
+                    result = self._ray.get(reference)
+                except self._ray.exceptions.RayError as error:
+                    self._dismiss(actor)
+                    self._check_lost(error, piece, attempt)
+                    waiting.appendleft((piece, attempt + 1))
+                else:
                     self._idle.append(actor)
                     yield piece, result
         finally:
@@ -177,33 +180,20 @@ class _RayPool:
         """End all workers."""
         for actor in list(self._actors):
             self._dismiss(actor)
-        self._starting, self._idle = {}, []
 
-    def _start_actors(self, pieces: int) -> None:
-        """Start an actor per piece of work, up to the number of workers."""
-        for _ in range(min(self._workers, pieces) - len(self._actors)):
-            actor = self._actor.remote(self._make_worker, collect_versions(), self._folder)
-            self._actors.add(actor)
-            self._starting[actor.wait_started.remote()] = actor
-
-    def _wait(self, running: list[Any]) -> list[Any]:
-        """Wait until some work is done or an actor has started; return the work that is done."""
+    def _wait(self, references: list[object]) -> object:
+        """Return the reference to the first call that ends."""
         has_started = len(self._actors) > len(self._starting)
-        done, _ = self._ray.wait(
-            [*running, *self._starting],
-            timeout=None if has_started else START_SECONDS,
-            fetch_local=False,
-        )
+        timeout = None if has_started else START_SECONDS
+        done, _ = self._ray.wait(references, timeout=timeout, fetch_local=False)
         if not done:
             raise InputError(
                 f"in {START_SECONDS:g} seconds the Ray cluster had no room for a worker: other "
                 "work may hold its processors or GPUs, or it may have none; ask for less, or wait"
             )
-        for reference in self._starting.keys() & set(done):
-            self._finish_start(reference)
-        return [reference for reference in running if reference in done]
+        return done[0]
 
-    def _finish_start(self, reference: Any) -> None:
+    def _finish_start(self, reference: object) -> None:
         actor = self._starting.pop(reference)
         try:
             self._ray.get(reference)
@@ -211,13 +201,24 @@ class _RayPool:
             self._dismiss(actor)
             self._lost_starts += 1
             self._check_lost(error, "the start of a worker", self._lost_starts)
-            return
-        self._lost_starts = 0
-        self._idle.append(actor)
+        else:
+            self._lost_starts = 0
+            self._idle.append(actor)
 
-    def _check_lost(self, error: Exception, piece: Any, attempt: int) -> None:
+    def _check_lost(self, error: Exception, piece: object, attempt: int) -> None:
         """Raise the error, unless a worker was lost that may be replaced."""
-        if not _is_loss(self._ray, error):
+        lost = self._ray.exceptions
+        is_loss = isinstance(
+            error,
+            (
+                lost.RayActorError,
+                lost.WorkerCrashedError,
+                lost.NodeDiedError,
+                lost.ObjectLostError,
+                lost.OutOfMemoryError,
+            ),
+        )
+        if not is_loss:
             name = getattr(piece, "name", repr(piece)[:100])
             cause = _WorkError(f"{name} failed on a worker: {error}")
             raise getattr(error, "cause", None) or error from cause
@@ -231,10 +232,9 @@ class _RayPool:
 
 def _find_folder() -> str:
     """Return the working directory; empty if it was deleted."""
-    try:
+    with suppress(FileNotFoundError):
         return str(Path.cwd())
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def collect_versions() -> dict[str, str]:
@@ -257,21 +257,6 @@ def _check_versions(drivers: dict[str, str]) -> None:
         )
 
 
-def _is_loss(ray: Any, error: Exception) -> bool:
-    """Whether an error means that a worker or machine was lost, and not that its work failed."""
-    lost = ray.exceptions
-    return isinstance(
-        error,
-        (
-            lost.RayActorError,
-            lost.WorkerCrashedError,
-            lost.NodeDiedError,
-            lost.ObjectLostError,
-            lost.OutOfMemoryError,
-        ),
-    )
-
-
 def _is_out_of_memory(error: BaseException) -> bool:
     """Whether an error, of a worker or of Ray, says that memory ran out."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
@@ -283,11 +268,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _describe_loss(error: Exception) -> str:
     """Return the message for a piece of work that lost its worker too often."""
-    out_of_memory = _is_out_of_memory(error)
-    hint = _MEMORY if out_of_memory else "it crashed, or was killed: see the logs of the cluster"
-    # The last line says what happened; where a process died, Ray only lists possible causes.
-    why = (str(error).strip().splitlines() or [""])[-1][:200] if out_of_memory else ""
-    why = why or type(error).__name__
+    why, hint = type(error).__name__, "it crashed, or was killed: see the logs of the cluster"
+    if _is_out_of_memory(error):
+        # The last line says what happened; where a process died, Ray only lists possible causes.
+        why, hint = (str(error).strip().splitlines() or [why])[-1][:200] or why, _MEMORY
     return (
         f"a piece of work lost its worker {ATTEMPTS} times in a row ({why}): {hint}; what was done "
         "before stays valid"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import Any
+from types import ModuleType
 from urllib.parse import urlsplit
 
 from deadheat.errors import InputError, one_line
@@ -35,7 +35,7 @@ _started: set[str] = set()
 """Addresses of the clusters of this machine that were started here."""
 
 
-def connect(ray: Any, address: str | None) -> bool:
+def connect(ray: ModuleType, address: str | None) -> bool:
     """Connect this process to a cluster; return whether the cluster may grow.
 
     Without an address the cluster that this process is connected to is taken; where there is none,
@@ -69,7 +69,7 @@ def connect(ray: Any, address: str | None) -> bool:
 
 
 @contextmanager
-def _bind_loopback(ray: Any) -> Iterator[None]:
+def _bind_loopback(ray: ModuleType) -> Iterator[None]:
     """Make Ray listen on the loopback interface, as it does by default on macOS and Windows.
 
     On Linux ``ray.init`` replaces a loopback address by that of the network, whatever is passed;
@@ -97,7 +97,7 @@ def _resolve_address(address: str | None) -> str | None:
     return None if address == "local" else address
 
 
-def _check_same(ray: Any, address: str) -> None:
+def _check_same(ray: ModuleType, address: str) -> None:
     """Refuse another cluster than that of this process; one may have several addresses."""
     connected = ray.get_runtime_context().gcs_address
     if address == connected:

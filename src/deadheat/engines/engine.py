@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 class Pool(Protocol):
     """Workers that are ready."""
 
-    def results(self, pieces: Iterable[P], shared_arg: Any = None) -> Iterator[tuple[P, Any]]:
+    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
         """Yield each piece with its result as soon as it is done, in any order.
 
         A `DeadheatError` that a worker raises is raised here. A result depends on the piece and on
@@ -66,11 +66,11 @@ class _OneWorker:
     def __init__(self, work: Callable[..., Any]) -> None:
         self._work = work
 
-    def results(self, pieces: Iterable[P], shared_arg: Any = None) -> Iterator[tuple[P, Any]]:
+    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
         for piece in pieces:
             yield piece, self._work(piece, *worker_args(shared_arg))
 
 
-def worker_args(shared_arg: Any) -> tuple[Any, ...]:
+def worker_args(shared_arg: object) -> tuple[object, ...]:
     """Return the arguments of a worker after the piece."""
     return () if shared_arg is None else (shared_arg,)

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Condition
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Semaphore
+from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-Items = Callable[[Callable[[], None]], Iterable[T]]
-"""Makes items; called with a barrier that waits until all earlier items are processed."""
+Barrier = Callable[[], None]
+"""Waits until all items that were given before are processed."""
+Items = Callable[[Barrier], Iterable[T]]
+"""Makes items; the function that it is called with waits until all earlier ones are processed."""
 
 _POLL_SECONDS = 0.2
 """How long a wait lasts at most before it is repeated, so that an interrupt is noticed."""
 
 
 def share_work(
-    work: Callable[[Iterator[T]], R],
+    work: Callable[[T], R],
     items: Items[T],
     threads: int,
-    begin: Callable[[], Any] | None = None,
+    begin: Callable[[], object] | None = None,
 ) -> list[R]:
-    """Process items in threads: each takes the next item when it has processed its last.
+    """Process items in threads, and return the results in the order of the items.
 
-    The calling thread makes the items, at most as many ahead as there are threads.
+    The calling thread makes the items, at most twice as many ahead as there are threads.
 
     Parameters
     ----------
     work
-        Called in every thread with an iterator of its items; returns one result for them all.
+        Called with one item at a time, in as many threads.
     begin
         Called in every thread first.
-
-    Returns
-    -------
-    list
-        The result of each thread. Which thread gets which item is not determined.
 
     Notes
     -----
@@ -46,114 +44,56 @@ def share_work(
 
     Examples
     --------
-    >>> sum(share_work(sum, lambda _: range(10), threads=3))
-    45
+    >>> share_work(abs, lambda _: range(-2, 3), threads=3)
+    [2, 1, 0, 1, 2]
     """
-    queue = _Queue[T](threads)
-    shares = [_Share(queue) for _ in range(threads)]
+    limit = 2 * threads
+    slots = Semaphore(limit)
+    waiting: deque[tuple[int, T]] = deque()
+    results: dict[int, R] = {}
+    errors: dict[int, BaseException] = {}
+    first_error = math.inf
+    made = 0
 
-    def make(share: _Share[T]) -> R:
+    def process_next() -> None:
+        nonlocal first_error
+        # Taken from a queue: a pool would keep a reference to its argument until after the release.
+        number, item = waiting.popleft()
         try:
-            if begin is not None:
-                begin()
-            return work(share)
-        except BaseException:
-            queue.clear()
-            raise
+            if number < first_error:
+                results[number] = work(item)
+        except BaseException as error:
+            first_error = min(first_error, number)
+            errors[number] = error
+        del item
+        slots.release()
 
-    made: list[Future[R]] = []
-    failure: Exception | None = None
-    with ThreadPoolExecutor(threads) as pool:
+    def acquire_slot() -> None:
+        while not slots.acquire(timeout=_POLL_SECONDS):
+            pass
+
+    def wait_processed() -> None:
+        for _ in range(limit):
+            acquire_slot()
+        slots.release(limit)
+
+    with ThreadPoolExecutor(threads, initializer=begin) as pool:
         try:
-            made += [pool.submit(make, share) for share in shares]
             try:
-                for item in items(queue.wait_processed):
-                    if not queue.put(item):
+                for item in items(wait_processed):
+                    if errors:
                         break
+                    acquire_slot()
+                    waiting.append((made, item))
+                    made += 1
                     del item  # keep no reference while the next one is made
+                    pool.submit(process_next)
             except Exception as error:  # raised after the failures of earlier items
-                failure = error
-            queue.close()
-            while wait(made, timeout=_POLL_SECONDS).not_done:
-                pass
+                errors[made] = error
+            wait_processed()
         except BaseException:
-            queue.clear()
+            first_error = -1
             raise
-    in_order = sorted(zip(shares, made, strict=True), key=lambda pair: pair[0].last)
-    results = [future.result() for _, future in in_order]
-    if failure is not None:
-        raise failure
-    return results
-
-
-class _Queue(Generic[T]):
-    """A bounded queue: one thread puts items into it, and others take them."""
-
-    def __init__(self, limit: int) -> None:
-        self._changed = Condition()
-        self._waiting: deque[tuple[int, T]] = deque()
-        self._limit = limit
-        self._put = 0
-        self._busy = 0
-        """Threads that have an item."""
-        self._closed = False
-        self._cleared = False
-
-    def put(self, item: T) -> bool:
-        """Add an item once there is space; return whether items are still taken."""
-        with self._changed:
-            self._wait(lambda: len(self._waiting) < self._limit)
-            self._waiting.append((self._put, item))
-            self._put += 1
-            self._changed.notify_all()
-            return not self._cleared
-
-    def wait_processed(self) -> None:
-        """Wait until every item so far is processed."""
-        with self._changed:
-            self._wait(lambda: not self._waiting and not self._busy)
-
-    def close(self) -> None:
-        """Declare that no further item will come."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def clear(self) -> None:
-        """Drop all items, and take no more."""
-        with self._changed:
-            self._closed = self._cleared = True
-            self._waiting.clear()
-            self._changed.notify_all()
-
-    def take(self, share: _Share[T]) -> T:
-        """Return the next item for a thread, which has processed its last."""
-        with self._changed:
-            self._busy -= share.has_item
-            share.has_item = False
-            self._changed.notify_all()
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            if self._cleared or not self._waiting:
-                raise StopIteration
-            share.last, item = self._waiting.popleft()
-            share.has_item = True
-            self._busy += 1
-            return item
-
-    def _wait(self, ready: Callable[[], bool]) -> None:
-        while not ready() and not self._cleared:
-            self._changed.wait(_POLL_SECONDS)
-
-
-class _Share(Iterator[T]):
-    """The items of one thread."""
-
-    def __init__(self, queue: _Queue[T]) -> None:
-        self._queue = queue
-        self.has_item = False
-        self.last = -1
-        """Number of the item that was taken last."""
-
-    def __next__(self) -> T:
-        return self._queue.take(self)
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(made)]

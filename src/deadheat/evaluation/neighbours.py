@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.evaluation.views import versions, views_of
 from deadheat.formats import Run, RunLike, read_run
-from deadheat.measures import Measure, Precision, Recall
+from deadheat.measures import Precision, Recall
 from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, emits_warnings, note, warning
 from deadheat.settings import EvalSettings
@@ -69,60 +69,71 @@ def neighbour_recall(
     (0.5, 1.0, 0.5, 0.6667)
     """
     settings = EvalSettings(tie_tolerance=tie_tolerance)
-    answers, truth = (rank_nan(_held(read_run(run)), "refuse") for run in (found, exact))
-    place = _same_queries(answers, truth)
-    lengths = np.diff(answers.offsets)
-    k = check_number("k", int(lengths.max()) if k is None else k, least=1)
-    query, row = _nearest(answers, place, k)
-    lists, remarks = _lists(truth, answers, query, row, settings.tie_tolerance, k)
+    answers, truth = (rank_nan(read_run(run), "refuse") for run in (found, exact))
+    _check_comparable(answers, truth)
+    k = check_number("k", int(np.diff(answers.offsets).max()) if k is None else k, least=1)
+    query, row = _find_nearest(answers, truth, k)
+    lists, remarks = _make_lists(truth, answers, query, row, settings.tie_tolerance, k)
     groups = build_groups(lists, tolerance=settings.tie_tolerance)
-    precision = Precision @ k
-    views = views_of(groups, [precision])[precision]
-    remarks += _short_answers(np.bincount(query, minlength=len(place)), k, truth)
-    provenance = Provenance(answers.source, truth.source, settings, versions=versions())
+    views = views_of(groups, [Precision @ k])[Precision @ k]
+
     neighbours = np.minimum(np.diff(truth.offsets), k)
-    recall: dict[Measure, Views] = {Recall @ k: _scaled(views, k / np.maximum(neighbours, 1))}
-    return Result(truth.query_ids, recall, provenance, tuple(remarks))
-
-
-def _held(run: Run) -> Run:
-    """Refuse scores that are only places: those of two runs cannot be compared."""
-    if run.exact is not None:
-        raise InputError(
-            f"{run.source}: scores that float64 cannot hold cannot be compared between two "
-            "searches: scale or round them first"
+    short = int((np.bincount(query, minlength=len(neighbours)) < neighbours).sum())
+    if short:
+        pattern = (
+            "{queries:query} with fewer documents found than neighbours: the rest counts as missed"
         )
-    return run
+        remarks.append(note(pattern, queries=short))
+    factor = k / np.maximum(neighbours, 1)
+    recall = Views(
+        expected=views.expected * factor,
+        best=views.best * factor,
+        worst=views.worst * factor,
+        oblivious=views.oblivious * factor,
+        variance=None if views.variance is None else views.variance * factor**2,
+    )
+    provenance = Provenance(answers.source, truth.source, settings, versions=versions())
+    return Result(truth.query_ids, {Recall @ k: recall}, provenance, tuple(remarks))
 
 
-def _same_queries(answers: Run, truth: Run) -> Ints:
-    """Index in `answers` of each query of `truth`."""
-    for one, other in ((answers, truth), (truth, answers)):
+def _check_comparable(answers: Run, truth: Run) -> None:
+    """Refuse runs of different queries, and scores that are only places."""
+    for run in (answers, truth):
+        if run.exact is not None:
+            raise InputError(
+                f"{run.source}: scores that float64 cannot hold cannot be compared between two "
+                "searches: scale or round them first"
+            )
+    names = ("found", "exact")
+    for (one, here), (other, there) in permutations(zip((answers, truth), names, strict=True)):
         for query in one.query_ids:
             if query not in other.query_index:
-                names = ("found", "exact") if one is answers else ("exact", "found")
                 raise InputError(
-                    f"query {query!r} is in {names[0]} but not in {names[1]}: search for the same "
+                    f"query {query!r} is in {here} but not in {there}: search for the same "
                     "queries in both"
                 )
-    return np.array([answers.query_index[query] for query in truth.query_ids])
 
 
-def _nearest(answers: Run, place: Ints, k: int) -> tuple[Ints, Ints]:
-    """Query of `place`, and row, of the k best documents of each list, ties in input order."""
-    queries, rows = [], []
-    for q, at in enumerate(place.tolist()):
-        start, stop = int(answers.offsets[at]), int(answers.offsets[at + 1])
-        best = np.argsort(-answers.scores[start:stop].astype(np.float64), kind="stable")[:k]
-        queries.append(np.full(len(best), q))
-        rows.append(start + best)
-    return np.concatenate(queries), np.concatenate(rows)
+def _sort_rows(run: Run) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """Return the rows of a run by list and score, ties in input order; their lists and scores."""
+    owner = np.repeat(np.arange(len(run.query_ids)), np.diff(run.offsets))
+    scores = run.scores.astype(np.float64)
+    order = np.lexsort((-scores, owner))
+    return order, owner, scores[order]
 
 
-def _lists(
+def _find_nearest(answers: Run, truth: Run, k: int) -> tuple[Ints, Ints]:
+    """Return the query in `truth`, and the row, of the k best documents of each list."""
+    order, owner, _ = _sort_rows(answers)
+    best = np.flatnonzero(np.arange(len(order)) - answers.offsets[owner] < k)
+    number = np.array([truth.query_index[query] for query in answers.query_ids])
+    return number[owner[best]], order[best]
+
+
+def _make_lists(
     truth: Run, answers: Run, query: Ints, row: Ints, tolerance: float, k: int
 ) -> tuple[JudgedLists, list[Remark]]:
-    """The exact lists, with the documents found as those of interest.
+    """Return the exact lists, with the documents found as those of interest.
 
     Documents found that the exact search does not list, but that tie with its last one, are put at
     the end of the list: they belong to its last group.
@@ -131,8 +142,16 @@ def _lists(
     ids = answers.documents.ids(row)
     at = truth.documents.find(query, ids)
     own = answers.scores[row].astype(np.float64)
-    floor = _floor(truth)
-    _check_complete(truth, query[at < 0], k)
+    lengths = np.diff(truth.offsets)
+    short = query[(at < 0) & (lengths[query] < k)]
+    if len(short):
+        q = int(short[0])
+        raise InputError(
+            f"query {truth.query_ids[q]!r}: exact lists {lengths[q]} documents, fewer than k = {k};"
+            f" found has others: search exactly for {k} documents"
+        )
+    _, owner, ranked = _sort_rows(truth)
+    floor = np.append(ranked, -np.inf)[np.where(lengths, truth.offsets[1:] - 1, -1)]
     nearer = np.flatnonzero((at < 0) & (own > floor[query] + tolerance))
     if len(nearer):
         i = int(nearer[0])
@@ -143,18 +162,29 @@ def _lists(
             "tie_tolerance"
         )
     tied = np.flatnonzero((at < 0) & (own >= floor[query] - tolerance))
-    scores = np.concatenate(
-        (truth.scores.astype(np.float64), np.minimum(own[tied], floor[query[tied]]))
-    )
-    of_row = np.concatenate((np.repeat(np.arange(n), np.diff(truth.offsets)), query[tied]))
+    added = np.bincount(query[tied], minlength=n)
+    unlisted, remarks = None, list[Remark]()
+    if truth.n_tied_beyond_cut is not None and not tolerance:
+        unlisted = _count_unlisted(truth, truth.n_tied_beyond_cut, added)
+    else:
+        kth = np.append(ranked, np.inf)[np.where(lengths >= k, truth.offsets[:-1] + k - 1, -1)]
+        last = np.bincount(owner[ranked - floor[owner] <= tolerance], minlength=n)
+        cut = int(((kth - floor <= tolerance) & (last + added > 1)).sum())
+        pattern = (
+            "{queries:query} whose exact list ends inside the tie group of the last neighbour: "
+            "documents that tie with it may be missing, and expected and worst recall are then "
+            "lower; search exactly for more documents, or give last_group_size"
+        )
+        remarks += [warning(pattern, queries=cut)] if cut else []
+
+    scores = np.append(truth.scores.astype(np.float64), np.minimum(own[tied], floor[query[tied]]))
+    of_row = np.append(owner, query[tied])
     order = np.argsort(of_row, kind="stable")
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(of_row, minlength=n)))).astype(np.int64)
+    offsets = np.append(0, np.cumsum(lengths + added))
     at[tied] = len(truth.scores) + np.arange(len(tied))
     listed = np.flatnonzero(at >= 0)
     new_row = np.empty(len(order), np.int64)
     new_row[order] = np.arange(len(order))
-    added = np.bincount(query[tied], minlength=n)
-    unlisted, remarks = _beyond(truth, added, floor, tolerance, k)
     lists = JudgedLists(
         truth.query_ids,
         scores[order],
@@ -169,70 +199,13 @@ def _lists(
     return lists, remarks
 
 
-def _check_complete(truth: Run, unlisted: Ints, k: int) -> None:
-    """Refuse a list shorter than k that lacks a document found: it cannot be all there is."""
-    lengths = np.diff(truth.offsets)
-    short = unlisted[lengths[unlisted] < k]
-    if len(short):
-        q = int(short[0])
+def _count_unlisted(truth: Run, beyond: Ints, added: Ints) -> Ints:
+    """Count the documents that tie with the last of each list, and neither search lists."""
+    left = beyond - added
+    if (left < 0).any():
+        q = int(np.flatnonzero(left < 0)[0])
         raise InputError(
-            f"query {truth.query_ids[q]!r}: exact lists {lengths[q]} documents, fewer than k = {k};"
-            f" found has others: search exactly for {k} documents"
+            f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
+            f"score that exact does not list, and last_group_size leaves room for {beyond[q]}"
         )
-
-
-def _floor(truth: Run) -> NDArray[np.float64]:
-    """Per query: the lowest exact score; −inf where there is no document."""
-    floor = np.full(len(truth.query_ids), -np.inf)
-    filled = np.flatnonzero(np.diff(truth.offsets))
-    floor[filled] = np.minimum.reduceat(truth.scores, truth.offsets[filled])
-    return floor
-
-
-def _beyond(
-    truth: Run, added: Ints, floor: NDArray[np.float64], tolerance: float, k: int
-) -> tuple[Ints | None, list[Remark]]:
-    """How many documents tie with the last of each list and are not in it; what is not known."""
-    if truth.n_tied_beyond_cut is not None and not tolerance:
-        left: Ints = truth.n_tied_beyond_cut - added
-        if (left < 0).any():
-            q = int(np.flatnonzero(left < 0)[0])
-            raise InputError(
-                f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
-                f"score that exact does not list, and last_group_size leaves room for "
-                f"{truth.n_tied_beyond_cut[q]}"
-            )
-        return left, []
-    starts, stops = truth.offsets[:-1].tolist(), truth.offsets[1:].tolist()
-    cut = 0
-    for q, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        own = truth.scores[start:stop].astype(np.float64)
-        if len(own) >= k and np.partition(own, -k)[-k] - floor[q] <= tolerance:
-            cut += bool(np.count_nonzero(own - floor[q] <= tolerance) + added[q] > 1)
-    pattern = (
-        "{queries:query} whose exact list ends inside the tie group of the last neighbour: "
-        "documents that tie with it may be missing, and expected and worst recall are then lower; "
-        "search exactly for more documents, or give last_group_size"
-    )
-    return None, [warning(pattern, queries=cut)] if cut else []
-
-
-def _short_answers(found: Ints, k: int, truth: Run) -> list[Remark]:
-    """Note queries for which fewer documents were found than there are neighbours."""
-    short = int((found < np.minimum(np.diff(truth.offsets), k)).sum())
-    pattern = (
-        "{queries:query} with fewer documents found than neighbours: the rest counts as missed"
-    )
-    return [note(pattern, queries=short)] if short else []
-
-
-def _scaled(views: Views, factor: NDArray[Any]) -> Views:
-    """Views of a measure times a factor per query."""
-    variance = None if views.variance is None else views.variance * factor**2
-    return Views(
-        expected=views.expected * factor,
-        best=views.best * factor,
-        worst=views.worst * factor,
-        oblivious=views.oblivious * factor,
-        variance=variance,
-    )
+    return left

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
@@ -22,10 +21,10 @@ from deadheat.evaluation.corpus.chunks import (
     name_shards,
     open_shards,
 )
-from deadheat.evaluation.corpus.evaluate import Corpus, check_similarity, evaluate_shards
+from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, read_qrels, read_run
 from deadheat.formats.arrays import query_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
@@ -33,8 +32,10 @@ from deadheat.numbers import exact_floats
 from deadheat.remarks import Remark, emits_warnings, warning
 from deadheat.scoring import Products
 from deadheat.scoring.functions import Product
+from deadheat.scoring.products import Matrix
 from deadheat.ties import TopCounter
 from deadheat.ties.checks import check_number
+from deadheat.ties.groups import Ints
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,10 @@ class Rescoring:
 
 @emits_warnings
 def evaluate_rescoring(
-    queries: tuple[Sequence[Any], Any, Any],
+    queries: tuple[Sequence[object], Matrix, Matrix],
     chunks: Chunks,
-    qrels: Any,
-    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    qrels: QrelsLike,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     *,
     candidates: int = 100,
     similarity: tuple[Product, Product] = ("hamming", "dot"),
@@ -105,12 +106,14 @@ def evaluate_rescoring(
     check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
-        ids, coarse, fine = queries
-        kinds = [check_similarity(name) for name in similarity]
-        one, two = Products.of(coarse, kinds[0], "native"), Products.of(fine, kinds[1], "native")
-    except (TypeError, ValueError, IndexError) as error:
-        if isinstance(error, InputError):
-            raise
+        ids, *embeddings = queries
+        one, two = (
+            Products.of(vectors, kind, "native")
+            for vectors, kind in zip(embeddings, similarity, strict=True)
+        )
+    except InputError:
+        raise
+    except (TypeError, ValueError):
         raise InputError(
             "queries must be their ids and two kinds of embeddings, similarity a pair"
         ) from None
@@ -118,14 +121,15 @@ def evaluate_rescoring(
     if len(two) != len(one):
         raise InputError(f"{len(one)} queries have coarse embeddings, {len(two)} finer ones")
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
+    lock = Lock()
+
+    def find_best(positions: Ints, scores: Matrix) -> None:
+        with lock:
+            counter.update(scores, positions=positions)
+
     shards = open_shards(chunks)
     corpus = Corpus(one, names, [partial(_stage, open, 1) for open in shards])
-    first, scan = evaluate_shards(
-        corpus,
-        judgements,
-        parsed,
-        on_block=lambda positions, scores: counter.update(scores, positions=positions),
-    )
+    first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
     first = replace(first, remarks=(*first.remarks, *scan.find_missing(judgements)))
     finer = Corpus(two, names, [partial(_stage, open, 2) for open in shards])
     frame = _rescore(counter, finer, scan.documents)
@@ -135,7 +139,7 @@ def evaluate_rescoring(
     return Rescoring(first, second)
 
 
-def _stage(open: OpenShard, stage: int) -> Iterator[Any]:
+def _stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
     """Yield chunks with the embeddings of one stage."""
     for number, chunk in enumerate(open()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
@@ -152,7 +156,7 @@ def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFram
     `documents` is how many the corpus had in the first.
     """
     kept = counter.kept
-    scores: NDArray[Any] = np.empty(len(kept.position), np.float64)
+    scores = np.empty(len(kept.position))
     names: list[str] = [""] * len(kept.position)
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat.dtypes import Format, parse_format
 from deadheat.errors import InputError
@@ -13,9 +15,15 @@ from deadheat.numbers import check_tensors, is_tensor
 from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.functions import Product
+from deadheat.scoring.functions import Floats, Product
 from deadheat.scoring.refusals import check_bits, check_product, check_range
-from deadheat.scoring.regimes import scoring_format, scoring_provenance
+from deadheat.scoring.regimes import Backend, scoring_format, scoring_provenance
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Matrix: TypeAlias = "NDArray[Any] | Tensor"
+"""An array or a torch tensor of two dimensions."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class Products:
     whole numbers of int8 and binary embeddings as floats that hold them exactly.
     """
 
-    queries: Any
+    queries: Matrix
     """Cast to the scoring dtype, for a cosine brought to length 1; a single one twice."""
     count: int
     width: int
@@ -47,77 +55,83 @@ class Products:
     @classmethod
     def of(cls, queries: Any, kind: Product, regime: str) -> Products:
         """Prepare queries: an array or a torch tensor, ``[queries, width]``."""
-        tensor = is_tensor(queries)
-        if tensor:
+        if kind not in ("dot", "cosine", "hamming"):
+            raise InputError(f"unknown similarity {kind!r}; choose dot, cosine or hamming")
+        is_torch = is_tensor(queries)
+        twin: Any = torch_functions if is_torch else functions
+        if is_torch:
             check_tensors(queries=queries)
-            queries = queries.detach()
+            asked = queries.detach()
         else:
-            queries = functions.as_array("queries", queries)
-        given = embedding_format("queries", queries, kind)
+            asked = functions.as_array("queries", queries)
+        given = embedding_format("queries", asked, kind)
         format = scoring_format(regime, given, kind)
-        check_product(format, kind, queries.shape, queries.shape)
-        twin: Any = torch_functions if tensor else functions
+        check_product(format, kind, asked.shape, asked.shape)
         if format.is_float:
-            ready = twin.operand("queries", queries, format, kind)
+            ready = twin.operand("queries", asked, format, kind)
         else:
-            ready = twin.whole_operand("queries", queries, kind)
+            ready = twin.whole_operand("queries", asked, kind)
+        count, width = asked.shape
         longest = _longest(ready)
-        if len(ready) == 1:
+        if count == 1:
             # The product of one vector with a matrix has last bits that depend on where in memory
             # the matrix begins; that of two has not.
             ready = ready[[0, 0]]
-        count, width = map(int, queries.shape)
         return cls(
-            ready, count, width, kind, regime, given, format, _type(queries), longest, tensor
+            ready, count, width, kind, regime, given, format, _type(asked), longest, is_torch
         )
 
     def __len__(self) -> int:
         return self.count
 
-    def __call__(self, documents: Any, out: Any = None) -> Any:
+    def __call__(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``.
 
         `out` is an earlier result that is not needed any more: its memory is reused where the
         shape is the same.
         """
-        return self._scores(documents, out)[: len(self)]
-
-    def _scores(self, documents: Any, out: Any) -> Any:
         twin: Any = torch_functions if self.is_torch else functions
         if not self.format.is_float:
-            scores = self._multiplied(twin.whole_operand("documents", documents, self.kind), out)
+            scores = self.multiply(twin.whole_operand("documents", documents, self.kind), out)
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
-            return scores
+            return scores[: self.count]
         # Short enough vectors: all values are finite, and no product can overflow.
         longest = 1.0 if self.kind == "cosine" else _longest(documents)
         if self.kind == "dot" and max(longest, longest * self.longest) < self.format.largest / 2:
-            scores = self._multiplied(twin.cast(documents, self.format), out)
+            scores = self.multiply(twin.cast(documents, self.format), out)
         else:
             ready = twin.operand("documents", documents, self.format, self.kind)
-            scores = self._in_range(ready, out)
-        if self.is_torch:
-            return scores.to(self.format.torch)
-        return scores if self.format.name == "fp32" else self.format.round(scores)
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = self.multiply(ready, out)
+                largest = max(float(scores.max()), -float(scores.min()))
+            check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
+        if not isinstance(scores, np.ndarray):
+            return scores[: self.count].to(self.format.torch)
+        return (
+            scores[: self.count]
+            if self.format.name == "fp32"
+            else self.format.round(scores[: self.count])
+        )
 
-    def _multiplied(self, documents: Any, out: Any) -> Any:
-        fits = out is not None and out.dtype == documents.dtype
-        if not fits or out.shape != (len(self.queries), len(documents)):
-            return self.queries @ documents.T
-        if self.is_torch:
-            return require("torch", "a product of tensors").mm(self.queries, documents.T, out=out)
-        return np.matmul(self.queries, documents.T, out=out)
+    def multiply(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
+        """Multiply the queries with documents in the scoring dtype; `out` may be overwritten."""
+        shape = (len(self.queries), len(documents))
+        if out is not None and (out.dtype != documents.dtype or out.shape != shape):
+            out = None
+        queries = self.queries
+        if not isinstance(queries, np.ndarray):
+            torch = require("torch", "a product of tensors")
+            product: Matrix = torch.matmul(queries, documents.T, out=out)
+            return product
+        out = np.empty(shape, queries.dtype) if out is None else np.asarray(out)
+        # Sums of whole numbers are exact in any order.
+        tile = _find_tile(*shape, self.width) if self.format.is_float else shape
+        _multiply_tiles(queries, np.asarray(documents), tile, out)
+        return out
 
-    def _in_range(self, documents: Any, out: Any) -> Any:
-        """Multiply vectors whose products may overflow."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._multiplied(documents, out)
-            largest = float(abs(scores).max())
-        check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
-        return scores
-
-    def check(self, documents: Any) -> None:
+    def check(self, documents: Matrix) -> None:
         """Refuse a block of documents that are not embedded as the queries are."""
         if is_tensor(documents) != self.is_torch:
             words = ("torch tensors", "arrays")
@@ -145,11 +159,11 @@ class Products:
 
     def provenance(self) -> ScoringProvenance:
         """Return how the scores are computed: each product in one thread."""
-        backend: Any = "torch" if self.is_torch else "numpy"
+        backend: Backend = "torch" if self.is_torch else "numpy"
         return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
 
 
-def embedding_format(name: str, values: Any, kind: Product) -> Format:
+def embedding_format(name: str, values: Matrix, kind: Product) -> Format:
     """Return the format of embeddings, by the type that they are stored as."""
     dtype = _type(values)
     if kind == "hamming":
@@ -169,15 +183,50 @@ def embedding_format(name: str, values: Any, kind: Product) -> Format:
     return format
 
 
-def _type(values: Any) -> str:
+def _type(values: Matrix) -> str:
     return str(values.dtype).removeprefix("torch.")
 
 
-def _longest(vectors: Any) -> float:
+def _longest(vectors: Matrix) -> float:
     """Length of the longest vector; inf or NaN where a value is, or where it overflows FP32."""
-    if is_tensor(vectors):
-        wide = vectors.float() if vectors.element_size() == 1 else vectors
-        return float(wide.norm(dim=-1).max())
+    if not isinstance(vectors, np.ndarray):
+        tensor = vectors.float() if vectors.element_size() == 1 else vectors
+        return float(tensor.norm(dim=-1).max())
     wide = vectors if vectors.dtype == np.float32 else vectors.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.sqrt(np.einsum("nd,nd->n", wide, wide).max()))
+
+
+@cache
+def _find_tile(n_queries: int, n_documents: int, width: int) -> tuple[int, int] | None:
+    """Find how many queries and documents to multiply at once so that equal documents tie.
+
+    With some kernels of BLAS libraries (those of OpenBLAS for AVX2, for example) the last bits of
+    a product depend on where in the matrix the document stands. So a block of equal documents is
+    multiplied first, as a whole, then in tiles, which take about twice the time. None stands for
+    a product without BLAS.
+    """
+    rng = np.random.default_rng(0)
+    queries = rng.standard_normal((n_queries, width), np.float32)
+    documents = np.tile(rng.standard_normal(width, np.float32), (n_documents, 1))
+    scores = np.empty((n_queries, n_documents), np.float32)
+    for tile in ((n_queries, n_documents), (8, 256), (4, n_documents)):
+        _multiply_tiles(queries, documents, tile, scores)
+        if (scores == scores[:, :1]).all():
+            return tile
+    return None
+
+
+def _multiply_tiles(
+    queries: Floats, documents: Floats, tile: tuple[int, int] | None, out: Floats
+) -> None:
+    """Multiply some queries with some documents at a time; every tile has all its queries."""
+    if tile is None:
+        np.einsum("qw,dw->qd", queries, documents, out=out)
+        return
+    last = max(0, len(queries) - tile[0])
+    for column in range(0, len(documents), tile[1]):
+        columns = slice(column, column + tile[1])
+        for row in (*range(0, last, tile[0]), last):
+            rows = slice(row, row + tile[0])
+            np.matmul(queries[rows], documents[columns].T, out=out[rows, columns])

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from threading import RLock, Thread
 from typing import Any
 
-from deadheat.numbers import is_tensor
+import numpy as np
+
 from deadheat.packages import available_cores, require
+from deadheat.scoring.products import Matrix
 
 _blas_lock = RLock()
 """The number of BLAS threads is a setting of the process: one caller changes it at a time."""
 
 
-@dataclass(frozen=True)
-class ParallelPlan:
-    """How products may be computed in parallel."""
-
-    threads: int
-    """As many threads as the library would use for one product."""
-    begin: Callable[[], Any]
-    """Each thread calls this before its first product."""
-
-
 @contextmanager
-def single_thread_blas(operand: Any) -> Iterator[ParallelPlan]:
-    """Limit every product to one thread while the block runs, in threads that call `begin`.
+def single_thread_blas(operand: Matrix) -> Iterator[tuple[int, Callable[[], object]]]:
+    """Limit every product to one thread while the block runs.
+
+    Yields how many threads the library would use for one product, and a function that each thread
+    must call before its first product.
 
     Threads that each multiply and count are faster than products of several threads whose results
     one thread counts. And the last bits of a product then do not depend on the number of threads.
@@ -39,11 +33,11 @@ def single_thread_blas(operand: Any) -> Iterator[ParallelPlan]:
         A matrix that is multiplied; its type decides which library multiplies. Tensors on another
         device than the CPU are multiplied one after the other.
     """
-    if is_tensor(operand):
+    if not isinstance(operand, np.ndarray):
         torch = require("torch", "a product of tensors")
         threads = torch.get_num_threads()
-        here = operand.device.type == "cpu"
-        yield ParallelPlan(threads if here else 1, partial(_begin_torch, torch, threads))
+        is_cpu = operand.device.type == "cpu"
+        yield threads if is_cpu else 1, partial(_begin_torch, torch, threads)
         return
     with _blas_lock:
         blas = _blas()
@@ -51,7 +45,7 @@ def single_thread_blas(operand: Any) -> Iterator[ParallelPlan]:
         limit = partial(blas.limit, limits=1)
         with limit():
             # Some BLAS libraries have this setting per thread.
-            yield ParallelPlan(max(known) if known else available_cores(), limit)
+            yield max(known) if known else available_cores(), limit
 
 
 def _begin_torch(torch: Any, threads: int) -> None:

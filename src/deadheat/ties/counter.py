@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import exact_floats, is_tensor
+from deadheat.numbers import check_tensors, exact_floats, is_tensor
 from deadheat.ties.checks import (
     check_number,
     nan_error,
@@ -26,8 +27,13 @@ from deadheat.ties.counting import (
     group_documents,
     has_nan,
 )
-from deadheat.ties.groups import Ints, JudgedDocuments, TieGroups
+from deadheat.ties.groups import Ints, TieGroups
 from deadheat.ties.torch_counting import count_tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from deadheat.scoring.products import Matrix
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
@@ -86,19 +92,9 @@ class TieCounter:
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> None:
         documents = read_documents(n_queries, query, score, grade, position, unretrieved)
-        self._start(documents, has_positions=position is not None)
-
-    @classmethod
-    def of(cls, documents: JudgedDocuments, *, has_positions: bool = True) -> TieCounter:
-        """Make a counter of documents that were checked."""
-        counter = cls.__new__(cls)
-        counter._start(documents, has_positions=has_positions)
-        return counter
-
-    def _start(self, documents: JudgedDocuments, *, has_positions: bool) -> None:
         self.n_queries = documents.n_queries
         self.documents = documents
-        self.has_positions = has_positions
+        self.has_positions = position is not None
         self.counts: Counts = np.zeros((3, len(documents.query)), np.int64)
         """Per document, in three rows: candidates above, equal, and tied before it."""
         self.passed: Ints = np.zeros(len(documents.query), np.int64)
@@ -107,7 +103,7 @@ class TieCounter:
 
     def update(
         self,
-        scores: Any,
+        scores: ArrayLike | Tensor,
         start: int | ArrayLike = 0,
         *,
         positions: ArrayLike | None = None,
@@ -132,62 +128,29 @@ class TieCounter:
         threads = check_number("threads", threads, least=1)
         if positions is not None and np.any(start):
             raise InputError("positions say where the columns stand: leave start out")
-        scores = scores if is_tensor(scores) else read_numbers(scores)
-        if scores.ndim != 2 or len(scores) != self.n_queries:
-            raise InputError(
-                f"scores must have the shape [{self.n_queries} queries, candidates], "
-                f"not {list(scores.shape)}"
-            )
+        piece = read_piece(scores, self.n_queries)
         if positions is None:
             starts = read_starts(start, self.n_queries)
             column = self.documents.position - starts[self.documents.query]
-            inside = (column >= 0) & (column < scores.shape[1])
+            inside = (column >= 0) & (column < piece.shape[1])
         else:
-            place = read_places(0, positions, scores.shape[1])
+            place = read_places(0, positions, piece.shape[1])
             if (np.diff(place) < 0).any():
                 order = np.argsort(place)
-                scores, place = scores[:, order], place[order]
+                piece, place = piece[:, order], place[order]
             column, inside = find_columns(place, self.documents.position)
-        if is_tensor(scores) and scores.device.type != "cpu":
-            counts = self._count_on_device(scores, column, inside)
-        elif threads > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                counts = self._count_piece(scores, column, inside, pool)
+        inside &= self.has_positions
+        if not isinstance(piece, np.ndarray) and piece.device.type != "cpu":
+            self.counts += self._count_on_device(piece, column, inside)
         else:
-            counts = self._count_piece(scores, column, inside)
-        passed = inside.astype(np.int64) if self.has_positions else 0
-        self.add_counts(counts, passed, scores.shape[1])
-
-    def add_counts(self, counts: Counts, passed: Ints | int, retrieved: Ints | int) -> None:
-        """Add counts of candidates, made elsewhere for the documents in the counter's order.
-
-        Parameters
-        ----------
-        passed
-            Per document: how often it was among the candidates.
-        retrieved
-            Per query: how many candidates there were.
-        """
-        self.counts += counts
-        self.passed += passed
-        self.retrieved += retrieved
+            self.counts += self._count_piece(piece, column, inside, threads)
+        self.passed += inside
+        self.retrieved += piece.shape[1]
 
     def _count_piece(
-        self,
-        scores: Any,
-        column: Ints,
-        inside: NDArray[np.bool_],
-        pool: Executor | None = None,
+        self, scores: Matrix, column: Ints, inside: NDArray[np.bool_], threads: int = 1
     ) -> Counts:
-        """Count in memory, some queries at a time.
-
-        Parameters
-        ----------
-        column, inside
-            As `find_columns` returns them.
-        pool
-            Threads to count in.
-        """
+        """Count in memory, some queries at a time; `column` and `inside` are of `find_columns`."""
 
         def count(first: int) -> Counts:
             last = min(first + step, self.n_queries)
@@ -198,88 +161,77 @@ class TieCounter:
             rows = column[own] + starts[self.documents.query[own] - first]
             if has_nan(flat):
                 raise nan_error()
-            self._check_announced(flat, rows, np.flatnonzero(inside[own]), own)
+            seen = np.flatnonzero(inside[own])
+            self._check_announced(own.start + seen, flat[rows[seen]])
             values = self.documents.score[own]
             return count_lists(flat, (starts, starts + n), offsets - own.start, values, rows)
 
         n = scores.shape[1]
         step = max(1, BLOCK // max(1, n))
         firsts = range(0, self.n_queries, step)
-        blocks = list(map(count, firsts) if pool is None else pool.map(count, firsts))
+        if threads == 1:
+            blocks = list(map(count, firsts))
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                blocks = list(pool.map(count, firsts))
         return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
 
-    def _count_on_device(self, scores: Any, column: Ints, inside: NDArray[np.bool_]) -> Counts:
+    def _count_on_device(self, scores: Tensor, column: Ints, inside: NDArray[np.bool_]) -> Counts:
         """Count where a tensor lies; only the counts leave its device."""
         if scores.is_floating_point() and bool(scores.isnan().any()):
             raise nan_error()
         seen = np.flatnonzero(inside)
-        if self.has_positions and len(seen):
-            own = exact_floats(scores[self.documents.query[seen], column[seen]], by_place=False)
-            self._check_announced(own, np.arange(len(seen)), np.arange(len(seen)), seen)
+        if len(seen):
+            found = scores[self.documents.query[seen], column[seen]]
+            self._check_announced(seen, exact_floats(found, by_place=False))
         return count_tensor(scores, self.documents.offsets, self.documents.score, column)
 
-    def _check_announced(self, scores: NDArray[Any], rows: Ints, seen: Ints, own: Any) -> None:
-        """Refuse a document that has another score in the stream than it was announced with.
-
-        `own` are the documents that `rows` and `seen` speak of.
-        """
-        if not self.has_positions or not len(seen):
-            return
-        query, position, score = (
-            column[own]
-            for column in (self.documents.query, self.documents.position, self.documents.score)
-        )
-        other = seen[scores[rows[seen]] != score[seen]]
+    def _check_announced(self, seen: Ints, found: NDArray[Any]) -> None:
+        """Refuse documents that have other scores in the stream than they were announced with."""
+        other = np.flatnonzero(found != self.documents.score[seen])
         if len(other):
-            i = int(other[0])
+            i = int(seen[other[0]])
             raise InputError(
-                f"the document at position {position[i]} of query {query[i]} "
-                f"was announced with the score {score[i]}, and the stream has "
-                f"{scores[rows[i]]} there: score the announced documents exactly as the stream "
-                "does"
+                f"the document at position {self.documents.position[i]} of query "
+                f"{self.documents.query[i]} was announced with the score "
+                f"{self.documents.score[i]}, and the stream has {found[other[0]]} there: score "
+                "the announced documents exactly as the stream does"
             )
 
     def __add__(self, other: TieCounter) -> TieCounter:
         """Counts of the pieces that either counter has seen."""
         if not isinstance(other, TieCounter):
             return NotImplemented
-        same = self.n_queries == other.n_queries and self.has_positions == other.has_positions
-        mine, theirs = self._list_documents(), other._list_documents()
-        if not same or not all(map(np.array_equal, mine, theirs)):
+        if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
             raise InputError(
                 "only counters of the same documents of interest, retrieved and unretrieved, can "
                 "be added"
             )
-        total = TieCounter.of(self.documents, has_positions=self.has_positions)
-        total.counts += self.counts + other.counts
-        total.passed += self.passed + other.passed
-        total.retrieved += self.retrieved + other.retrieved
+        total = copy(self)
+        total.counts = self.counts + other.counts
+        total.passed = self.passed + other.passed
+        total.retrieved = self.retrieved + other.retrieved
         return total
 
-    def _list_documents(self) -> list[NDArray[Any]]:
+    def _list_documents(self) -> list[ArrayLike]:
         """List all that was given of the documents, in an order that does not depend on it."""
-        own = self.documents
-        query, grade = own.unretrieved
+        own, (query, grade) = self.documents, self.documents.unretrieved
         order = np.lexsort((grade, query))
-        return [own.query, own.score, own.grade, own.position, query[order], grade[order]]
+        columns = [own.query, own.score, own.grade, own.position, query[order], grade[order]]
+        return [self.n_queries, self.has_positions, *columns]
 
     def groups(self) -> TieGroups:
         """Build the tie groups of everything counted so far."""
-        self._check_complete()
-        return TieGroups.from_counts(
-            self.documents, self.counts, self.retrieved.copy(), ranked=self.has_positions
-        )
-
-    def _check_complete(self) -> None:
-        """Refuse counts that lack an announced document, or hold one twice."""
         query, score = self.documents.query, self.documents.score
         if self.has_positions:
             wrong = self.passed != 1
         else:
             _, group, _ = group_documents(query, score, self.documents.grade)
             wrong = np.bincount(group)[group] > self.counts[1]
-        if not np.count_nonzero(wrong):
-            return
+        if not wrong.any():
+            return TieGroups.from_counts(
+                self.documents, self.counts, self.retrieved.copy(), ranked=self.has_positions
+            )
         i = int(np.flatnonzero(wrong)[0])
         where = f" at position {self.documents.position[i]}" if self.has_positions else ""
         if self.passed[i] > 1:
@@ -293,3 +245,17 @@ class TieCounter:
             f"a document of query {query[i]} was announced{where} with the score "
             f"{score[i]}, but {happened}"
         )
+
+
+def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
+    """Take scores of a piece of all lists, ``[n_queries, n]``, or say why not."""
+    if is_tensor(scores):
+        check_tensors(scores=scores)
+        piece: Matrix = scores.detach()  # type: ignore[union-attr]
+    else:
+        piece = read_numbers(scores)
+    if piece.ndim != 2 or len(piece) != n_queries:
+        raise InputError(
+            f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"
+        )
+    return piece

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
-from deadheat.numbers import check_tensors, exact_floats, is_tensor
-from deadheat.packages import require
+from deadheat.numbers import exact_floats
 from deadheat.ties.checks import (
     check_number,
     nan_error,
     read_documents,
-    read_numbers,
     read_places,
     read_query_indices,
     read_whole_numbers,
 )
+from deadheat.ties.counter import read_piece
 from deadheat.ties.counting import count_lists
 from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from deadheat.scoring.products import Matrix
+
+M = TypeVar("M", NDArray[Any], "Tensor")
 BLOCK = 1 << 22
 """Scores of an array that are looked at together."""
 CROWD = 8
@@ -113,7 +118,9 @@ class TopCounter:
         none = np.empty(0, np.int64)
         self.kept = Kept.of(self.n_queries, 0, (none, none, np.empty(0)))
 
-    def update(self, scores: Any, start: int = 0, *, positions: ArrayLike | None = None) -> None:
+    def update(
+        self, scores: ArrayLike | Tensor, start: int = 0, *, positions: ArrayLike | None = None
+    ) -> None:
         """Take one piece of every query's list.
 
         Parameters
@@ -126,23 +133,14 @@ class TopCounter:
         positions
             The place of each column in the lists, where they do not follow one another.
         """
-        tensor = is_tensor(scores)
-        if tensor:
-            check_tensors(scores=scores)
-        else:
-            scores = read_numbers(scores)
-        if scores.ndim != 2 or len(scores) != self.n_queries:
-            raise InputError(
-                f"scores must have the shape [{self.n_queries} queries, candidates], "
-                f"not {list(scores.shape)}"
-            )
-        place = read_places(start, positions, scores.shape[1])
-        score_type = str(scores.dtype).removeprefix("torch.")
+        piece = read_piece(scores, self.n_queries)
+        place = read_places(start, positions, piece.shape[1])
+        score_type = str(piece.dtype).removeprefix("torch.")
         self._check_type(score_type)
         if not len(place):
             return
         least = self.kept.threshold if (self.kept.retrieved >= self.k).all() else None
-        query, column, score = (_in_tensor if tensor else _in_array)(scores, least, self.k)
+        query, column, score = _find_best(piece, least, self.k)
         self.score_type = score_type
         found = query, place[column], score.astype(np.float64)
         self.kept = self._joined(self.kept, Kept.of(self.n_queries, len(place), found))
@@ -152,7 +150,8 @@ class TopCounter:
         if not isinstance(other, TopCounter):
             return NotImplemented
         alike = (self.n_queries, self.k) == (other.n_queries, other.k)
-        if not alike or not _same(self.judged, other.judged):
+        judged, others = self.judged or (), other.judged or ()
+        if not alike or len(judged) != len(others) or not all(map(np.array_equal, judged, others)):
             raise InputError(
                 "only counters of the same queries, k and judged documents can be added"
             )
@@ -164,22 +163,27 @@ class TopCounter:
 
     def of_queries(self, queries: Ints) -> TopCounter:
         """Give a counter of some of the queries; −1 stands for one without candidates."""
-        chosen = TopCounter(len(queries), self.k)
-        chosen.score_type, kept = self.score_type, self.kept
+        kept, chosen = self.kept, TopCounter(len(queries), self.k)
         present = queries >= 0
         number = np.full(self.n_queries, -1, np.int64)
         number[queries[present]] = np.flatnonzero(present)
+
+        def pick(query: Ints) -> tuple[Ints, Ints]:
+            """Return the entries of chosen queries in their new order, and their new queries."""
+            entries = np.argsort(number[query], kind="stable")
+            entries = entries[np.count_nonzero(number[query] < 0) :]
+            return entries, number[query[entries]]
+
         if self.judged is not None:
-            query, position = number[self.judged[0]], self.judged[1]
-            order = np.lexsort((position, query))[np.count_nonzero(query < 0) :]
-            chosen.judged = query[order], position[order]
-        rows = np.flatnonzero(number[kept.query] >= 0)
-        rows = rows[np.argsort(number[kept.query[rows]], kind="stable")]
+            entries, query = pick(self.judged[0])
+            chosen.judged = query, self.judged[1][entries]
+        entries, query = pick(kept.query)
+        chosen.score_type = self.score_type
         chosen.kept = Kept(
             np.where(present, kept.retrieved[queries], 0),
-            number[kept.query[rows]],
-            kept.position[rows],
-            kept.score[rows],
+            query,
+            kept.position[entries],
+            kept.score[entries],
             np.where(present, kept.threshold[queries], -np.inf),
             np.where(present, kept.forgotten[queries], 0),
         )
@@ -245,10 +249,8 @@ class TopCounter:
         )
         # Every document that reaches the score of the cut is kept, but for some that have it.
         first = np.searchsorted(kept.query, np.arange(self.n_queries + 1))
-        rows = find_documents((kept.query, kept.position), (documents.query, documents.position))
-        counts = count_lists(
-            kept.score, (first[:-1], first[1:]), documents.offsets, documents.score, rows
-        )
+        bounds, rows = (first[:-1], first[1:]), np.sort(row[found])
+        counts = count_lists(kept.score, bounds, documents.offsets, documents.score, rows)
         at_cut = documents.score == kept.threshold[documents.query]
         counts[1, at_cut] += kept.forgotten[documents.query[at_cut]]
         return TieGroups.from_counts(documents, counts, kept.retrieved.copy(), known=self.k)
@@ -270,17 +272,12 @@ class TopCounter:
         at_cut = score == threshold[query]
         kept = at_cut | (score > threshold[query])
         beyond = at_cut & (np.arange(len(query)) - first[query] >= self.k)
-        kept[beyond] = self._is_judged(query[beyond], position[beyond])
+        if self.judged is not None:  # otherwise any document may be judged
+            kept[beyond] = find_documents(self.judged, (query[beyond], position[beyond])) >= 0
         forgotten = np.bincount(query[at_cut & ~kept], minlength=self.n_queries)
         for piece in (one, other):
             forgotten += np.where(piece.threshold == threshold, piece.forgotten, 0)
         return Kept(retrieved, query[kept], position[kept], score[kept], threshold, forgotten)
-
-    def _is_judged(self, query: Ints, position: Ints) -> NDArray[np.bool_]:
-        """Tell which documents may be judged: all may, where nobody said which are."""
-        if self.judged is None:
-            return np.ones(len(query), bool)
-        return find_documents(self.judged, (query, position)) >= 0
 
     def _check_type(self, score_type: str | None) -> None:
         if None not in (self.score_type, score_type) and self.score_type != score_type:
@@ -322,65 +319,52 @@ def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> I
     >>> find_documents(listed, (np.array([1, 1]), np.array([7, 3])))
     array([ 2, -1])
     """
-    distinct = np.unique(documents[1])
-    place = np.searchsorted(distinct, wanted[1])
-    listed = place < len(distinct)
-    listed[listed] = distinct[place[listed]] == wanted[1][listed]
-    key = documents[0] * len(distinct) + np.searchsorted(distinct, documents[1])
-    order = np.argsort(key, kind="stable")
-    sought = wanted[0] * len(distinct) + place
-    at = np.minimum(np.searchsorted(key[order], sought), max(len(key) - 1, 0))
-    found = np.full(len(sought), -1, np.int64)
-    if len(key):
-        same = listed & (key[order[at]] == sought)
-        found[same] = order[at[same]]
-    return found
+    n = len(documents[0])
+    _, place = np.unique(np.concatenate((documents[1], wanted[1])), return_inverse=True)
+    key = np.concatenate((documents[0], wanted[0])) * len(place) + place
+    order = np.argsort(key[:n], kind="stable")
+    at = np.searchsorted(key[:n], key[n:], sorter=order)
+    found = np.append(order, -1)[at]
+    return np.where(np.append(key[:n], -1)[found] == key[n:], found, -1)
 
 
-def _in_array(scores: NDArray[Any], least: Floats | None, k: int) -> Found:
-    """Find the documents whose scores reach `least`, or are among the `k` best of the piece."""
-    step = max(1, BLOCK // scores.shape[1])
+def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
+    """Find the documents that may belong to the top.
+
+    A tensor is searched on its device, and only what was found leaves it; an array is searched some
+    queries at a time. `least` is what the scores of each query must reach.
+    """
+    if not isinstance(scores, np.ndarray):
+        is_eight_bit = scores.is_floating_point() and scores.element_size() == 1
+        if is_eight_bit or str(scores.dtype) == "torch.bool":
+            scores = scores.float()  # no comparison of these types is sure to exist
+        lowest = None if least is None else scores.new_tensor(least)
+        found = _is_among_best(scores, lowest, k).nonzero(as_tuple=True)
+        score = exact_floats(scores[found], by_place=False)
+        return found[0].cpu().numpy(), found[1].cpu().numpy(), score
     blocks = []
+    step = max(1, BLOCK // scores.shape[1])
     for first in range(0, len(scores), step):
         block = exact_floats(scores[first : first + step], by_place=False)
-        if np.isnan(np.min(block)):
-            raise nan_error()
-        floor = None if least is None else least[first : first + step, None].astype(block.dtype)
-        reaching = None if floor is None else block >= floor
-        if reaching is None or np.count_nonzero(reaching) > CROWD * k * len(block):
-            if k <= block.shape[1]:
-                best = np.partition(block, -k, axis=1)[:, -k, None]
-                floor = best if floor is None else np.maximum(floor, best)
-            reaching = np.ones(block.shape, bool) if floor is None else block >= floor
-        query, column = np.nonzero(reaching)
+        # Scores of this very type: the cast is exact.
+        floor = None if least is None else least[first : first + step].astype(block.dtype)
+        query, column = _is_among_best(block, floor, k).nonzero()
         blocks.append((query + first, column, block[query, column]))
     query, column, score = map(np.concatenate, zip(*blocks, strict=True))
     return query, column, score
 
 
-def _in_tensor(scores: Any, least: Floats | None, k: int) -> Found:
-    """Do what `_in_array` does on the device of a tensor; only what was found leaves it."""
-    torch = require("torch", "searching a tensor")
-    values = scores.detach()
-    if values.dtype == torch.bool or (values.is_floating_point() and values.element_size() == 1):
-        values = values.float()  # no comparison of these types is sure to exist
-    if values.is_floating_point() and bool(values.isnan().any()):
+def _is_among_best(scores: M, least: M | None, k: int) -> M:
+    """Tell which scores reach `least`; where many do, only the `k` best of the piece."""
+    reaching: M = scores == scores
+    if not reaching.all():
         raise nan_error()
-    floor = None
-    if least is not None:  # scores of this very type: the cast is exact
-        floor = torch.from_numpy(least).to(values.dtype).to(values.device)[:, None]
-    reaching = None if floor is None else values >= floor
-    if reaching is None or int(reaching.count_nonzero()) > CROWD * k * len(values):
-        if k <= values.shape[1]:
-            best = values.topk(k, dim=1, sorted=True).values[:, -1:]
-            floor = best if floor is None else torch.maximum(floor, best)
-        reaching = torch.ones_like(values, dtype=torch.bool) if floor is None else values >= floor
-    query, column = reaching.nonzero(as_tuple=True)
-    score = exact_floats(values[query, column], by_place=False)
-    return query.cpu().numpy(), column.cpu().numpy(), score
-
-
-def _same(one: tuple[Ints, Ints] | None, other: tuple[Ints, Ints] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return all(map(np.array_equal, one, other))
+    if least is not None:
+        reaching = scores >= least[:, None]
+    if int(reaching.sum()) > CROWD * k * len(scores) and k <= scores.shape[1]:
+        if isinstance(scores, np.ndarray):
+            best = np.partition(scores, -k, axis=1)[:, -k, None]
+        else:
+            best = scores.topk(k, dim=1).values[:, -1:]
+        reaching &= scores >= best
+    return reaching

@@ -5,42 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import Any
+from itertools import chain, count
 
 import numpy as np
 
 from deadheat._lazy import pl
+from deadheat.engines.threads import Barrier
 from deadheat.errors import InputError, one_line
 from deadheat.formats.ids import id_column, text_id
 from deadheat.numbers import is_tensor
-from deadheat.scoring import Products
+from deadheat.packages import require
+from deadheat.scoring.products import Matrix, Products
 from deadheat.ties.checks import read_places, read_whole_numbers
 from deadheat.ties.groups import Ints
 
-OpenShard = Callable[[], Iterable[Any]]
+OpenShard = Callable[[], Iterable[object]]
 """Makes an iterator of chunks; called once for each pass.
 
 An attribute ``reuses_buffers = False`` says that a chunk stays valid while later ones are made.
 """
-Chunks = Iterable[Any] | OpenShard | Sequence[OpenShard]
-Matrix = Any
-"""A NumPy array or a torch tensor of two dimensions."""
-Barrier = Callable[[], None]
-"""Waits until all chunks and blocks that were given before are processed."""
+Chunks = Iterable[object] | OpenShard | Sequence[OpenShard]
 
 
 @dataclass(frozen=True)
 class Chunk:
     """Some documents of a corpus."""
 
-    ids: Sequence[Any]
+    ids: Sequence[object]
     """A list, or a range where the ids are consecutive numbers."""
     embeddings: Matrix
     positions: Ints
     """Per document: its place in the corpus."""
-    rows: Ints | None = None
-    """Per document, ascending: its row of the embeddings; None where each has its own."""
+    rows: Ints
+    """Per document, ascending: its row of the embeddings."""
     has_positions: bool = False
     """Whether the caller gave the positions; otherwise documents follow one another."""
     number: int = 0
@@ -52,12 +49,11 @@ class Chunk:
     def id_column(self) -> pl.Series:
         """Return the ids as a column of text."""
         if isinstance(self.ids, range):
-            numbers = np.arange(self.ids.start, self.ids.stop, self.ids.step)
-            texts: pl.Series = pl.Series(numbers).cast(pl.String)
+            texts: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
             return texts
         column = None
         with suppress(TypeError):  # polars refuses all but text and None, which is not an id
-            column = id_column(self.ids)
+            column = id_column(self.ids)  # type: ignore[arg-type]
         if column is None or column.null_count():
             column = id_column(list(map(text_id, self.ids)))
         if (column == "").any():
@@ -66,31 +62,42 @@ class Chunk:
 
     def name(self, row: int) -> str:
         """Name the first document that has a row of the embeddings, for messages."""
-        document = row if self.rows is None else int(np.searchsorted(self.rows, row))
-        if self.rows is not None and self.rows[document : document + 1].tolist() != [row]:
+        document = int(np.searchsorted(self.rows, row))
+        if self.rows[document : document + 1].tolist() != [row]:
             return "a row without a document"
         return f"document {text_id(self.ids[document])!r}"
 
     def part(self, first: int, last: int) -> Chunk:
         """Return the documents that have one of the rows from `first` to before `last`."""
-        if self.rows is None:
-            own, rows = slice(first, last), None
-        else:
-            own = slice(*np.searchsorted(self.rows, (first, last)).tolist())
-            rows = self.rows[own] - first
-        return Chunk(self.ids[own], self.embeddings[first:last], self.positions[own], rows)
-
-    def copy(self) -> Chunk:
-        """Return the chunk with embeddings of its own: the caller may overwrite those given."""
-        rows = self.embeddings
-        return replace(self, embeddings=rows.clone() if is_tensor(rows) else np.array(rows))
+        own = slice(*np.searchsorted(self.rows, (first, last)).tolist())
+        embeddings = self.embeddings[first:last]
+        return Chunk(self.ids[own], embeddings, self.positions[own], self.rows[own] - first)
 
     def take(self, documents: Ints) -> Chunk:
         """Return some documents, with copies of their embeddings."""
-        ids = [text_id(self.ids[document]) for document in documents.tolist()]
-        embeddings = self.embeddings[documents if self.rows is None else self.rows[documents]]
-        positions = self.positions[documents]
-        return replace(self, ids=ids, embeddings=embeddings, positions=positions, rows=None)
+        return replace(
+            self,
+            ids=[text_id(self.ids[document]) for document in documents.tolist()],
+            embeddings=self.embeddings[self.rows[documents]],
+            positions=self.positions[documents],
+            rows=np.arange(len(documents)),
+        )
+
+
+def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the documents of several chunks as one, with copies of their embeddings."""
+    vectors = [chunk.embeddings for chunk in chunks]
+    if isinstance(vectors[0], np.ndarray):
+        embeddings: Matrix = np.concatenate(vectors)
+    else:
+        embeddings = require("torch", "a corpus of tensors").cat(vectors)
+    starts = np.cumsum([0, *map(len, vectors)])
+    return Chunk(
+        list(chain.from_iterable(chunk.ids for chunk in chunks)),
+        embeddings,
+        np.concatenate([chunk.positions for chunk in chunks]),
+        np.concatenate([start + chunk.rows for start, chunk in zip(starts, chunks, strict=False)]),
+    )
 
 
 @dataclass(frozen=True)
@@ -105,8 +112,8 @@ class Shard:
     """Documents before it, once the first pass has counted them."""
     documents: int = 0
     """Documents that the first pass found."""
-    expected: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
-    """By the number of a chunk: ids of judged documents that the first pass found, by index."""
+    expected: Mapping[int, Sequence[tuple[int, object, int]]] = field(default_factory=dict)
+    """By the number of a chunk: index, id and position of the judged documents found first."""
 
     def read(
         self, products: Products, start: int = 0, barrier: Barrier | None = None
@@ -121,7 +128,7 @@ class Shard:
         for given in self._open():
             number = next(numbers)
             try:
-                chunk = _check_chunk(given, start, products, number)
+                chunk = replace(_check_chunk(given, start, products), number=number)
             except InputError as error:
                 raise InputError(f"chunk {number} of {self.name}: {error}") from None
             start += len(chunk)
@@ -133,25 +140,29 @@ class Shard:
 
     def read_again(self, products: Products, barrier: Barrier) -> Iterator[Chunk]:
         """Yield the chunks as `read` does; refuse others than those of the first pass."""
-        missing, passed = dict(self.expected), 0
+        missing, documents = dict(self.expected), 0
         for chunk in self.read(products, self.start, barrier):
-            passed += len(chunk)
-            for index, document in missing.pop(chunk.number, {}).items():
-                if index >= len(chunk) or text_id(chunk.ids[index]) != document:
-                    raise self._moved(document)
+            documents += len(chunk)
+            for index, name, position in missing.pop(chunk.number, ()):
+                if (
+                    index >= len(chunk)
+                    or text_id(chunk.ids[index]) != name
+                    or chunk.positions[index] != position
+                ):
+                    raise self._moved(name)
             yield chunk
             del chunk
-        check_same_length(self.name, self.documents, passed)
-        for ids in missing.values():
-            raise self._moved(next(iter(ids.values())))
+        check_same_length(self.name, self.documents, documents)
+        for (_, name, _), *_ in missing.values():
+            raise self._moved(name)
 
-    def _moved(self, document: str) -> InputError:
+    def _moved(self, document: object) -> InputError:
         return InputError(
             f"document {document!r} is not where it was when {self.name} was passed first: chunks "
             "must give the same every time"
         )
 
-    def _open(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[object]:
         try:
             chunks = self.open()
             if not isinstance(chunks, Iterable):
@@ -173,13 +184,6 @@ def check_same_length(name: str, documents: int, passed: int) -> None:
         )
 
 
-def are_shards(chunks: Chunks) -> bool:
-    """Whether chunks are made by functions, which can be called anywhere."""
-    return callable(chunks) or (
-        isinstance(chunks, Sequence) and len(chunks) > 0 and all(map(callable, chunks))
-    )
-
-
 def name_shards(shards: Sequence[OpenShard]) -> list[Shard]:
     """Number and name the shards of a corpus."""
     if len(shards) == 1:
@@ -198,29 +202,32 @@ def open_shards(chunks: Chunks) -> list[OpenShard]:
             "chunks can be passed only once, and the corpus is passed more often: give a list, or "
             "a function that makes the iterator (lambda: …)"
         )
-    iterable: Any = chunks
-    return list(iterable) if are_shards(chunks) else [_IterableShard(iterable)]
+    if isinstance(chunks, Sequence) and chunks and all(map(callable, chunks)):
+        return list(chunks)
+    return [IterableShard(chunks)]
 
 
 @dataclass(frozen=True)
-class _IterableShard:
-    """Chunks in an iterable; those of a list or a tuple exist all at once."""
+class IterableShard:
+    """Chunks in an iterable of this process; those of a list or a tuple exist all at once."""
 
-    chunks: Iterable[Any]
+    chunks: Iterable[object]
 
     @property
     def reuses_buffers(self) -> bool:
+        """Whether a chunk may overwrite the one before it."""
         return not isinstance(self.chunks, (list, tuple))
 
-    def __call__(self) -> Iterable[Any]:
+    def __call__(self) -> Iterable[object]:
+        """Return the chunks."""
         return self.chunks
 
 
-def _check_chunk(given: Any, start: int, products: Products, number: int) -> Chunk:
+def _check_chunk(given: object, start: int, products: Products) -> Chunk:
     """Check a chunk; sort documents that share embeddings by row, others by position."""
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         raise InputError("a chunk must be (document_ids, embeddings)")
-    ids, embeddings = given[:2]
+    ids, embeddings, places, given_rows = (*given, None, None)[:4]
     if isinstance(ids, (str, set, frozenset, Iterator)) or not isinstance(ids, Iterable):
         raise InputError(
             "document ids must be a sequence that can be read again, in the order of the "
@@ -228,31 +235,20 @@ def _check_chunk(given: Any, start: int, products: Products, number: int) -> Chu
         )
     if not isinstance(ids, range):  # a copy: the caller may overwrite the ids
         ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    if is_tensor(embeddings):
-        embeddings = embeddings.detach()
-    elif not isinstance(embeddings, np.ndarray):
-        embeddings = np.asarray(embeddings)
-    rows = read_whole_numbers("rows", given[3]) if len(given) == 4 else None
-    if embeddings.ndim != 2 or len(ids) != len(embeddings if rows is None else rows):
+    embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
+    n = len(ids)
+    rows = np.arange(n) if given_rows is None else read_whole_numbers("rows", given_rows)
+    if embeddings.ndim != 2 or n != len(embeddings if given_rows is None else rows):
         raise InputError(
-            f"{len(ids)} document ids were given for embeddings of the shape "
+            f"{n} document ids were given for embeddings of the shape "
             f"{list(embeddings.shape)}; a row for each document is needed"
         )
-    if rows is not None and rows.max(initial=-1) >= len(embeddings):
+    if rows.max(initial=-1) >= len(embeddings):
         raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
-    if len(ids):
+    if n:
         products.check(embeddings)
-    has_positions = len(given) > 2 and given[2] is not None
-    positions = np.arange(start, start + len(ids))
-    if has_positions:
-        positions = read_places(0, given[2], len(ids))
-    if rows is not None:
+    positions = np.arange(start, start + n) if places is None else read_places(0, places, n)
+    if (np.diff(rows) < 0).any():
         order = np.argsort(rows, kind="stable")
         ids, positions, rows = [ids[i] for i in order.tolist()], positions[order], rows[order]
-        if len(rows) == len(embeddings) and (np.diff(rows) == 1).all():
-            rows = None
-    if rows is None and (np.diff(positions) < 0).any():
-        order = np.argsort(positions)
-        ids, positions = [ids[i] for i in order.tolist()], positions[order]
-        embeddings = embeddings[order]
-    return Chunk(ids, embeddings, positions, rows, has_positions, number)
+    return Chunk(ids, embeddings, positions, rows, has_positions=places is not None)

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
 from deadheat._fork_guard import check_fork
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import Scored
+from deadheat.evaluation.corpus.blocks import C
 from deadheat.evaluation.corpus.chunks import (
     Chunks,
+    IterableShard,
     OpenShard,
-    are_shards,
     name_shards,
     open_shards,
 )
 from deadheat.evaluation.corpus.count import (
     BlockCallback,
     JudgedScores,
-    Probe,
     ShardWorker,
     count_corpus,
+    digest_products,
     score_judged,
-    share_shards,
+    score_shards,
 )
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
@@ -41,19 +41,18 @@ from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.remarks import emits_warnings, note
 from deadheat.scoring import Products
 from deadheat.scoring.functions import Product
-from deadheat.ties import TieCounter, TieGroups
+from deadheat.scoring.products import Matrix
+from deadheat.ties import TieGroups
 from deadheat.ties.groups import JudgedDocuments
 from deadheat.ties.lists import list_judged
-
-T = TypeVar("T")
 
 
 @emits_warnings
 def evaluate_corpus(
-    queries: tuple[Sequence[Any], Any],
+    queries: tuple[Sequence[object], Matrix],
     chunks: Chunks,
     qrels: QrelsLike,
-    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     *,
     similarity: Product = "dot",
     regime: Literal["native", "hps"] = "native",
@@ -141,19 +140,19 @@ def evaluate_corpus(
         raise InputError("queries must be a pair: their ids, and their embeddings") from None
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
-    products = Products.of(embeddings, check_similarity(similarity), regime)
-    shards, workplace = open_shards(chunks), engine or LocalEngine()
-    if not hasattr(workplace, "pool"):
+    products = Products.of(embeddings, similarity, regime)
+    shards, engine = open_shards(chunks), engine or LocalEngine()
+    if not hasattr(engine, "pool"):
         raise InputError(
             "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
-            f"{workplace!r:.40}"
+            f"{engine!r:.40}"
         )
-    if not isinstance(workplace, LocalEngine) and not are_shards(chunks):
+    if not isinstance(engine, LocalEngine) and isinstance(shards[0], IterableShard):
         raise InputError(
             "an engine reads a corpus where it lies: give chunks as a function that makes an "
             "iterator of them, or as a list of such functions, one for each shard"
         )
-    corpus = Corpus(products, query_names(ids, len(products)), shards, workplace)
+    corpus = Corpus(products, query_names(ids, len(products)), shards, engine)
     result, scan = evaluate_shards(
         corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
     )
@@ -183,14 +182,15 @@ def evaluate_shards(
 
     `on_block` is called only where the engine is this process.
     """
-    products, engine = corpus.products, corpus.engine
-    with engine.pool(partial(ShardWorker, products)) as pool:
-        is_local = isinstance(engine, LocalEngine)
+    products, n_queries = corpus.products, len(corpus.products)
+    is_local = isinstance(corpus.engine, LocalEngine)
+    digest = None if is_local else digest_products(products)
+    with corpus.engine.pool(partial(ShardWorker, products, digest)) as pool:
         judged_ids = set(judgements.doc_ids.to_list())
         scan = scan_corpus(name_shards(corpus.shards), judged_ids, pool, progress)
 
         # A run in which every query lists the whole corpus; its scores are not known yet.
-        offsets = np.arange(len(corpus.query_ids) + 1, dtype=np.int64) * scan.documents
+        offsets = np.arange(n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
         lists, remarks = list_judged(
             judgements, run, queries="judged", with_judged=need_judged(measures)
@@ -200,56 +200,37 @@ def evaluate_shards(
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
-        judged = JudgedScores(
-            row,
-            documents.query,
-            documents.score,
-            documents.position,
-            documents.offsets,
-            n_rows=len(products),
-            exact_ties=exact_ties,
-            probe=None if is_local else Probe.of(products, scan.judged),
-        )
+        judged = JudgedScores(documents, row, n_queries if exact_ties else 0)
         workers = None if is_local else pool
-        counts = count_corpus(products, scan, judged, workers, on_block, progress)
+        counts = count_corpus(products, scan.shards, judged, workers, on_block, progress)
 
-    counter = TieCounter.of(documents)
-    counter.add_counts(counts.counts, counts.passed, np.where(row >= 0, counts.documents, 0))
-    groups = counter.groups()
+    retrieved = np.where(row >= 0, scan.documents, 0)
+    groups = TieGroups.from_counts(documents, counts.counts, retrieved)
     if counts.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits when the corpus was "
             "passed: the one computed first stands in for the document itself"
         )
         remarks.append(note(pattern, changed=counts.changed))
+    size = groups.size
+    judged_facts = ScoreFacts(
+        int(size.sum()), len(size), int(size.max(initial=0)), judged_only=True
+    )
     provenance = Provenance(
         run.source,
         judgements.source,
         scoring=products.provenance(),
-        scores=counts.sizes.facts if exact_ties else _judged_facts(groups),
+        scores=counts.sizes.facts if exact_ties else judged_facts,
         versions=versions(),
     )
     remarks += scan.remarks
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
 
 
-def map_scores(
-    corpus: Corpus, work: Callable[[Iterator[Scored]], T], progress: Progress | None = None
-) -> list[T]:
-    """Score every document in threads of this process; return what each makes of its scores."""
+def count_scores(
+    corpus: Corpus, make_counter: Callable[[], C], progress: Progress | None = None
+) -> list[C]:
+    """Score every document in threads of this process; return a counter of each thread's scores."""
     with LocalEngine().pool(partial(ShardWorker, corpus.products)) as pool:
         scan = scan_corpus(name_shards(corpus.shards), set(), pool)
-    return share_shards(corpus.products, scan.shards, work, progress)
-
-
-def _judged_facts(groups: TieGroups) -> ScoreFacts:
-    """Tie statistics of the groups that hold a judged document."""
-    sizes = groups.size
-    return ScoreFacts(int(sizes.sum()), len(sizes), int(sizes.max(initial=0)), judged_only=True)
-
-
-def check_similarity(name: str) -> Any:
-    """Refuse a name that is not a product of embeddings."""
-    if name not in ("dot", "cosine", "hamming"):
-        raise InputError(f"unknown similarity {name!r}; choose dot, cosine or hamming")
-    return name
+    return score_shards(corpus.products, scan.shards, make_counter, progress)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -17,9 +16,13 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError, one_line
 from deadheat.packages import require
+from deadheat.scoring.products import Matrix
 from deadheat.ties.checks import check_number
 
-TYPES: dict[str, Any] = {
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TYPES: dict[str, type[np.generic]] = {
     "F32": np.float32,
     "F16": np.float16,
     "BF16": ml_dtypes.bfloat16,
@@ -51,75 +54,61 @@ class StoredShard:
     reuses_buffers: ClassVar[bool] = False
     """Every chunk is mapped into memory anew."""
 
-    def __call__(self) -> Iterator[tuple[Sequence[Any], Any]]:
+    def __call__(self) -> Iterator[tuple[Sequence[object], Matrix]]:
         """Yield ids and embeddings; only the current chunk is in memory."""
-        bounds = [
-            (start, min(start + self.chunk, self.documents))
-            for start in range(0, self.documents, self.chunk)
-        ]
-        stored = self._stored()
-        for (start, stop), ids in zip(bounds, self._ids(bounds), strict=True):
-            yield ids, self._rows(stored, start, stop)
+        ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
+        for numbers, rows in self.between(self.first, self.first + self.documents):
+            yield numbers if ids is None else next(ids), rows
+        for _ in ids or ():  # the end of the file is checked
+            pass
 
-    def between(self, first: int, last: int) -> Iterator[tuple[range, Any]]:
+    def between(self, first: int, last: int) -> Iterator[tuple[range, Matrix]]:
         """Yield the numbers and embeddings of documents from `first` to before `last`, if any.
 
         Numbers are counted from 0 on through all files, whatever the ids are.
         """
-        start, stop = max(0, first - self.first), min(last - self.first, self.documents)
-        if start < stop:
-            stored = self._stored()
-            yield range(self.first + start, self.first + stop), self._rows(stored, start, stop)
-
-    def _stored(self) -> StoredTensor:
-        stored = _embeddings(self.path, self.tensor)
+        stored = _find_embeddings(self.path, self.tensor)
         if stored.shape != (self.documents, self.width):
             raise InputError(
                 f"{self.path}: {self.tensor} has the shape {list(stored.shape)} and had "
                 f"{[self.documents, self.width]} before: write files before they are evaluated"
             )
-        return stored
-
-    def _rows(self, stored: StoredTensor, start: int, stop: int) -> Any:
-        # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read before
-        # it is used.
-        rows = stored.rows(self.path, start, stop)
-        return _as_tensor(rows) if self.torch else rows
-
-    def _ids(self, bounds: Sequence[tuple[int, int]]) -> Iterator[Sequence[Any]]:
-        """Yield the ids of one chunk after the other."""
-        names = _ids_path(self.path)
-        if not self.has_ids:
-            for start, stop in bounds:
-                yield range(self.first + start, self.first + stop)
-            return
-        with names.open("rb") as file:
-            for start, stop in bounds:
-                lines = list(islice(file, stop - start))
-                if len(lines) < stop - start:
-                    raise InputError(
-                        f"{names} names {start + len(lines):,} documents, and {self.path.name} has "
-                        f"{self.documents:,}"
-                    )
-                yield _decode_ids(names, lines, start)
-            if file.read(1):
-                raise InputError(f"{names} names more than the {self.documents:,} documents")
+        end = min(last - self.first, self.documents)
+        for start in range(max(0, first - self.first), end, self.chunk):
+            stop = min(start + self.chunk, end)
+            # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read
+            # before it is used.
+            rows = stored.map_rows(self.path, start, stop)
+            numbers = range(self.first + start, self.first + stop)
+            yield numbers, _as_tensor(rows) if self.torch else rows
 
 
-def _decode_ids(path: Path, lines: list[bytes], start: int) -> list[str]:
-    """Return the ids of some lines of a file, `start` lines after its first."""
-    if not start:
-        lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-    data = b"".join(lines)
+def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
+    """Yield the ids of one chunk of a part after the other; refuse fewer or more than documents."""
+    names = _ids_path(path)
+    with names.open("rb") as file:
+        for start in range(0, documents, chunk):
+            lines = islice(file, min(chunk, documents - start))
+            ids = [_read_id(names, number, line) for number, line in enumerate(lines, start + 1)]
+            if start + len(ids) < min(start + chunk, documents):
+                raise InputError(
+                    f"{names} names {start + len(ids):,} documents, and {path.name} has "
+                    f"{documents:,}"
+                )
+            yield ids
+        if file.read(1):
+            raise InputError(f"{names} names more than the {documents:,} documents")
+
+
+def _read_id(path: Path, number: int, line: bytes) -> str:
+    """Decode a line of a file of ids; the first may begin with a byte order mark."""
     try:
-        ids = [line.rstrip("\r") for line in data.decode().removesuffix("\n").split("\n")]
-    except UnicodeDecodeError as error:
-        line = start + data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: the id is not UTF-8 text") from None
-    if "" in ids:
-        line = start + ids.index("") + 1
-        raise InputError(f"{path}, line {line}: the id of a document is empty")
-    return ids
+        name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, line {number}: the id is not UTF-8 text") from None
+    if not name:
+        raise InputError(f"{path}, line {number}: the id of a document is empty")
+    return name
 
 
 def stored_shards(
@@ -167,7 +156,7 @@ def stored_shards(
     shards: list[StoredShard] = []
     before = 0
     for file in _list_files(path):
-        stored = _embeddings(file, tensor)
+        stored = _find_embeddings(file, tensor)
         documents, width = stored.shape
         if shards and width != shards[0].width:
             raise InputError(
@@ -179,19 +168,16 @@ def stored_shards(
             StoredShard(file, stored.name, documents, width, before, size, torch, has_ids)
         )
         before += documents
-    _check_ids_files([shard for shard in shards if shard.documents])
-    return shards
-
-
-def _check_ids_files(shards: Sequence[StoredShard]) -> None:
-    """Refuse a corpus where some parts have ids, and others have none."""
-    having = [shard.path for shard in shards if shard.has_ids]
-    lacking = [shard.path for shard in shards if not shard.has_ids]
+    having, lacking = (
+        [shard.path for shard in shards if shard.documents and shard.has_ids is has_ids]
+        for has_ids in (True, False)
+    )
     if having and lacking:
         raise InputError(
             f"{lacking[0]} has no {_ids_path(lacking[0]).name} beside it, and {having[0].name} has "
             "its ids: write ids for every part, or for none"
         )
+    return shards
 
 
 def _ids_path(path: Path) -> Path:
@@ -199,7 +185,9 @@ def _ids_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".safetensors") + IDS)
 
 
-def _list_files(path: Any) -> list[Path]:
+def _list_files(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> list[Path]:
     """Return the files of a folder, or those that are given."""
     if not isinstance(path, (str, os.PathLike)):
         try:
@@ -225,7 +213,7 @@ class StoredTensor:
     """Byte of the file at which its values begin."""
     stop: int
 
-    def rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
+    def map_rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
         """Map some rows of a table into memory."""
         dtype, width = np.dtype(TYPES[self.dtype]), self.shape[1]
         start = self.start + first * width * dtype.itemsize
@@ -260,27 +248,19 @@ def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[s
     return tensors, metadata if isinstance(metadata, dict) else {}
 
 
-def _tensor(name: str, entry: Any, data: int, size: int) -> StoredTensor:
+def _tensor(name: str, entry: object, data: int, size: int) -> StoredTensor:
     """Check the entry of a tensor; the data of all tensors are the bytes from `data` to `size`."""
-    fields = entry if isinstance(entry, dict) else {}
-    dtype = fields.get("dtype")
-    shape, offsets = (_sizes(fields.get(key)) for key in ("shape", "data_offsets"))
-    if not isinstance(dtype, str) or shape is None or offsets is None:
-        raise ValueError(f"its header does not describe {name!r:.60} by dtype, shape and offsets")
-    if len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise ValueError(f"the offsets of {name!r:.60} are not a start and an end")
-    if data + offsets[1] > size:
-        raise ValueError(f"it is truncated: {name!r:.60} ends beyond its end")
-    return StoredTensor(name, dtype, shape, data + offsets[0], data + offsets[1])
+    match entry:
+        case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [start, stop]} if all(
+            type(number) is int and 0 <= number < 1 << 63 for number in (*shape, start, stop)
+        ):
+            if not start <= stop <= size - data:
+                raise ValueError(f"it is truncated, or {name!r:.60} ends before it begins")
+            return StoredTensor(name, dtype, tuple(shape), data + start, data + stop)
+    raise ValueError(f"its header does not describe {name!r:.60} by dtype, shape and offsets")
 
 
-def _sizes(values: Any) -> tuple[int, ...] | None:
-    """Return whole numbers from 0 on; None for anything else."""
-    whole = isinstance(values, list) and all(type(x) is int and 0 <= x < 1 << 63 for x in values)
-    return tuple(values) if whole else None
-
-
-def _embeddings(path: Path, name: str | None) -> StoredTensor:
+def _find_embeddings(path: Path, name: str | None) -> StoredTensor:
     """Find the embeddings in a file: a tensor [documents, width]."""
     tensors, _ = read_safetensors_header(path)
     tables = {own: tensor for own, tensor in tensors.items() if len(tensor.shape) == 2}
@@ -311,9 +291,9 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"{path} cannot be read as safetensors ({one_line(error)})")
 
 
-def _as_tensor(rows: NDArray[Any]) -> Any:
+def _as_tensor(rows: NDArray[Any]) -> Tensor:
     """Return mapped rows as a torch tensor that shares their memory."""
     torch = require("torch", "Embeddings as tensors")
-    if rows.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(rows.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(rows)
+    is_bf16 = rows.dtype == ml_dtypes.bfloat16
+    tensor: Tensor = torch.from_numpy(rows.view(np.int16) if is_bf16 else rows)
+    return tensor.view(torch.bfloat16) if is_bf16 else tensor

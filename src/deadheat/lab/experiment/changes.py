@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -12,15 +11,15 @@ import numpy as np
 
 from deadheat._lazy import pl
 from deadheat.engines import Engine
+from deadheat.engines.threads import Barrier
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import (
-    Block,
     block_length,
     cut_blocks,
     score_block,
     share_blocks,
 )
-from deadheat.evaluation.corpus.chunks import Barrier, Shard
+from deadheat.evaluation.corpus.chunks import Chunk, Shard
 from deadheat.evaluation.corpus.stored import StoredShard
 from deadheat.numbers import exact_floats
 from deadheat.provenance import Record
@@ -77,7 +76,7 @@ class StoredEmbeddings:
     queries: Products
     parts: Sequence[StoredShard]
 
-    def blocks(self, first: int, last: int, barrier: Barrier) -> Iterator[Block]:
+    def blocks(self, first: int, last: int, barrier: Barrier) -> Iterator[Chunk]:
         """Yield the rows from `first` to before `last`, in blocks of one length."""
         rows = _Rows(self.parts, first, last)
         shard = Shard(rows, start=first, documents=last - first)
@@ -159,34 +158,24 @@ class _CompareWorker:
         return self._compare
 
     def _compare(self, texts: _CompareTask) -> Changes:
-        def blocks(barrier: Barrier) -> Iterator[tuple[Block, ...]]:
+        def blocks(barrier: Barrier) -> Iterator[tuple[Chunk, ...]]:
             every = [variant.blocks(texts.first, texts.last, barrier) for variant in self.variants]
             return zip(*every, strict=True)
 
-        def changes(own: Iterator[tuple[Block, ...]]) -> Changes:
-            return reduce(operator.add, self._compare_blocks(own, texts), Changes())
-
-        queries = self.variants[0].queries
-        return reduce(operator.add, share_blocks(queries, blocks, len(texts.documents), changes))
-
-    def _compare_blocks(
-        self, own: Iterator[tuple[Block, ...]], texts: _CompareTask
-    ) -> Iterator[Changes]:
-        """Compare one block after the other."""
-        scores: list[Any] = [None] * len(self.variants)
-        for blocks in own:
-            scores = [
-                score_block(variant.queries, block, before)
-                for variant, block, before in zip(self.variants, blocks, scores, strict=True)
+        def compare(own: tuple[Chunk, ...]) -> Changes:
+            text = own[0].positions - texts.first
+            floats = [
+                exact_floats(score_block(variant.queries, block))[:, : len(text)]
+                for variant, block in zip(self.variants, own, strict=True)
             ]
-            text = blocks[0].positions - texts.first
-            floats = [exact_floats(some)[:, : len(text)] for some in scores]
             highest, lowest = reduce(np.maximum, floats), reduce(np.minimum, floats)
             moved = np.subtract(highest, lowest, dtype=np.float64)
             documents = texts.documents[text]
-            yield Changes(
+            return Changes(
                 len(moved) * int(documents.sum()),
                 int(np.count_nonzero(moved, axis=0) @ documents),
                 float(moved.max(initial=0)),
             )
-            del blocks  # free their memory while others are waited for
+
+        queries = self.variants[0].queries
+        return sum(share_blocks(queries, blocks, len(texts.documents), compare), Changes())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deadheat._lazy import pl
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.evaluation import Result, evaluate_run
-from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards, map_scores
+from deadheat.evaluation.corpus.evaluate import Corpus, count_scores, evaluate_shards
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import id_column
 from deadheat.lab.datasets import RetrievalDataset
@@ -261,14 +261,8 @@ def _select_best(
     corpus: Corpus, dataset: RetrievalDataset, depth: int, progress: Progress | None
 ) -> pl.DataFrame:
     """Keep the first documents of every query; at the cut ties keep the corpus' order."""
-
-    def best_of(blocks: Iterator[tuple[NDArray[np.int64], Any]]) -> TopCounter:
-        counter = TopCounter(len(dataset.queries), depth, judged=((), ()))
-        for positions, scores in blocks:
-            counter.update(scores, positions=positions)
-        return counter
-
-    rows, best = reduce(operator.add, map_scores(corpus, best_of, progress)).top()
+    make_counter = partial(TopCounter, len(dataset.queries), depth, judged=((), ()))
+    rows, best = reduce(operator.add, count_scores(corpus, make_counter, progress)).top()
     documents = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
     return _make_frame(id_column(list(dataset.queries)), rows.shape[1], documents, best.reshape(-1))
 
