@@ -29,9 +29,8 @@ from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import list_judged, rank_nan
-from deadheat.ties.rules import rule_order
-from deadheat.ties.scores import round_scores
+from deadheat.ties.lists import list_judged
+from deadheat.ties.scores import rank_nan, round_scores
 from deadheat.ties.sizes import run_sizes
 
 if TYPE_CHECKING:
@@ -247,8 +246,7 @@ def diagnose_run(
     )
 
     def groups_of(scores: Values) -> TieGroups:
-        order = rule_order(settings.tie_break, scores, candidates.documents.ids, candidates.ranks)
-        return build_groups(replace(lists, scores=scores), order)
+        return build_groups(replace(lists, scores=scores), settings)
 
     def views(scores: Values) -> dict[Measure, Views]:
         return views_of(groups_of(scores), parsed)
@@ -308,5 +306,6 @@ def _cutoffs(measures: list[Measure]) -> list[int]:
 
 def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:
     cutoffs = _cutoffs(measures)
-    begin, end, relevant = groups.above, groups.above + groups.size, groups.relevant(None) > 0
+    begin, end = groups.above, groups.above + groups.size
+    relevant = groups.grade[groups.first_document] > 0
     return {k: int((relevant & (begin < k) & (k < end)).sum()) for k in cutoffs}

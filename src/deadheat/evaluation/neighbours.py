@@ -18,7 +18,8 @@ from deadheat.settings import EvalSettings
 from deadheat.ties import build_groups
 from deadheat.ties.checks import check_number
 from deadheat.ties.groups import Ints
-from deadheat.ties.lists import JudgedLists, rank_nan
+from deadheat.ties.lists import JudgedLists
+from deadheat.ties.scores import rank_nan
 
 
 @emits_warnings
@@ -75,7 +76,7 @@ def neighbour_recall(
     k = check_number("k", int(lengths.max()) if k is None else k, least=1)
     query, row = _nearest(answers, place, k)
     lists, remarks = _lists(truth, answers, query, row, settings.tie_tolerance, k)
-    groups = build_groups(lists, tolerance=settings.tie_tolerance)
+    groups = build_groups(lists, settings)
     precision = Precision @ k
     views = views_of(groups, [precision])[precision]
     remarks += _short_answers(np.bincount(query, minlength=len(place)), k, truth)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.numbers import exact_floats, is_tensor
+from deadheat.ties import counting
 from deadheat.ties.checks import (
     check_number,
     nan_error,
@@ -21,13 +22,12 @@ from deadheat.ties.checks import (
 from deadheat.ties.counting import (
     Counts,
     count_lists,
+    count_tensor,
     find_columns,
     flatten_scores,
-    group_documents,
     has_nan,
 )
 from deadheat.ties.groups import Ints, JudgedDocuments, TieGroups
-from deadheat.ties.torch_counting import count_tensor
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
@@ -276,7 +276,7 @@ class TieCounter:
         if self.has_positions:
             wrong = self.passed != 1
         else:
-            _, group, _ = group_documents(query, score, self.documents.grade)
+            _, group, _ = counting.active.group_documents(query, score, self.documents.grade)
             wrong = np.bincount(group)[group] > self.counts[1]
         if not np.count_nonzero(wrong):
             return
