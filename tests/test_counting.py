@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.errors import InputError
-from deadheat.formats import keys
+from deadheat.formats import Run, keys
 from deadheat.measures import MEASURES
 from deadheat.ties import BACKEND, TieCounter, build_groups, counting, numpy_counting
 from deadheat.ties import counter as counter_module
@@ -405,7 +405,7 @@ def test_groups_of_lists_are_those_of_a_counter(
     none = np.empty(0, np.int64)
     lists = JudgedLists(
         list(map(str, range(queries))),
-        scores,
+        Run("lists", [], np.append(starts, len(scores)), scores, None),
         (starts, stops),
         query,
         position,

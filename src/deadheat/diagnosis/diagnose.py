@@ -246,13 +246,13 @@ def diagnose_run(
     )
 
     def groups_of(scores: Values) -> TieGroups:
-        return build_groups(replace(lists, scores=scores), settings)
+        return build_groups(replace(lists, run=replace(candidates, scores=scores)), settings)
 
     def views(scores: Values) -> dict[Measure, Views]:
         return views_of(groups_of(scores), parsed)
 
-    groups = groups_of(lists.scores)
-    rows = round_all(lists.scores, views, tolerance)
+    groups = groups_of(candidates.scores)
+    rows = round_all(candidates.scores, views, tolerance)
     remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     effect = Effect(
         queries=len(lists.query_ids),
@@ -262,7 +262,7 @@ def diagnose_run(
         worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
         enough=coarsest_enough(rows),
-        scales=on_scales(lists.scores, views, tolerance, scale, scales),
+        scales=on_scales(candidates.scores, views, tolerance, scale, scales),
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )

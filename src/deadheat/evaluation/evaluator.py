@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import (
@@ -51,7 +51,7 @@ class Evaluator:
     def __init__(
         self,
         qrels: QrelsLike,
-        measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+        measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
         **options: Unpack[EvalOptions],
     ) -> None:
         self.settings = EvalSettings(**options)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ class Evaluator:
         emit_warnings(result.warnings)
         return result
 
-    def query(self, query: Any, scores: Any) -> Result:
+    def query(self, query: object, scores: object) -> Result:
         """Evaluate the list of one query alone.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,7 @@ def _lists(
     unlisted, remarks = _beyond(truth, added, floor, tolerance, k)
     lists = JudgedLists(
         truth.query_ids,
-        scores[order],
+        replace(truth, scores=scores[order]),
         (offsets[:-1], offsets[1:]),
         query[listed],
         new_row[at[listed]] - offsets[query[listed]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.numbers import rounded
+from deadheat.formats import Run
 from deadheat.settings import EvalSettings
 from deadheat.ties.counting import Counts, count_lists
 from deadheat.ties.groups import Ints, JudgedDocuments, TieGroups
-from deadheat.ties.lists import JudgedLists, Keys
+from deadheat.ties.lists import JudgedLists
 from deadheat.ties.numpy_counting import Scores, is_group_start
 from deadheat.ties.scores import merge_near, place_nan_last
 
@@ -23,32 +24,28 @@ class RuleOrder:
     """How a rule orders lists: by the scores that it sees, high to low, then by a key."""
 
     scores: Scores
-    key: Keys | None
-    """None: equal scores stay in the order of the input."""
+    key: Callable[[Ints], pl.Series] | None
+    """Gives, for rows of a run, what tied documents are sorted by; None: the order of the input."""
     descending: bool = False
 
 
-def rule_order(rule: str, lists: JudgedLists) -> RuleOrder:
+def rule_order(rule: str, run: Run) -> RuleOrder:
     """Say by what a rule orders documents; all that depends on the rule's name is decided here."""
     if rule == "input":
-        return RuleOrder(lists.scores, None)
+        return RuleOrder(run.scores, None)
     check_fork()
     if rule == "rank":
-        column = lists.ranks
-        if column is None:
+        ranks = run.ranks
+        if ranks is None:
             raise InputError("the tie rule 'rank' needs a run with a column of ranks")
-        return RuleOrder(lists.scores, lambda rows: pl.Series(column[rows]))
-    if lists.doc_ids is None:
-        raise InputError(f"the tie rule {rule!r} needs document ids")
-    scores = lists.scores
+        return RuleOrder(run.scores, lambda rows: pl.Series(ranks[rows]))
+    scores = run.scores
     if rule == "pytrec_eval":
-        if lists.exact is not None:
-            scores = rounded(lists.exact)
         with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
-            scores = scores.astype(np.float32, copy=False)
+            scores = run.rounded.astype(np.float32, copy=False)
         if np.isnan(scores).any():
             scores, _ = place_nan_last(scores)
-    return RuleOrder(scores, lists.doc_ids, descending=rule != "id_asc")
+    return RuleOrder(scores, run.documents.ids, descending=rule != "id_asc")
 
 
 def list_order(order: RuleOrder, start: int, stop: int, top: int | None = None) -> Ints:
@@ -87,13 +84,12 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
     does, are still those of the scores as they are.
     """
     settings = settings or EvalSettings()
-    order = rule_order(settings.tie_break, lists)
+    order = rule_order(settings.tie_break, lists.run)
     documents, counts = _count(lists, order.scores)
-    before = counts[2] if order.key is None else _count_before(order, documents, counts, lists)
-    rank = counts[0] + 1 + before
-    scores = lists.scores
+    rank = counts[0] + 1 + _count_before(order, documents, counts, lists)
+    scores = lists.run.scores
     if settings.tie_tolerance > 0:
-        scores = merge_near(scores, lists.bounds, settings.tie_tolerance, lists.exact)
+        scores = merge_near(scores, lists.bounds, settings.tie_tolerance, lists.run.exact)
     if scores is not order.scores:
         rows = _rows(documents, lists)
         documents, counts = _count(lists, scores)
@@ -147,10 +143,10 @@ def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:
 def _count_before(
     order: RuleOrder, documents: JudgedDocuments, counts: Counts, lists: JudgedLists
 ) -> Ints:
-    """Count per document the tied candidates that an order by key puts before it."""
-    before = np.zeros(len(documents.query), np.int64)
-    tied = np.flatnonzero(counts[1] > 1)
-    if order.key is None or not len(tied):
+    """Count per document the tied candidates that the rule puts before it."""
+    before: Ints = counts[2]
+    tied = counts[1] > 1
+    if order.key is None or not tied.any():
         return before
     query, score = documents.query[tied], documents.score[tied]
     is_start = is_group_start(query, score)
@@ -165,6 +161,7 @@ def _count_before(
         {"group": np.repeat(np.arange(len(members)), sizes), "row": rows, "key": order.key(rows)}
     ).sort("group", "key", descending=[False, order.descending], maintain_order=True)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    before = np.zeros(len(documents.query), np.int64)
     before[tied] = _reorder(place, frame["row"].to_numpy(), _rows(documents, lists)[tied])
     return before
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
 from deadheat.formats.arrays import unlisted_relevant
@@ -18,22 +17,20 @@ from deadheat.ties.counting import Bounds
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.numpy_counting import Scores
 
-Keys = Callable[[Ints], "pl.Series"]
-"""Gives, for rows of a run, what a tie rule sorts tied documents by."""
-
 
 @dataclass(frozen=True)
 class JudgedLists:
-    """Candidate lists of all queries, and the documents of interest among them.
+    """The lists of a run, a list per query that counts, and the documents of interest in them.
 
     Documents of interest are the relevant ones, or all judged ones where a measure asks for
     them.
     """
 
     query_ids: list[str]
-    scores: Scores
-    """float32 or float64, without NaN."""
+    run: Run
+    """The run, with scores without NaN."""
     bounds: Bounds
+    """Per query: where its list starts and stops in the rows of the run."""
     query: Ints
     """Per document of interest: index of its query."""
     position: Ints
@@ -44,18 +41,12 @@ class JudgedLists:
     """Query and grade of the documents of interest that are not in their query's list."""
     complete: bool = False
     """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
-    exact: NDArray[np.object_ | np.float64] | None = None
-    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
     max_grade: float | None = None
     """The highest grade of all judgements, also of queries that do not count, where known."""
     n_tied_beyond_cut: Ints | None = None
     """Per query, where known: candidates that tie with the last of the list and are not in it."""
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
-    doc_ids: Keys | None = None
-    """Gives the document ids of rows of `scores`; the tie rules that sort by id need it."""
-    ranks: Ints | None = None
-    """Per row of `scores`: its rank in the source; the tie rule ``rank`` needs it."""
 
     @property
     def own_ids(self) -> Sequence[str | int]:
@@ -216,19 +207,16 @@ def match_lists(
         query, row, grade = query[found], row[found], grade[found]
     lists = JudgedLists(
         query_ids,
-        run.scores,
+        run,
         (starts, stops),
         query,
         row - starts[query],
         grade,
         unretrieved,
         run.complete,
-        run.exact,
         judgements.max_grade,
         beyond,
         judgements.numbered,
-        run.documents.ids,
-        run.ranks,
     )
     below = grades < 0
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
@@ -298,14 +286,13 @@ def list_labelled(
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
     lists = JudgedLists(
         run.query_ids,
-        run.scores,
+        run,
         (starts, stops),
         query,
         rows - starts[query],
         grade,
         (absent, np.ones(len(absent))),
         complete=not len(absent),
-        exact=run.exact,
         numbered=numbered,
     )
     if queries == "judged" and (left_out := n_queries - int(np.count_nonzero(known))):

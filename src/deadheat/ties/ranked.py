@@ -70,7 +70,7 @@ def rank_lists(
     settings = settings or EvalSettings()
     ranked, _ = prepare_scores(run, settings)
     lists, _ = list_judged(judgements, ranked, queries="all", with_judged=True)
-    order = rule_order(settings.tie_break, lists)
+    order = rule_order(settings.tie_break, ranked)
     merged = ranked.scores
     if settings.tie_tolerance > 0:
         bounds = run.offsets[:-1], run.offsets[1:]

@@ -109,7 +109,7 @@ def merge_near(
     scores: Scores,
     bounds: tuple[Ints, Ints],
     tolerance: float,
-    exact: NDArray[np.object_ | np.float64] | None = None,
+    exact: NDArray[np.generic] | None = None,
 ) -> Floats:
     """Replace the scores of each query by the number of their tie group, lowest first.
 
