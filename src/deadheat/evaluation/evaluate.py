@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +24,9 @@ from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, emits_warnings, warning
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.ties import TieGroups, build_groups
+from deadheat.ties.build import Counted, count_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import MatchReport, list_labelled, match_lists
+from deadheat.ties.lists import list_labelled
 from deadheat.ties.scores import prepare_scores
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def evaluate_source(
         from deadheat.evaluation.folders import evaluate_folder
 
         return evaluate_folder(judgements, run_folder(run), measures, settings)
-    read = read_run(run, with_ranks=settings.needs_ranks, copy=False)
+    read = read_run(run, with_ranks=settings.tie_break == "rank", copy=False)
     return evaluate_run(judgements, read, measures, settings)
 
 
@@ -94,7 +95,7 @@ def evaluate_run(
 ) -> Result:
     """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``."""
     settings = settings or EvalSettings()
-    counted = count_groups(judgements, run, measures, settings)
+    counted = count_groups(judgements, run, settings, with_judged=need_judged(measures))
     return result_of_counted(counted, judgements, run.source, measures, settings)
 
 
@@ -110,30 +111,9 @@ def evaluate_with_curves(
     The remarks of the result are about `measures` only.
     """
     more = [measure @ k for measure in measures for k in cutoffs]
-    counted = count_groups(judgements, run, more, settings)
+    counted = count_groups(judgements, run, settings, with_judged=need_judged(more))
     result = result_of_counted(counted, judgements, run.source, measures, settings)
     return replace(result, views={**result.views, **views_of(counted.groups, more)})
-
-
-@dataclass(frozen=True)
-class Counted:
-    """All that measures need of the queries that count, and how these fit the judgements."""
-
-    query_ids: Sequence[str | int]
-    groups: TieGroups
-    report: MatchReport
-    remarks: list[Remark]
-
-
-def count_groups(
-    judgements: Judgements, run: Run, measures: Iterable[Measure], settings: EvalSettings
-) -> Counted:
-    """Round scores as the settings say, and count ties; judgements and run may be parts."""
-    run, remarks = prepare_scores(run, settings)
-    lists, report = match_lists(
-        judgements, run, queries=settings.queries, with_judged=need_judged(measures)
-    )
-    return Counted(lists.own_ids, build_groups(lists, settings), report, remarks)
 
 
 def result_of_counted(

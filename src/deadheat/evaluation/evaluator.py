@@ -6,19 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import (
-    DEFAULT_MEASURES,
-    count_groups,
-    evaluate_source,
-    result_of_counted,
-)
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_source, result_of_counted
 from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import emit_warnings
 from deadheat.settings import EvalOptions, EvalSettings
+from deadheat.ties.build import count_groups
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -80,7 +77,7 @@ class Evaluator:
         name = query if type(query) is str else text_id(query, "query")
         own = self._parts.get(name) or self._select(name)
         run = read_run({name: scores}, copy=False)
-        counted = count_groups(own, run, self.measures, self.settings)
+        counted = count_groups(own, run, self.settings, with_judged=need_judged(self.measures))
         result = result_of_counted(
             counted, self._judgements, run.source, self.measures, self.settings
         )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats import Run
+from deadheat.formats import Judgements, Run
+from deadheat.remarks import Remark
 from deadheat.settings import EvalSettings
 from deadheat.ties.counting import Counts, count_lists
 from deadheat.ties.groups import Ints, JudgedDocuments, TieGroups
-from deadheat.ties.lists import JudgedLists
+from deadheat.ties.lists import JudgedLists, MatchReport, match_lists
 from deadheat.ties.numpy_counting import Scores, is_group_start
-from deadheat.ties.scores import merge_near, place_nan_last
+from deadheat.ties.scores import merge_near, place_nan_last, prepare_scores
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,27 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
     )
 
 
+class Counted(NamedTuple):
+    """All that measures need of the queries that count, and how these fit the judgements."""
+
+    query_ids: Sequence[str | int]
+    groups: TieGroups
+    report: MatchReport
+    remarks: list[Remark]
+
+
+def count_groups(
+    judgements: Judgements, run: Run, settings: EvalSettings, *, with_judged: bool
+) -> Counted:
+    """Build the tie groups of a run; judgements and run may be parts.
+
+    With `with_judged`, judged documents that are not relevant are of interest, too.
+    """
+    run, remarks = prepare_scores(run, settings)
+    lists, report = match_lists(judgements, run, queries=settings.queries, with_judged=with_judged)
+    return Counted(lists.own_ids, build_groups(lists, settings), report, remarks)
+
+
 def _count(lists: JudgedLists, scores: Scores) -> tuple[JudgedDocuments, Counts]:
     """Sort the documents of interest by `scores`, and count the candidates above and beside them.
 
@@ -145,8 +168,7 @@ def _count_before(
 ) -> Ints:
     """Count per document the tied candidates that the rule puts before it."""
     before: Ints = counts[2]
-    tied = counts[1] > 1
-    if order.key is None or not tied.any():
+    if order.key is None or not len(tied := np.flatnonzero(counts[1] > 1)):
         return before
     query, score = documents.query[tied], documents.score[tied]
     is_start = is_group_start(query, score)

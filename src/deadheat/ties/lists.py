@@ -184,9 +184,10 @@ def match_lists(
     index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
     place = np.array([index.get(query, -1) for query in query_ids], np.int64)
     query, grade, rows = judgements.query, grades, np.arange(len(grades))
-    if not with_judged and not (is_relevant := grades > 0).all():
-        rows = is_relevant.nonzero()[0]
-        query, grade = query[rows], grades[rows]
+    if not with_judged:
+        rows = (grades > 0).nonzero()[0]
+        if len(rows) < len(grades):
+            query, grade = query[rows], grades[rows]
     starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
     beyond = None if run.n_tied_beyond_cut is None else run.n_tied_beyond_cut[place]
     is_listed = place >= 0
@@ -202,7 +203,8 @@ def match_lists(
         rows = rows[listed]
         row[listed] = run.documents.find_judged(place[query[listed]], judgements, rows)
     unretrieved = query[:0], grade[:0]
-    if not (found := row >= 0).all():
+    found = row >= 0
+    if np.count_nonzero(found) < len(row):
         unretrieved = query[~found], grade[~found]
         query, row, grade = query[found], row[found], grade[found]
     lists = JudgedLists(
@@ -214,19 +216,19 @@ def match_lists(
         grade,
         unretrieved,
         run.complete,
-        judgements.max_grade,
+        judgements.top_grade,
         beyond,
         judgements.numbered,
     )
     below = grades < 0
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
-    if counted is not None and not counted.all():
-        lists = lists.keep(counted)
+    if counted is not None and np.count_nonzero(counted) < len(counted):
+        lists = replace(lists.keep(counted), max_grade=judgements.max_grade)
         below, is_listed = below & counted[judgements.query], is_listed[counted]
     first_missing = None
     if n_missing := len(is_listed) - int(np.count_nonzero(is_listed)):
         first_missing = lists.query_ids[int(np.argmin(is_listed))]
-    is_retrieved = bool((grade > 0).any())
+    is_retrieved = bool(np.count_nonzero(grade > 0))
     lost = not is_retrieved and bool((grades[rows] > 0).any())
     report = MatchReport(
         judged=n_listed,
@@ -236,7 +238,7 @@ def match_lists(
         left_out=len(query_ids) - len(lists.query_ids) if queries == "judged" else 0,
         missing=n_missing,
         first_missing=first_missing,
-        has_fine_scores=not (len(run.scores) and look_like_grades(run.rounded)),
+        has_fine_scores=run.exact is not None or not look_like_grades(run.scores),
         below=int(np.count_nonzero(below)),
         sought=tuple(judgements.doc_ids.gather(rows[:2]).to_list()) if lost else (),
         retrieved=is_retrieved,
@@ -273,7 +275,7 @@ def list_labelled(
     remarks: list[Remark] = []
     is_relevant = grade > 0
     relevant = query
-    if not is_relevant.all():
+    if np.count_nonzero(is_relevant) < len(rows):
         if below := int(np.count_nonzero(grade < 0)):
             remarks.append(note(_BELOW, below=below))
         relevant = query[is_relevant]
@@ -333,7 +335,7 @@ def _find_queries(offsets: Ints, rows: Ints) -> Ints:
 
 def look_like_grades(numbers: Scores) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
-    if len(numbers) and not float(numbers[0]).is_integer():
+    if not len(numbers) or not float(numbers[0]).is_integer():
         return False
     return all(
         bool(((np.abs(part) <= 10) & (np.floor(part) == part)).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,21 +43,18 @@ class SizeCounter:
     """Counts all tie groups of lists that pass by in pieces; keeps every distinct score."""
 
     def __init__(self, n_queries: int) -> None:
-        self._sizes: list[dict[float, int]] = [{} for _ in range(n_queries)]
+        self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
 
     def update(self, scores: Sequence[ArrayLike]) -> None:
         """Count one piece of every query's list: ``[n_queries, n]``, without NaN."""
         for sizes, row in zip(self._sizes, scores, strict=True):
             values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)
-            for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-                sizes[value] = sizes.get(value, 0) + count
+            sizes.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def __add__(self, other: SizeCounter) -> SizeCounter:
         """Sizes of the groups of the pieces that either counter has seen."""
         total = SizeCounter(0)
-        for mine, theirs in zip(self._sizes, other._sizes, strict=True):
-            both = {value: mine.get(value, 0) + count for value, count in theirs.items()}
-            total._sizes.append({**mine, **both})
+        total._sizes = [a + b for a, b in zip(self._sizes, other._sizes, strict=True)]
         return total
 
     @property
