@@ -246,7 +246,7 @@ def diagnose_run(
     )
 
     def groups_of(scores: Values) -> TieGroups:
-        return build_groups(replace(lists, run=replace(candidates, scores=scores)), settings)
+        return build_groups(lists._replace(run=replace(candidates, scores=scores)), settings)
 
     def views(scores: Values) -> dict[Measure, Views]:
         return views_of(groups_of(scores), parsed)

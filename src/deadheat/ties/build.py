@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +20,7 @@ from deadheat.ties.numpy_counting import Scores, is_group_start
 from deadheat.ties.scores import merge_near, place_nan_last, prepare_scores
 
 
-@dataclass(frozen=True)
-class RuleOrder:
+class RuleOrder(NamedTuple):
     """How a rule orders lists: by the scores that it sees, high to low, then by a key."""
 
     scores: Scores

@@ -151,8 +151,9 @@ class TieGroups:
             ideal_query, ideal_grade = ideal_query[positive], ideal_grade[positive]
         else:
             zeros = np.zeros(len(retrieved), np.int64)
+        # Equal grades of a query need no order: any place will do.
         by_grade, _ = counting.active.sort_documents(
-            ideal_query, ideal_grade, np.arange(len(ideal_query)), len(retrieved)
+            ideal_query, ideal_grade, ideal_query, len(retrieved)
         )
         return cls(
             query=query[first],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +19,7 @@ from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.numpy_counting import Scores
 
 
-@dataclass(frozen=True)
-class JudgedLists:
+class JudgedLists(NamedTuple):
     """The lists of a run, a list per query that counts, and the documents of interest in them.
 
     Documents of interest are the relevant ones, or all judged ones where a measure asks for
@@ -59,8 +59,7 @@ class JudgedLists:
         own, (absent, absent_grade) = counted[self.query], self.unretrieved
         kept = counted[absent]
         beyond = self.n_tied_beyond_cut
-        return replace(
-            self,
+        return self._replace(
             query_ids=list(compress(self.query_ids, counted)),
             bounds=(self.bounds[0][counted], self.bounds[1][counted]),
             query=number[self.query[own]],
@@ -223,7 +222,7 @@ def match_lists(
     below = grades < 0
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
     if counted is not None and np.count_nonzero(counted) < len(counted):
-        lists = replace(lists.keep(counted), max_grade=judgements.max_grade)
+        lists = lists.keep(counted)._replace(max_grade=judgements.max_grade)
         below, is_listed = below & counted[judgements.query], is_listed[counted]
     first_missing = None
     if n_missing := len(is_listed) - int(np.count_nonzero(is_listed)):
@@ -327,6 +326,8 @@ _MANY = 1_000
 
 def _find_queries(offsets: Ints, rows: Ints) -> Ints:
     """Per row: the index of the list that it is in."""
+    if len(offsets) == 2:
+        return np.zeros(len(rows), np.int64)
     length = offsets[1]
     if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
         return np.asarray(rows // length)

@@ -242,7 +242,7 @@ def _rankings(
     for precision in precisions:
         seen, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
         for (queries, policies), rule in product(alike.items(), orders):
-            groups = build_groups(replace(lists_of[queries], run=seen), EvalSettings(rule))
+            groups = build_groups(lists_of[queries]._replace(run=seen), EvalSettings(rule))
             yield (
                 [EvalSettings(rule, queries=policy, score_dtype=precision) for policy in policies],
                 groups,
