@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_source, result_of_counted
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run, evaluate_source
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import emit_warnings
+from deadheat.remarks import emits_warnings
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.ties.build import count_groups
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -57,12 +55,12 @@ class Evaluator:
         self._index = {query: i for i, query in enumerate(self._judgements.query_ids)}
         self._parts: dict[str, Judgements] = {}
 
+    @emits_warnings
     def __call__(self, run: RunLike) -> Result:
         """Evaluate a run, whatever `evaluate` takes for one."""
-        result = evaluate_source(self._judgements, run, self.measures, self.settings)
-        emit_warnings(result.warnings)
-        return result
+        return evaluate_source(self._judgements, run, self.measures, self.settings)
 
+    @emits_warnings
     def query(self, query: object, scores: object) -> Result:
         """Evaluate the list of one query alone.
 
@@ -77,12 +75,7 @@ class Evaluator:
         name = query if type(query) is str else text_id(query, "query")
         own = self._parts.get(name) or self._select(name)
         run = read_run({name: scores}, copy=False)
-        counted = count_groups(own, run, self.settings, with_judged=need_judged(self.measures))
-        result = result_of_counted(
-            counted, self._judgements, run.source, self.measures, self.settings
-        )
-        emit_warnings(result.warnings)
-        return result
+        return evaluate_run(own, run, self.measures, self.settings)
 
     def _select(self, name: str) -> Judgements:
         """Return the judgements of one query, and keep them for its next list."""

@@ -214,13 +214,12 @@ def _find_ends(
         return end_above, end_size
     lacks_relevant = np.bincount(lacking[grade > 0], minlength=len(retrieved)) > 0
     missing = np.flatnonzero(lacks_relevant & (retrieved > 0) & (end_size == 0))
-    if len(missing):
-        starts, stops = lists.bounds[0][missing], lists.bounds[1][missing]
-        lowest = _find_lowest(scores, lists, missing)
-        one_each = np.arange(len(missing) + 1)
-        end_above[missing], end_size[missing], _ = count_lists(
-            scores, (starts, stops), one_each, lowest, starts
-        )
+    starts, stops = lists.bounds[0][missing], lists.bounds[1][missing]
+    lowest = _find_lowest(scores, lists, missing)
+    one_each = np.arange(len(missing) + 1)
+    end_above[missing], end_size[missing], _ = count_lists(
+        scores, (starts, stops), one_each, lowest, starts
+    )
     if lists.n_tied_beyond_cut is not None:
         is_cut = lacks_relevant & (lists.n_tied_beyond_cut > 0)
         end_size = np.where(is_cut, retrieved - end_above, 0)

@@ -182,44 +182,33 @@ def match_lists(
     """
     index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
     place = np.array([index.get(query, -1) for query in query_ids], np.int64)
-    query, grade, rows = judgements.query, grades, np.arange(len(grades))
-    if not with_judged:
-        rows = (grades > 0).nonzero()[0]
-        if len(rows) < len(grades):
-            query, grade = query[rows], grades[rows]
-    starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
-    beyond = None if run.n_tied_beyond_cut is None else run.n_tied_beyond_cut[place]
     is_listed = place >= 0
-    n_listed = int(np.count_nonzero(is_listed))
-    if n_listed == len(place):
-        row = run.documents.find_judged(place[query], judgements, rows)
-    else:
-        starts[~is_listed] = stops[~is_listed] = 0
-        if beyond is not None:
-            beyond[~is_listed] = 0
-        row = np.full(len(query), -1, np.int64)
-        listed = is_listed[query].nonzero()[0]
-        rows = rows[listed]
-        row[listed] = run.documents.find_judged(place[query[listed]], judgements, rows)
-    unretrieved = query[:0], grade[:0]
+
+    def of_queries(values: Ints) -> Ints:
+        return np.where(is_listed, values[place], 0)
+
+    starts, stops = of_queries(run.offsets[:-1]), of_queries(run.offsets[1:])
+    beyond = run.n_tied_beyond_cut
+    rows = np.arange(len(grades)) if with_judged else (grades > 0).nonzero()[0]
+    query, grade = judgements.query[rows], grades[rows]
+    sought = is_listed[query]
+    rows, row = rows[sought], np.full(len(query), -1)
+    row[sought] = run.documents.find_judged(place[query[sought]], judgements, rows)
     found = row >= 0
-    if np.count_nonzero(found) < len(row):
-        unretrieved = query[~found], grade[~found]
-        query, row, grade = query[found], row[found], grade[found]
     lists = JudgedLists(
         query_ids,
         run,
         (starts, stops),
-        query,
-        row - starts[query],
-        grade,
-        unretrieved,
+        query[found],
+        (row - starts[query])[found],
+        grade[found],
+        (query[~found], grade[~found]),
         run.complete,
         judgements.top_grade,
-        beyond,
+        None if beyond is None else of_queries(beyond),
         judgements.numbered,
     )
-    below = grades < 0
+    below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
     if counted is not None and np.count_nonzero(counted) < len(counted):
         lists = lists.keep(counted)._replace(max_grade=judgements.max_grade)
@@ -227,11 +216,11 @@ def match_lists(
     first_missing = None
     if n_missing := len(is_listed) - int(np.count_nonzero(is_listed)):
         first_missing = lists.query_ids[int(np.argmin(is_listed))]
-    is_retrieved = bool(np.count_nonzero(grade > 0))
+    is_retrieved = bool(np.count_nonzero(grade[found] > 0))
     lost = not is_retrieved and bool((grades[rows] > 0).any())
     report = MatchReport(
-        judged=n_listed,
-        unjudged=len(run.query_ids) - n_listed,
+        judged=n_judged,
+        unjudged=len(run.query_ids) - n_judged,
         queries=tuple(run.query_ids[:2]),
         counted=len(lists.query_ids),
         left_out=len(query_ids) - len(lists.query_ids) if queries == "judged" else 0,
@@ -241,7 +230,7 @@ def match_lists(
         below=int(np.count_nonzero(below)),
         sought=tuple(judgements.doc_ids.gather(rows[:2]).to_list()) if lost else (),
         retrieved=is_retrieved,
-        documents=tuple(run.documents.ids(np.arange(run.offsets[-1])[:2])) if lost else (),
+        documents=tuple(run.documents.ids(np.arange(min(2, run.offsets[-1])))) if lost else (),
     )
     return lists, report
 
