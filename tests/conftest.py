@@ -29,7 +29,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test with the compiled functions and with their NumPy twins."""
     if request.param == "numpy":
-        monkeypatch.setattr(counting, "_active", numpy_counting)
+        monkeypatch.setattr(counting, "active", numpy_counting)
 
     elif counting.BACKEND != "compiled":
         pytest.skip("the counting pass was not compiled: no C compiler at install")

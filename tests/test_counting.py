@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import deadheat as dh
 from deadheat.errors import InputError
-from deadheat.formats import keys
+from deadheat.formats import Run, keys
 from deadheat.measures import MEASURES
 from deadheat.ties import BACKEND, TieCounter, build_groups, counting, numpy_counting
 from deadheat.ties import counter as counter_module
-from deadheat.ties.counting import count_columns
+from deadheat.ties.counting import count_columns, count_tensor
 from deadheat.ties.lists import JudgedLists
-from deadheat.ties.torch_counting import count_tensor
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -66,7 +65,7 @@ def brute_force(scores, starts, stops, offsets, values, rows):
 )
 def test_count_is_brute_force_counting(backend, dtype, seed, shape):
     case = random_case(seed, *shape, dtype)
-    found = counting._active.count_candidates(*case)
+    found = counting.active.count_candidates(*case)
     np.testing.assert_array_equal(np.stack(found), brute_force(*case))
 
 
@@ -218,7 +217,7 @@ def test_the_bits_of_every_sixteen_bit_float_are_counted_as_its_value(backend, d
         order = np.lexsort((rows, -values.astype(np.float32)))
         places = (np.array([0]), np.array([len(scores)]), np.array([0, len(values)]))
         found, expected = (
-            counting._active.count_candidates(
+            counting.active.count_candidates(
                 form(scores), *places, form(values[order]), rows[order]
             )
             for form in (lambda x: x.view(np.int16), lambda x: x.astype(np.float32))
@@ -406,7 +405,7 @@ def test_groups_of_lists_are_those_of_a_counter(
     none = np.empty(0, np.int64)
     lists = JudgedLists(
         list(map(str, range(queries))),
-        scores,
+        Run("lists", [], np.append(starts, len(scores)), scores, None),
         (starts, stops),
         query,
         position,

@@ -13,6 +13,7 @@ import pytest
 
 import deadheat as dh
 from deadheat.evaluation import views_of
+from deadheat.formats import Run
 from deadheat.measures import MEASURES
 from deadheat.measures.base import Example
 from deadheat.measures.kernel import VIEWS, is_compiled, run_kernel
@@ -25,14 +26,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
 def groups_of(scores: np.ndarray, grades: np.ndarray) -> dh.TieGroups:
     queries, length = scores.shape
-    lists, _ = list_labelled(
-        list(map(str, range(queries))),
-        scores.reshape(-1),
-        np.arange(queries + 1) * length,
-        grades.reshape(-1).astype(np.float64),
-        queries="all",
-        with_judged=True,
-    )
+    names, offsets = list(map(str, range(queries))), np.arange(queries + 1) * length
+    run = Run("arrays", names, offsets, scores.reshape(-1), None)
+    labels = grades.reshape(-1).astype(np.float64)
+    lists, _ = list_labelled(run, labels, queries="all", with_judged=True)
     return build_groups(lists)
 
 

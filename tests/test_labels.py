@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deadheat.ties.labels import find_nonzero
+from deadheat.ties.lists import find_nonzero
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])

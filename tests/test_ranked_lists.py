@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from test_rules import collections
 
 import deadheat as dh
+from deadheat.settings import EvalSettings
 from deadheat.ties.ranked import rank_lists
 
 
 def lists_of(run: dict, qrels: dict, top: int, **options: object):
-    return rank_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, **options)
+    settings = EvalSettings(**options)
+    return rank_lists(dh.read_run(run), dh.read_qrels(qrels), list(qrels), top, settings)
 
 
 def test_a_list_that_is_cut_says_what_it_leaves_out():
@@ -35,7 +37,7 @@ def test_a_list_that_is_cut_says_what_it_leaves_out():
 )
 def test_tied_documents_stand_in_the_order_of_the_rule(rule, order):
     run = {"q": {"b": 1.0, "c": 1.0, "a": 1.0, "z": 0.5, "y": 2.0}}
-    lists = lists_of(run, {"q": {"a": 1}}, 9, rule=rule)
+    lists = lists_of(run, {"q": {"a": 1}}, 9, tie_break=rule)
     assert "".join(lists.doc_ids) == f"y{order}z"
     assert lists.above.tolist() == [0, 1, 1, 1, 4]
 
@@ -44,12 +46,12 @@ def test_the_rank_column_is_a_rule_too(tmp_path):
     path = tmp_path / "x.run"
     path.write_text("q Q0 a 2 1.0 t\nq Q0 b 1 1.0 t\n")
     run, qrels = dh.read_run(path, with_ranks=True), dh.read_qrels({"q": {"a": 1}})
-    assert rank_lists(run, qrels, ["q"], 5, rule="rank").doc_ids == ["b", "a"]
+    assert rank_lists(run, qrels, ["q"], 5, EvalSettings("rank")).doc_ids == ["b", "a"]
 
 
 def test_near_and_missing_scores_tie_as_they_did_in_the_evaluation():
     run = {"q": {"a": 1.0, "b": 0.99, "c": float("nan"), "d": float("-inf"), "e": float("inf")}}
-    lists = lists_of(run, {"q": {"a": 1}}, 9, tolerance=0.1, nan="last")
+    lists = lists_of(run, {"q": {"a": 1}}, 9, tie_tolerance=0.1, nan="last")
     assert lists.doc_ids == ["e", "a", "b", "d", "c"]
     assert lists.above.tolist() == [0, 1, 1, 3, 4]
     assert np.isnan(lists.scores[4])  # shown as it was given
@@ -65,25 +67,19 @@ NEAR = {"q": {"z": 0.1, "a": 0.1 + 1e-12}}
 @pytest.mark.parametrize(
     ("options", "order", "oblivious"),
     [
-        ({"rule": "pytrec_eval"}, ["z", "a"], 0.5),  # tied in float32, and z comes first
-        ({"rule": "pytrec_eval", "tolerance": 1e-9}, ["z", "a"], 0.5),
-        ({"rule": "id_desc"}, ["a", "z"], 1),
-        ({"rule": "id_desc", "tolerance": 1e-9}, ["a", "z"], 1),  # it sees no tolerance
-        ({"rule": "input", "tolerance": 1e-9}, ["a", "z"], 1),
+        ({"tie_break": "pytrec_eval"}, ["z", "a"], 0.5),  # tied in float32, and z comes first
+        ({"tie_break": "pytrec_eval", "tie_tolerance": 1e-9}, ["z", "a"], 0.5),
+        ({"tie_break": "id_desc"}, ["a", "z"], 1),
+        ({"tie_break": "id_desc", "tie_tolerance": 1e-9}, ["a", "z"], 1),  # it sees no tolerance
+        ({"tie_break": "input", "tie_tolerance": 1e-9}, ["a", "z"], 1),
     ],
 )
 def test_a_list_is_in_the_order_that_gives_the_oblivious_value(options, order, oblivious):
     lists = lists_of(NEAR, {"q": {"a": 1}}, 9, **options)
     assert lists.doc_ids == order
-    tied = "tolerance" in options
+    tied = "tie_tolerance" in options
     assert dict(zip(order, lists.size.tolist(), strict=True)) == dict.fromkeys(order, 1 + tied)
-    result = dh.evaluate(
-        {"q": {"a": 1}},
-        NEAR,
-        "MRR",
-        tie_break=options["rule"],
-        tie_tolerance=options.get("tolerance", 0),
-    )
+    result = dh.evaluate({"q": {"a": 1}}, NEAR, "MRR", **options)
     assert result["MRR"].oblivious == oblivious
 
 
@@ -94,7 +90,8 @@ def test_a_list_is_in_the_order_that_gives_the_oblivious_value(options, order, o
 def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):
     """Every relevant document stands in the list where the oblivious MRR of it alone says."""
     qrels, run = collection
-    lists = rank_lists(dh.read_run(run), dh.read_qrels(qrels), list(run), rule=rule)
+    read, by_rule = (dh.read_run(run), dh.read_qrels(qrels)), EvalSettings(rule)
+    lists = rank_lists(*read, list(run), settings=by_rule)
     ends = np.cumsum(lists.shown)
     for query, start, end in zip(run, ends - lists.shown, ends, strict=True):
         listed = lists.doc_ids[start:end]
@@ -107,7 +104,7 @@ def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):
         )
         ranks = dict(zip(alone.query_ids, 1 / alone.views[dh.MRR].oblivious, strict=True))
         assert ranks == {doc: pytest.approx(place) for place, doc in enumerate(listed, 1)}
-        short = rank_lists(dh.read_run(run), dh.read_qrels(qrels), [query], top, rule=rule)
+        short = rank_lists(*read, [query], top, by_rule)
         assert short.doc_ids == listed[:top]
         scores = list(run[query].values())
         for doc, above, size in zip(

@@ -20,11 +20,11 @@ from quiet import quiet
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.evaluation import folders
-from deadheat.evaluation.evaluate import count_groups
 from deadheat.formats import read_qrels, read_run
 from deadheat.formats.folders import RunFolder, run_folder
 from deadheat.settings import TIE_RULES, EvalSettings
 from deadheat.ties import TieGroups
+from deadheat.ties.build import count_groups
 
 MEASURES = dh.parse_measures(["nDCG@5", "MRR", "MAP", "Recall@3", "bpref", "ERR@5", "RBP", "F1@4"])
 
@@ -106,10 +106,10 @@ def test_parts_give_what_all_in_memory_gives(
 def test_tie_groups_of_parts_are_those_of_the_whole(tmp_path):
     qrels = read_qrels(judgements(1))
     run = read_run(rows(1))
-    whole = count_groups(qrels, run, MEASURES, EvalSettings()).groups
+    whole = count_groups(qrels, run, EvalSettings(), with_judged=True).groups
     cuts = [0, 1, 9, 9, len(qrels.query_ids)]
     parts = [
-        count_groups(qrels.part(start, stop), run, MEASURES, EvalSettings()).groups
+        count_groups(qrels.part(start, stop), run, EvalSettings(), with_judged=True).groups
         for start, stop in pairwise(cuts)
     ]
     together = TieGroups.concat(parts)

@@ -240,8 +240,8 @@ def test_a_nan_ranked_last_moves_no_other_document(scores, narrow, rule, data):
         ints = [[*places(values)["q"].values()]]
         same = dh.evaluate_arrays(grades, ints, ["MRR"], queries="all")["MRR"]
         assert (flat.worst, flat.expected, flat.best) == (same.worst, same.expected, same.best)
-    listed = rank_lists(read_run(run), read_qrels(qrels), ["q"], rule="input", nan="last")
-    wanted = rank_lists(read_run(places(values)), read_qrels(qrels), ["q"], rule="input")
+    listed = rank_lists(read_run(run), read_qrels(qrels), ["q"], settings=EvalSettings(nan="last"))
+    wanted = rank_lists(read_run(places(values)), read_qrels(qrels), ["q"])
     assert (listed.doc_ids, listed.size.tolist()) == (wanted.doc_ids, wanted.size.tolist())
 
 

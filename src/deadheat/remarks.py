@@ -41,17 +41,16 @@ class Remark:
     def __str__(self) -> str:
         return _filled([self])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Give plain values; `from_dict` reads them back."""
         return {**vars(self), "values": dict(self.values)}
 
     @classmethod
-    def from_dict(cls, data: Any) -> Remark:
+    def from_dict(cls, data: dict[str, Any]) -> Remark:
         """Read what `to_dict` gave; a ValueError or TypeError where it could not have given it."""
         remark = cls(**data)
-        if remark.level not in get_args(Level) or not isinstance(remark.pattern, str):
-            raise ValueError(f"{data!r:.60} is no remark")
-        if not {int, str}.issuperset(map(type, remark.values.values())):
+        plain = {int, str}.issuperset(map(type, remark.values.values()))
+        if remark.level not in get_args(Level) or not isinstance(remark.pattern, str) or not plain:
             raise ValueError(f"{data!r:.60} is no remark")
         return remark
 
@@ -127,7 +126,8 @@ def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def with_warnings(*args: P.args, **options: P.kwargs) -> R:
         value = function(*args, **options)
-        emit_warnings(value.warnings)
+        if found := value.warnings:
+            emit_warnings(found)
         return value
 
     return with_warnings

@@ -86,11 +86,11 @@ class EvalSettings:
         if self.tie_break not in tuple(TIE_RULES):
             rules = ", ".join(TIE_RULES)
             raise InputError(f"unknown tie rule {self.tie_break!r}: use one of {rules}")
-        object.__setattr__(self, "tie_tolerance", check_tolerance(self.tie_tolerance))
         for name, choices in (("queries", tuple(QUERY_POLICIES)), ("nan", NAN_POLICIES)):
-            value = getattr(self, name)
-            if value not in choices:
+            if (value := getattr(self, name)) not in choices:
                 raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+        if type(self.tie_tolerance) is not float or not self.tie_tolerance >= 0:
+            object.__setattr__(self, "tie_tolerance", _check_tolerance(self.tie_tolerance))
         if self.score_dtype is not None:
             object.__setattr__(self, "score_dtype", _parse_score_dtype(self.score_dtype).name)
 
@@ -120,7 +120,7 @@ class EvalSettings:
         return f"oblivious = as reported ({self.tie_order}){seen}"
 
 
-def check_tolerance(tie_tolerance: object) -> float:
+def _check_tolerance(tie_tolerance: object) -> float:
     """Return a distance of scores as a float; refuse anything else."""
     try:
         distance = float(tie_tolerance)  # type: ignore[arg-type]

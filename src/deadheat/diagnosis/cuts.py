@@ -30,8 +30,7 @@ def cut_lists(groups: TieGroups) -> NDArray[np.bool_]:
     """
     if groups.end_size is None:  # the lists are known to be complete
         return np.zeros(groups.n_queries, bool)
-    retrieved = groups.sum_queries(groups.relevant(None))
-    return (groups.end_size > 1) & (retrieved < groups.n_relevant(None))
+    return (groups.end_size > 1) & groups.lacks_relevant
 
 
 def cut_bounds(

@@ -29,9 +29,8 @@ from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import render, rich_parts
 from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import list_judged, rank_nan
-from deadheat.ties.rules import rule_order
-from deadheat.ties.scores import round_scores
+from deadheat.ties.lists import list_judged
+from deadheat.ties.scores import rank_nan, round_scores
 from deadheat.ties.sizes import run_sizes
 
 if TYPE_CHECKING:
@@ -247,14 +246,13 @@ def diagnose_run(
     )
 
     def groups_of(scores: Values) -> TieGroups:
-        order = rule_order(settings.tie_break, scores, candidates.documents.ids, candidates.ranks)
-        return build_groups(replace(lists, scores=scores), order)
+        return build_groups(lists._replace(run=replace(candidates, scores=scores)), settings)
 
     def views(scores: Values) -> dict[Measure, Views]:
         return views_of(groups_of(scores), parsed)
 
-    groups = groups_of(lists.scores)
-    rows = round_all(lists.scores, views, tolerance)
+    groups = groups_of(candidates.scores)
+    rows = round_all(candidates.scores, views, tolerance)
     remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     effect = Effect(
         queries=len(lists.query_ids),
@@ -264,7 +262,7 @@ def diagnose_run(
         worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
         what_if=rows,
         enough=coarsest_enough(rows),
-        scales=on_scales(lists.scores, views, tolerance, scale, scales),
+        scales=on_scales(candidates.scores, views, tolerance, scale, scales),
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
@@ -308,5 +306,6 @@ def _cutoffs(measures: list[Measure]) -> list[int]:
 
 def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:
     cutoffs = _cutoffs(measures)
-    begin, end, relevant = groups.above, groups.above + groups.size, groups.relevant(None) > 0
+    begin, end = groups.above, groups.above + groups.size
+    relevant = groups.grade[groups.first_document] > 0
     return {k: int((relevant & (begin < k) & (k < end)).sum()) for k in cutoffs}

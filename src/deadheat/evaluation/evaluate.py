@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,16 +24,10 @@ from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, emits_warnings, warning
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.ties import TieGroups, build_groups
+from deadheat.ties.build import Counted, count_groups
 from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import (
-    MatchReport,
-    list_labelled,
-    match_lists,
-    rank_nan,
-    rank_nan_scores,
-)
-from deadheat.ties.rules import rule_order
-from deadheat.ties.scores import round_scores
+from deadheat.ties.lists import list_labelled
+from deadheat.ties.scores import prepare_scores
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,7 +39,7 @@ DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
 def evaluate(
     qrels: QrelsLike,
     run: RunLike,
-    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
     **options: Unpack[EvalOptions],
 ) -> Result:
     """Evaluate a run, with every view of its ties.
@@ -84,11 +79,11 @@ def evaluate_source(
 
     A folder that holds too much is evaluated in parts.
     """
-    if is_folder(run):
+    if isinstance(run, (str, os.PathLike)) and is_folder(run):
         from deadheat.evaluation.folders import evaluate_folder
 
         return evaluate_folder(judgements, run_folder(run), measures, settings)
-    read = read_run(run, with_ranks=settings.needs_ranks, copy=False)
+    read = read_run(run, with_ranks=settings.tie_break == "rank", copy=False)
     return evaluate_run(judgements, read, measures, settings)
 
 
@@ -100,7 +95,7 @@ def evaluate_run(
 ) -> Result:
     """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``."""
     settings = settings or EvalSettings()
-    counted = count_groups(judgements, run, measures, settings)
+    counted = count_groups(judgements, run, settings, with_judged=need_judged(measures))
     return result_of_counted(counted, judgements, run.source, measures, settings)
 
 
@@ -116,38 +111,9 @@ def evaluate_with_curves(
     The remarks of the result are about `measures` only.
     """
     more = [measure @ k for measure in measures for k in cutoffs]
-    counted = count_groups(judgements, run, more, settings)
+    counted = count_groups(judgements, run, settings, with_judged=need_judged(more))
     result = result_of_counted(counted, judgements, run.source, measures, settings)
     return replace(result, views={**result.views, **views_of(counted.groups, more)})
-
-
-@dataclass(frozen=True)
-class Counted:
-    """All that measures need of the queries that count, and how these fit the judgements."""
-
-    query_ids: Sequence[str | int]
-    groups: TieGroups
-    report: MatchReport
-    remarks: list[Remark]
-
-
-def count_groups(
-    judgements: Judgements,
-    run: Run,
-    measures: Iterable[Measure],
-    settings: EvalSettings,
-) -> Counted:
-    """Round scores as the settings say, and count ties; judgements and run may be parts."""
-    if settings.tie_tolerance or settings.score_dtype is not None:
-        run = _with_open_ends(run)
-    seen, rounding = round_scores(run, settings.score_format)
-    ranked = rank_nan(seen, settings.nan)
-    lists, report = match_lists(
-        judgements, ranked, queries=settings.queries, with_judged=need_judged(measures)
-    )
-    order = rule_order(settings.tie_break, lists.scores, run.documents.ids, run.ranks, lists.exact)
-    groups = build_groups(lists, order, tolerance=settings.tie_tolerance)
-    return Counted(lists.own_ids, groups, report, rounding)
 
 
 def result_of_counted(
@@ -158,31 +124,20 @@ def result_of_counted(
     settings: EvalSettings,
 ) -> Result:
     """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
-    counted.report.check(judgements, source)
+    remarks = counted.remarks + counted.report.check(judgements, source)
     provenance = Provenance(source, judgements.source, settings, versions=versions())
-    remarks = counted.remarks + counted.report.remarks(judgements)
     return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
-
-
-def _with_open_ends(run: Run) -> Run:
-    """Forget that lists end with a whole tie group: where more scores tie, they may not."""
-    if run.n_tied_beyond_cut is not None and run.n_tied_beyond_cut.any():
-        raise InputError(
-            f"{run.source}: last_group_size counts documents of exactly the same score; with "
-            "tie_tolerance or score_dtype others tie, too: leave one of the two out"
-        )
-    return replace(run, n_tied_beyond_cut=None)
 
 
 @emits_warnings
 def evaluate_arrays(
-    relevance: Any,
-    scores: Any,
-    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    relevance: object,
+    scores: object,
+    measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
     *,
     query: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
-    query_ids: Sequence[Any] | None = None,
+    query_ids: Sequence[object] | None = None,
     **options: Unpack[EvalOptions],
 ) -> Result:
     """Evaluate labels and scores of the same shape, without ids.
@@ -223,84 +178,81 @@ def evaluate_arrays(
     ([7, 3], 0.875)
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
+    if are_whole(scores) and _read_candidates(relevance, scores, query)[0].has_fractions():
+        warnings.warn(
+            "evaluate_arrays takes relevance first and then scores. The first argument holds "
+            "fractions and the second is of a type of whole numbers, so they were taken for scores "
+            "and relevance: swap them in the call, or give whole scores as floats",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        relevance, scores = scores, relevance
     parsed = parse_measures(measures)
     return evaluate_scores(
         *(relevance, scores, parsed, settings),
         query=query,
         n_relevant=n_relevant,
         query_ids=query_ids,
-        swap=True,
     )
 
 
 def evaluate_scores(
-    relevance: Any,
-    scores: Any,
+    relevance: object,
+    scores: object,
     measures: Sequence[Measure],
     settings: EvalSettings,
     *,
     query: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
-    query_ids: Sequence[Any] | None = None,
-    swap: bool = False,
+    query_ids: Sequence[object] | None = None,
 ) -> Result:
-    """Evaluate arrays as `evaluate_arrays` does, without emitting warnings.
-
-    With `swap`, relevance and scores in the wrong order are swapped, which emits a
-    DeprecationWarning.
-    """
+    """Evaluate arrays as `evaluate_arrays` does, without emitting warnings."""
     if settings.tie_break != "input":
         raise InputError("arrays have no document ids: tie_break can only be 'input'")
     if settings.queries == "intersection":
         raise InputError("queries must be one of judged, all, not 'intersection': arrays hold all")
     if query is not None and query_ids is not None:
         raise InputError("query names the queries already: leave query_ids out")
-    candidates, names = _read_candidates(relevance, scores, query, swap=swap)
-    query_ids = query_ids if query is None else names
-    rounded, rounding = round_scores(candidates, settings.score_format)
-    names = query_names(query_ids, len(rounded.offsets) - 1)
-    flat = rank_nan_scores(rounded, settings.nan, lambda q, i: f"query {names[q]!r}, candidate {i}")
-    lists, remarks = list_labelled(
+    given, queries = _read_candidates(relevance, scores, query)
+    query_ids = query_ids if query is None else queries
+    names = query_names(query_ids, len(given.offsets) - 1)
+    unnamed = Run(
+        "arrays",
         names,
-        flat.scores,
-        flat.offsets,
-        flat.grades,
+        given.offsets,
+        given.scores,
+        None,  # type: ignore[arg-type] # candidates have places, not ids
+        exact=given.exact,
+    )
+    run, remarks = prepare_scores(unnamed, settings)
+    lists, more = list_labelled(
+        run,
+        given.grades,
         n_relevant,
         queries=settings.queries,
         with_judged=need_judged(measures),
-        exact=flat.exact,
         numbered=are_numbers(query_ids),
     )
-    groups = build_groups(lists, tolerance=settings.tie_tolerance)
-    provenance = Provenance("arrays", None, settings, versions=versions())
-    return result_of(lists.own_ids, groups, measures, provenance, rounding + remarks)
+    groups = build_groups(lists, settings)
+    provenance = Provenance(run.source, None, settings, versions=versions())
+    return result_of(lists.own_ids, groups, measures, provenance, remarks + more)
 
 
 def _read_candidates(
-    relevance: Any, scores: Any, query: ArrayLike | None, *, swap: bool
-) -> tuple[Candidates, list[Any] | None]:
+    relevance: object, scores: object, query: ArrayLike | None
+) -> tuple[Candidates, list[object] | None]:
     """Read arrays, and the names of the queries where `query` gives them."""
-    candidates, names = (
-        (flatten(scores, relevance), None) if query is None else grouped(scores, relevance, query)
-    )
-    if not (swap and candidates.has_fractions() and are_whole(scores)):
-        return candidates, names
-    warnings.warn(
-        "evaluate_arrays takes relevance first and then scores. The first argument holds fractions "
-        "and the second is of a type of whole numbers, so they were taken for scores and "
-        "relevance: swap them in the call, or give whole scores as floats",
-        DeprecationWarning,
-        stacklevel=5,
-    )
-    return _read_candidates(scores, relevance, query, swap=False)
+    if query is None:
+        return flatten(scores, relevance), None
+    return grouped(scores, relevance, query)
 
 
 @emits_warnings
 def evaluate_groups(
     groups: TieGroups,
-    measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
     *,
-    query_ids: Sequence[Any] | None = None,
+    query_ids: Sequence[object] | None = None,
 ) -> Result:
     """Evaluate tie groups, such as those of a `deadheat.TieCounter` that a stream passed.
 
@@ -325,7 +277,7 @@ def evaluate_groups(
 
 
 def evaluate_tie_groups(
-    groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[Any] | None = None
+    groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[object] | None = None
 ) -> Result:
     """Evaluate tie groups as `evaluate_groups` does, without emitting warnings."""
     groups = check_groups(groups)
@@ -340,10 +292,9 @@ def _unplaced(groups: TieGroups) -> list[Remark]:
     """Warn where an oblivious value rests on places that nobody gave."""
     if groups.ranked:
         return []
-    top = groups.rank == groups.best_rank
-    several = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-    several[groups.group[~top]] = True
-    queries = len(np.unique(groups.query[several]))
+    is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+    is_open[groups.group[groups.rank != groups.best_rank]] = True
+    queries = len(np.unique(groups.query[is_open]))
     pattern = (
         "the counter was given no positions: in {queries:query} with ties the oblivious value "
         "puts judged documents first"

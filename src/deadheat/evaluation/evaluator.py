@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import (
-    DEFAULT_MEASURES,
-    count_groups,
-    evaluate_source,
-    result_of_counted,
-)
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run, evaluate_source
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import emit_warnings
+from deadheat.remarks import emits_warnings
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:
@@ -51,7 +46,7 @@ class Evaluator:
     def __init__(
         self,
         qrels: QrelsLike,
-        measures: str | Measure | Iterable[Any] = DEFAULT_MEASURES,
+        measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
         **options: Unpack[EvalOptions],
     ) -> None:
         self.settings = EvalSettings(**options)  # type: ignore[arg-type]
@@ -60,13 +55,13 @@ class Evaluator:
         self._index = {query: i for i, query in enumerate(self._judgements.query_ids)}
         self._parts: dict[str, Judgements] = {}
 
+    @emits_warnings
     def __call__(self, run: RunLike) -> Result:
         """Evaluate a run, whatever `evaluate` takes for one."""
-        result = evaluate_source(self._judgements, run, self.measures, self.settings)
-        emit_warnings(result.warnings)
-        return result
+        return evaluate_source(self._judgements, run, self.measures, self.settings)
 
-    def query(self, query: Any, scores: Any) -> Result:
+    @emits_warnings
+    def query(self, query: object, scores: object) -> Result:
         """Evaluate the list of one query alone.
 
         Parameters
@@ -80,12 +75,7 @@ class Evaluator:
         name = query if type(query) is str else text_id(query, "query")
         own = self._parts.get(name) or self._select(name)
         run = read_run({name: scores}, copy=False)
-        counted = count_groups(own, run, self.measures, self.settings)
-        result = result_of_counted(
-            counted, self._judgements, run.source, self.measures, self.settings
-        )
-        emit_warnings(result.warnings)
-        return result
+        return evaluate_run(own, run, self.measures, self.settings)
 
     def _select(self, name: str) -> Judgements:
         """Return the judgements of one query, and keep them for its next list."""

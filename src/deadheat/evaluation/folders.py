@@ -16,19 +16,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deadheat.engines import Engine, LocalEngine
-from deadheat.evaluation.evaluate import (
-    Counted,
-    count_groups,
-    evaluate_run,
-    result_of_counted,
-)
+from deadheat.evaluation.evaluate import evaluate_run, result_of_counted
 from deadheat.evaluation.result import Result
+from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, Run
 from deadheat.formats.folders import Piece, RunFolder
 from deadheat.measures import Measure
 from deadheat.remarks import added
 from deadheat.settings import EvalSettings
 from deadheat.ties import TieGroups
+from deadheat.ties.build import Counted, count_groups
 
 PART_ROWS = 1 << 21
 """Rows of a run that are in memory at a time: some hundred megabytes."""
@@ -143,7 +140,8 @@ class _GroupCounter:
     def _count(self, part: Part) -> Counted:
         judgements = self.judgements.part(part.start, part.stop)
         run = self.folder.select(part.query_ids)
-        return count_groups(judgements, run, self.measures, self.settings)
+        with_judged = need_judged(self.measures)
+        return count_groups(judgements, run, self.settings, with_judged=with_judged)
 
 
 def together(parts: Sequence[Counted]) -> Counted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -18,7 +19,8 @@ from deadheat.settings import EvalSettings
 from deadheat.ties import build_groups
 from deadheat.ties.checks import check_number
 from deadheat.ties.groups import Ints
-from deadheat.ties.lists import JudgedLists, rank_nan
+from deadheat.ties.lists import JudgedLists
+from deadheat.ties.scores import rank_nan
 
 
 @emits_warnings
@@ -74,7 +76,7 @@ def neighbour_recall(
     k = check_number("k", int(np.diff(answers.offsets).max()) if k is None else k, least=1)
     query, row = _find_nearest(answers, truth, k)
     lists, remarks = _make_lists(truth, answers, query, row, settings.tie_tolerance, k)
-    groups = build_groups(lists, tolerance=settings.tie_tolerance)
+    groups = build_groups(lists, settings)
     views = views_of(groups, [Precision @ k])[Precision @ k]
 
     neighbours = np.minimum(np.diff(truth.offsets), k)
@@ -187,7 +189,7 @@ def _make_lists(
     new_row[order] = np.arange(len(order))
     lists = JudgedLists(
         truth.query_ids,
-        scores[order],
+        replace(truth, scores=scores[order]),
         (offsets[:-1], offsets[1:]),
         query[listed],
         new_row[at[listed]] - offsets[query[listed]],

@@ -16,7 +16,6 @@ from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure
 from deadheat.settings import EvalSettings
 from deadheat.ties.ranked import RankedLists, rank_lists
-from deadheat.ties.scores import round_scores
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,7 @@ def rank_query(
         raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
     listed = _retrieved(read_run(run, with_ranks=settings.needs_ranks), str(query))
     result = evaluate_run(judgements, listed, [parsed], settings)
-    seen, _ = round_scores(listed, settings.score_format)
-    documents = rank_lists(seen, judgements, [str(query)], rule=settings.tie_break)
+    documents = rank_lists(listed, judgements, [str(query)], settings=settings)
     return RankedQuery(str(query), parsed, result, documents)
 
 

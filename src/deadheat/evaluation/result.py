@@ -76,6 +76,15 @@ class Views:
         """Oblivious − expected."""
         return self.oblivious - self.expected
 
+    @classmethod
+    def concat(cls, parts: Sequence[Views]) -> Views:
+        """Put the views of different queries under one another."""
+        joined: dict[str, Any] = {
+            view: None if own is None else np.concatenate([vars(part)[view] for part in parts])
+            for view, own in vars(parts[0]).items()
+        }
+        return cls(**joined)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
             return NotImplemented
@@ -217,58 +226,33 @@ class Result(Mapping[str, Summary]):
     def per_query(self) -> pl.DataFrame:
         """A row per query and measure, with all views."""
         check_fork()
-        n = len(self.query_ids)
-        ids = pl.Series(
-            self.query_ids, dtype=pl.Int64 if are_numbers(self.query_ids) else pl.String
-        )
+        id_type = pl.Int64 if are_numbers(self.query_ids) else pl.String
+        ids = pl.Series("query_id", self.query_ids, dtype=id_type).to_frame()
+        views = ("expected", "best", "worst", "range", "std", "oblivious", "bias")
         return pl.concat(
-            pl.DataFrame(
-                {
-                    "query_id": ids,
-                    "measure": pl.Series([repr(measure)], dtype=pl.String).new_from_index(0, n),
-                    "expected": v.expected,
-                    "best": v.best,
-                    "worst": v.worst,
-                    "range": v.range,
-                    "std": pl.Series([None] * n if v.std is None else v.std, dtype=pl.Float64),
-                    "oblivious": v.oblivious,
-                    "bias": v.bias,
-                }
+            ids.with_columns(
+                pl.lit(repr(measure)).alias("measure"),
+                *(pl.lit(getattr(own, view), dtype=pl.Float64).alias(view) for view in views),
             )
-            for measure, v in self.views.items()
+            for measure, own in self.views.items()
         )
 
     @classmethod
     def concat(cls, results: Sequence[Result]) -> Result:
         """Put results of different queries, evaluated alike, under one another."""
-
-        def joined(measure: Measure, view: str) -> Any:
-            values = [getattr(result.views[measure], view) for result in results]
-            return None if values[0] is None else np.concatenate(values)
-
         first = results[0]
         groups = [result.groups for result in results if result.groups is not None]
         queries: list[str | int] = [query for result in results for query in result.query_ids]
         return cls(
             queries if are_numbers(queries) else list(map(str, queries)),
-            {
-                measure: Views(
-                    **{view: joined(measure, view) for view in vars(first.views[measure])}
-                )
-                for measure in first.views
-            },
+            {measure: Views.concat([r.views[measure] for r in results]) for measure in first.views},
             first.provenance,
             added(result.remarks for result in results),
             TieGroups.concat(groups) if len(groups) == len(results) else None,
         )
 
     def flat(
-        self,
-        prefix: str = "",
-        at: str = "@",
-        views: Sequence[str] = VIEWS,
-        *,
-        plain: bool = False,
+        self, prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS, *, plain: bool = False
     ) -> dict[str, float]:
         """Averages on one level, as loggers want them: floats only, nothing where a view has none.
 
@@ -293,9 +277,9 @@ class Result(Mapping[str, Summary]):
         """
         return flat_summaries(self.values(), prefix, at, views, plain=plain)
 
-    def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, per_query: bool = True) -> dict[str, object]:
         """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
-        out: dict[str, Any] = {
+        out: dict[str, object] = {
             "provenance": self.provenance.to_dict(),
             "remarks": [remark.to_dict() for remark in self.remarks],
             "warnings": self.warnings,
@@ -303,16 +287,13 @@ class Result(Mapping[str, Summary]):
             "measures": {row.pop("measure"): row for row in self.aggregate.to_dicts()},
         }
         if per_query:
-            out["per_query"] = {
-                "query_id": list(self.query_ids),
-                **{
-                    repr(measure): {
-                        name: None if values is None else values.tolist()
-                        for name, values in vars(views).items()
-                    }
-                    for measure, views in self.views.items()
-                },
-            }
+            columns: dict[str, object] = {"query_id": list(self.query_ids)}
+            for measure, views in self.views.items():
+                columns[repr(measure)] = {
+                    name: None if values is None else values.tolist()
+                    for name, values in vars(views).items()
+                }
+            out["per_query"] = columns
         return out
 
     @classmethod
@@ -404,8 +385,12 @@ def flat_summaries(
             measure = re.sub("_+", "_", measure).strip("_")
         return prefix + measure + ("" if view == "expected" else f"_{view}")
 
-    values = {name(s, view): getattr(s, view) for s in summaries for view in views}
-    return {name: value for name, value in values.items() if value is not None}
+    return {
+        name(summary, view): value
+        for summary in summaries
+        for view in views
+        if (value := getattr(summary, view)) is not None
+    }
 
 
 def check_views(views: Sequence[str]) -> None:
@@ -481,19 +466,14 @@ _NOISE = 1e-9
 """Values closer than this, absolutely or relatively, may differ by rounding only."""
 
 
-def _read_views(field: str, columns: Any, query_ids: Sequence[str | int]) -> Views:
+def _read_views(field: str, columns: Mapping[str, object], query_ids: Sequence[str | int]) -> Views:
     """Read the stored views of a measure; `field` names them in messages."""
-
-    def column(view: str) -> Floats:
-        return _read_column(f"{field}.{view}", columns[view], len(query_ids))
-
-    views = Views(
-        expected=column("expected"),
-        best=column("best"),
-        worst=column("worst"),
-        oblivious=column("oblivious"),
-        variance=None if columns["variance"] is None else column("variance"),
-    )
+    names = ["expected", "best", "worst", "oblivious"]
+    names += ["variance"] if columns["variance"] is not None else []
+    read: dict[str, Any] = {
+        name: _read_column(f"{field}.{name}", columns[name], len(query_ids)) for name in names
+    }
+    views = Views(**{"variance": None, **read})
     noise = _NOISE * np.maximum(1, np.maximum(np.abs(views.best), np.abs(views.worst)))
     outside = (views.expected < views.worst - noise) | (views.expected > views.best + noise)
     for i in np.flatnonzero(outside).tolist():
@@ -504,7 +484,7 @@ def _read_views(field: str, columns: Any, query_ids: Sequence[str | int]) -> Vie
     return views
 
 
-def _read_column(field: str, values: Any, queries: int) -> Floats:
+def _read_column(field: str, values: object, queries: int) -> Floats:
     """Read a stored list with a number per query."""
     if not isinstance(values, list) or not {int, float}.issuperset(map(type, values)):
         raise ValueError(f"{field} must be a list of numbers, not {values!r:.60}")
@@ -519,8 +499,7 @@ def _read_column(field: str, values: Any, queries: int) -> Floats:
 
 
 def _summarise(measure: Measure, views: Views) -> Summary:
-    n = len(views.expected)
-    variance = views.variance
+    n, variance = len(views.expected), views.variance
     return Summary(
         measure=repr(measure),
         expected=float(views.expected.mean()),
@@ -533,12 +512,12 @@ def _summarise(measure: Measure, views: Views) -> Summary:
     )
 
 
-def _check_ids(query_ids: Any) -> None:
+def _check_ids(query_ids: list[str | int]) -> None:
     """Refuse stored query ids that are not all distinct texts, or all distinct whole numbers."""
-    texts = isinstance(query_ids, list) and all(
+    are_texts = isinstance(query_ids, list) and all(
         isinstance(query, str) and is_unicode(query) for query in query_ids
     )
-    if not (texts or are_numbers(query_ids)) or not 0 < len(set(query_ids)) == len(query_ids):
+    if not (are_texts or are_numbers(query_ids)) or not 0 < len(set(query_ids)) == len(query_ids):
         raise ValueError(
             "per_query.query_id must be a list of distinct texts, or of distinct whole numbers"
         )

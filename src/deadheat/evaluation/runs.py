@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
@@ -36,51 +36,36 @@ def evaluate_runs(
     progress
         Called after each run with what is done, how many runs are done, and of how many.
     """
-    if engine is not None and "-" in [_path(run) for run in runs]:
+    if engine is not None and "-" in [
+        str(run) for run in runs if isinstance(run, (str, os.PathLike))
+    ]:
         raise InputError("standard input (-) cannot be read on a cluster: write it to a file first")
     done: dict[int, Result] = {}
-    for (number, _), result in _steps(judgements, runs, measures, engine, settings):
+
+    def finish(number: int, result: Result) -> None:
         done[number] = result
         if progress is not None:
             progress("evaluating", len(done), len(runs))
+
+    numbered = list(enumerate(runs))
+    shared = [(n, run_folder(run)) for n, run in numbered if engine is not None and is_folder(run)]
+    alone = [(n, run) for n, run in numbered if n not in dict(shared)]
+    if alone:
+        # Called in every worker, the outer `partial` makes the inner one.
+        make_worker = partial(partial, _evaluate_one, judgements, measures, settings)
+        with (engine or LocalEngine()).pool(make_worker) as workers:
+            for (number, _), result in workers.results(alone):
+                finish(number, result)
+    for number, folder in shared:
+        finish(number, evaluate_folder(judgements, folder, measures, settings, engine=engine))
     return [done[number] for number in range(len(runs))]
 
 
-def _steps(
+def _evaluate_one(
     judgements: Judgements,
-    runs: Sequence[RunLike],
     measures: Sequence[Measure],
-    engine: Engine | None,
     settings: EvalSettings,
-) -> Iterator[tuple[tuple[int, RunLike], Result]]:
-    shared = [engine is not None and is_folder(run) for run in runs]
-    whole = [(number, run) for number, run in enumerate(runs) if not shared[number]]
-    if whole:
-        make = _Evaluator(judgements, measures, settings)
-        with (engine or LocalEngine()).pool(make) as workers:
-            yield from workers.results(whole)
-    for number, run in enumerate(runs):
-        if engine is not None and is_folder(run):
-            folder = run_folder(run)
-            yield (
-                (number, run),
-                evaluate_folder(judgements, folder, measures, settings, engine=engine),
-            )
-
-
-@dataclass(frozen=True)
-class _Evaluator:
-    """Makes a worker that reads and evaluates a run."""
-
-    judgements: Judgements
-    measures: Sequence[Measure]
-    settings: EvalSettings
-
-    def __call__(self) -> Callable[[tuple[int, RunLike]], Result]:
-        return lambda numbered: evaluate_source(
-            self.judgements, numbered[1], self.measures, self.settings
-        )
-
-
-def _path(run: RunLike) -> str | None:
-    return os.fspath(run) if isinstance(run, (str, os.PathLike)) else None
+    numbered: tuple[int, RunLike],
+) -> Result:
+    """Evaluate a run that comes with its number."""
+    return evaluate_source(judgements, numbered[1], measures, settings)

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import version
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
@@ -17,6 +18,7 @@ from deadheat.provenance import Provenance
 from deadheat.remarks import Remark, note, warning
 from deadheat.tables import DIGITS
 from deadheat.ties import BACKEND, TieGroups
+from deadheat.ties.groups import Ints
 
 SHOWN = 0.5 * 10**-DIGITS
 """What is below this cannot be seen in a table."""
@@ -41,14 +43,19 @@ def result_of(
     provenance: Provenance,
     remarks: list[Remark],
 ) -> Result:
-    """Evaluate tie groups, and say what to know of them."""
-    _check_depth(groups, measures)
+    """Evaluate tie groups, and add what a reader should know of them to the remarks."""
+    if groups.known is not None:
+        _check_depth(groups, measures, groups.known)
     views = views_of(groups, measures)
-    # Only this rule sees coarser scores than were given.
-    outside = _outside(views) if provenance.settings.tie_break == "pytrec_eval" else ()
-    found = (*remarks, *out_of_reach(groups, measures), *outside, *_cuts(groups, measures))
-    groups.forget()  # what was derived from them is as large as they are
-    return Result(query_ids, views, provenance, found, groups)
+    found = remarks + out_of_reach(groups, measures)
+    if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
+        found += _outside(views)
+    if groups.end_above is not None and groups.end_size is not None:
+        cut = groups.end_size > 1
+        if cut.any():
+            found += _cuts(groups, measures, cut, groups.end_above)
+    groups.derived.clear()  # as large as the groups
+    return Result(query_ids, views, provenance, tuple(found), groups)
 
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
@@ -56,12 +63,12 @@ def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]
     named = [
         repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
     ]
+    if not named or not groups.max_grade:  # another remark says that there is no grade
+        return []
     pattern = (
         "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
         "none reaches rel"
     )
-    if not named or not groups.max_grade:  # no grade at all is said elsewhere
-        return []
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
 
@@ -80,55 +87,45 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
     return [warning(pattern, queries=queries)] if queries else []
 
 
-def _check_depth(groups: TieGroups, measures: Sequence[Measure]) -> None:
-    """Refuse a measure that looks further than the lists are known."""
-    if groups.known is None:
-        return
+def _check_depth(groups: TieGroups, measures: Sequence[Measure], known: int) -> None:
+    """Refuse a measure that looks further than the `known` places of the lists."""
     for measure in measures:
         depth = np.minimum(measure.depth(groups), groups.retrieved)
-        deepest = int(depth.max(initial=0))
-        if deepest > groups.known:
+        if (deepest := int(depth.max(initial=0))) > known:
             raise InputError(
-                f"{measure} looks at {deepest:,} places of a list, and only the first "
-                f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+                f"{measure} looks at {deepest:,} places of a list, and only the first {known:,} "
+                "are known: give the measure a cutoff, or keep more places"
             )
 
 
-def _cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
+_CUT = (
+    "{lists:list} cut inside a tie group within reach of {measures:each}: documents with the same "
+    "score may be missing, and no evaluator can know them; retrieve more documents, or cut at a "
+    "score"
+)
+_COMPLETE = (
+    "{lists:list} with an end inside a tie group within reach of {measures:each}: taken to be "
+    "complete"
+)
+
+
+def _cuts(
+    groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
+) -> list[Remark]:
     """Tell of lists that end inside a tie group which can move the digits shown of a measure.
 
     That is a warning where relevant documents are missing from the list: it is not the whole
     collection, so documents tied with its last ones may be missing, too. Otherwise the list
-    may be all there is.
+    may be all there is. `above` is how many documents stand above the last group of each list.
     """
-    if groups.end_above is None or groups.end_size is None:
-        return []
-    inside = groups.end_size > 1
-    if not inside.any():
-        return []
-    partial = groups.sum_queries(groups.relevant(None)) < groups.n_relevant(None)
-    reached = {m: inside & (m.at_stake(groups, groups.end_above) >= SHOWN) for m in measures}
+    partial = groups.lacks_relevant
+    reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
     remarks = []
-    for lists, remark, text in (
-        (
-            partial,
-            warning,
-            "{lists:list} cut inside a tie group within reach of {measures:each}: documents with "
-            "the same score may be missing, and no evaluator can know them; retrieve more "
-            "documents, or cut at a score",
-        ),
-        (
-            ~partial,
-            note,
-            "{lists:list} with an end inside a tie group within reach of {measures:each}: taken "
-            "to be complete",
-        ),
-    ):
-        felt = {measure: queries & lists for measure, queries in reached.items()}
-        names = [repr(measure) for measure, queries in felt.items() if queries.any()]
-        if names:
+    for lists, remark, text in ((partial, warning, _CUT), (~partial, note, _COMPLETE)):
+        felt = {name: own for name, queries in reached.items() if (own := queries & lists).any()}
+        if felt:
             queries = int(np.any(list(felt.values()), axis=0).sum())
-            remarks.append(remark(text, lists=queries, measures="; ".join(names)))
+            remarks.append(remark(text, lists=queries, measures="; ".join(felt)))
     return remarks
 
 

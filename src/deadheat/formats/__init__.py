@@ -57,10 +57,10 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
-    if dicts.is_ranx(qrels):
-        return dicts.judgements_from_dict(dicts.ranx_name(qrels, "qrels"), qrels.to_dict())
     if isinstance(qrels, Mapping):
         return dicts.judgements_from_dict("qrels", qrels)
+    if dicts.is_ranx(qrels):
+        return dicts.judgements_from_dict(dicts.ranx_name(qrels, "qrels"), qrels.to_dict())
     check_fork()
     if isinstance(qrels, (str, os.PathLike)):
         return files.judgements_from_file(qrels)
@@ -85,10 +85,10 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
     """
     if isinstance(run, Run):
         return run
-    if dicts.is_ranx(run):
-        return dicts.run_from_dict(dicts.ranx_name(run, "run"), run.to_dict())
     if isinstance(run, Mapping):
         return dicts.run_from_dict("run", run, copy=copy)
+    if dicts.is_ranx(run):
+        return dicts.run_from_dict(dicts.ranx_name(run, "run"), run.to_dict())
     check_fork()
     if folders.is_folder(run):
         return folders.run_folder(run).whole()

@@ -18,7 +18,7 @@ from deadheat.formats.columns import check_grades
 from deadheat.formats.ids import are_numbers, text_id, with_text_ids
 from deadheat.formats.keys import plain_list
 from deadheat.formats.types import DictDocuments, Ints, Judgements, Run
-from deadheat.numbers import as_array, exact_scores, number, rounded
+from deadheat.numbers import LARGEST_GRADE, as_array, exact_scores, number, rounded
 
 ID_ATTRIBUTES = ("id", "doc_id", "node_id")
 """Attributes that hold the document id of search results that are objects with a ``score``."""
@@ -41,7 +41,8 @@ def judgements_from_dict(source: str, qrels: Mapping[Any, Any]) -> Judgements:
     def place(row: int) -> tuple[str, str]:
         return query_ids[int(np.searchsorted(offsets, row, "right")) - 1], doc_ids[row]
 
-    check_grades(source, grades, place)
+    if not (np.abs(grades) <= LARGEST_GRADE).all():
+        check_grades(source, grades, place)
     numbered = are_numbers(qrels)
     return Judgements(source, query_ids, offsets, doc_ids, grades, numbered)
 

@@ -41,7 +41,7 @@ def text_id(value: object, at: str = "") -> str:
         raise InputError(f"{_begun(at)}a {kind} is no id: {value!r:.60}; write ids as text")
     if not text:
         raise InputError(f"{_begun(at)}an id is empty; give every query and document an id")
-    if not is_unicode(text):
+    if not text.isascii() and not is_unicode(text):
         raise InputError(f"{_begun(at)}the id {value!r:.60} cannot be written as UTF-8 text")
     return text
 

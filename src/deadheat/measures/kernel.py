@@ -67,21 +67,19 @@ def run_kernel(kernel: Callable[..., Any], n_queries: int, *arguments: Any) -> F
 
 def group_offsets(groups: TieGroups) -> GroupOffsets:
     """Compute the offsets of groups and documents, once for all measures."""
-
-    def compute() -> GroupOffsets:
+    if "offsets" not in groups.derived:
         in_queries = np.empty(groups.n_queries + 1, np.int64)
         fill_offsets(groups.query, in_queries)
         in_groups = np.empty(len(groups.size) + 1, np.int64)
         fill_offsets(groups.group, in_groups)
-        return GroupOffsets(in_queries, in_groups)
-
-    return groups.memo("offsets", compute)
+        groups.derived["offsets"] = GroupOffsets(in_queries, in_groups)
+    offsets: GroupOffsets = groups.derived["offsets"]
+    return offsets
 
 
 def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
     """Select the documents whose grade is at least `lowest`, once for all measures."""
-
-    def compute() -> RelevantGroups:
+    if ("relevant", lowest) not in groups.derived:
         in_queries, in_groups = group_offsets(groups)
         relevant, ranks = np.empty(len(groups.size), np.int64), np.empty(len(groups.rank), np.int64)
         n, ordered = select_relevant(
@@ -91,14 +89,15 @@ def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
         if not ordered:
             query = np.repeat(groups.query, relevant)
             ranks = ranks[np.lexsort((ranks, query))]
-        return RelevantGroups(in_queries, groups.above, groups.size, relevant, ranks)
-
-    return groups.memo(("relevant_groups", lowest), compute)
+        selected = RelevantGroups(in_queries, groups.above, groups.size, relevant, ranks)
+        groups.derived["relevant", lowest] = selected
+    found: RelevantGroups = groups.derived["relevant", lowest]
+    return found
 
 
 def rule_order(groups: TieGroups) -> Ints:
     """Return the documents in the order of queries and, inside a query, of the tie rule."""
-    return groups.memo("rule_order", lambda: np.lexsort((groups.rank, groups.document_query)))
+    return np.lexsort((groups.rank, groups.document_query))
 
 
 def fill_offsets(index: Ints, out: Ints) -> None:

@@ -39,20 +39,14 @@ class NDCGMeasure(DCGMeasure):
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the DCG of the ideal ranking."""
-
-        def compute() -> Floats:
-            in_queries = np.empty(groups.n_queries + 1, np.int64)
-            fill_offsets(groups.ideal_query, in_queries)
-            gains = self.gain_of(groups.ideal_grade)
-            cutoff = self.cutoff or len(gains)
-            weight = self.tables(groups).weight
-            sums: Floats
-            sums, *_ = run_kernel(
-                ideal_sums, groups.n_queries, in_queries, gains, cutoff, weight, self
-            )
-            return sums
-
-        return groups.memo(("ideal", self), compute)
+        in_queries = np.empty(groups.n_queries + 1, np.int64)
+        fill_offsets(groups.ideal_query, in_queries)
+        gains = self.gain_of(groups.ideal_grade)
+        cutoff = self.cutoff or len(gains)
+        weight = self.tables(groups).weight
+        ideal = run_kernel(ideal_sums, groups.n_queries, in_queries, gains, cutoff, weight, self)
+        sums: Floats = ideal[0]
+        return sums
 
 
 nDCG = NDCGMeasure()  # noqa: N816 - written as its readers write it

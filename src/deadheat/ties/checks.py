@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,34 +25,34 @@ def read_documents(
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
     scores, grades = exact_floats(score, by_place=False), read_grades(grade)
-    positions = None if position is None else read_whole_numbers("position", position)
-    lengths = [len(queries), scores.size, len(grades)]
-    lengths += [] if positions is None else [len(positions)]
-    if (scores.ndim != 1 and scores.size) or len(set(lengths)) > 1:
+    columns: list[NDArray[np.generic]] = [queries, scores, grades]
+    positions = np.zeros(len(queries), np.int64)
+    if position is not None:
+        positions = read_whole_numbers("position", position)
+        columns.append(positions)
+    if (scores.ndim != 1 and scores.size) or len({column.size for column in columns}) > 1:
         raise InputError(
             "query, score, grade and position describe the same documents: give them the "
-            f"same length, one row each, not {', '.join(map(str, lengths))}"
+            f"same length, one row each, not {', '.join(str(column.size) for column in columns)}"
         )
     scores = scores.reshape(-1)
     if np.isnan(scores).any():
         raise InputError("the score of a document of interest is NaN")
-    if positions is None:
-        positions = np.zeros(len(queries), np.int64)
-    else:
+    if position is not None:
         check_distinct(queries, positions)
-    absent = (
-        read_query_indices("unretrieved", unretrieved[0], n_queries),
-        read_grades(unretrieved[1]),
-    )
-    if len(absent[0]) != len(absent[1]):
+    absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
+    absent_grades = read_grades(unretrieved[1])
+    if len(absent) != len(absent_grades):
         raise InputError(
             "unretrieved must give a query and a grade for each document, not "
-            f"{len(absent[0])} queries and {len(absent[1])} grades"
+            f"{len(absent)} queries and {len(absent_grades)} grades"
         )
-    return JudgedDocuments.sort(n_queries, queries, scores, grades, positions, absent)
+    return JudgedDocuments.sort(
+        n_queries, queries, scores, grades, positions, (absent, absent_grades)
+    )
 
 
-def read_whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
+def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:
     """Take places or indices as a row of integers of its own, or say why not.
 
     With `one` a single number is taken as it is.
@@ -80,7 +78,7 @@ def read_whole_numbers(name: str, values: Any, *, one: bool = False) -> Ints:
     return np.array(array, np.int64)
 
 
-def read_places(start: Any, positions: Any, n: int) -> Ints:
+def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
     """Places in the lists of the `n` columns of a piece."""
     if positions is None:
         first = read_whole_numbers("start", start, one=True)
@@ -97,7 +95,7 @@ def read_places(start: Any, positions: Any, n: int) -> Ints:
     return place
 
 
-def read_starts(start: Any, n_queries: int) -> Ints:
+def read_starts(start: ArrayLike, n_queries: int) -> Ints:
     """Per query: the place in its list of the first score of a piece."""
     first = read_whole_numbers("start", start, one=True)
     if first.shape not in ((), (n_queries,)):
@@ -107,7 +105,7 @@ def read_starts(start: Any, n_queries: int) -> Ints:
     return np.broadcast_to(first, n_queries)
 
 
-def read_numbers(scores: Any) -> NDArray[Any]:
+def read_numbers(scores: ArrayLike) -> NDArray[np.generic]:
     """Take scores as an array of numbers in their own type, or say why not."""
     try:
         array = np.asarray(scores)
@@ -121,15 +119,14 @@ def nan_error() -> InputError:
     return InputError("a score is NaN: a NaN has no place in a ranking")
 
 
-def check_number(name: str, number: Any, *, least: int) -> int:
+def check_number(name: str, number: object, *, least: int) -> int:
     """Take a whole number, `least` or more."""
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    if not whole or number < least:
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
         raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
     return int(number)
 
 
-def read_query_indices(name: str, values: Any, n_queries: int) -> Ints:
+def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:
     """Take indices of queries."""
     query = read_whole_numbers(name, values)
     if len(query) and query.max() >= n_queries:
@@ -140,7 +137,7 @@ def read_query_indices(name: str, values: Any, n_queries: int) -> Ints:
     return query
 
 
-def read_grades(values: Any) -> Floats:
+def read_grades(values: ArrayLike) -> Floats:
     """Take grades, one for each document."""
     if is_tensor(values):
         values = tensor_values("grade", values)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.numbers import check_tensors, exact_floats, is_tensor
+from deadheat.ties import counting
 from deadheat.ties.checks import (
     check_number,
     nan_error,
@@ -22,13 +23,12 @@ from deadheat.ties.checks import (
 from deadheat.ties.counting import (
     Counts,
     count_lists,
+    count_tensor,
     find_columns,
     flatten_scores,
-    group_documents,
     has_nan,
 )
 from deadheat.ties.groups import Ints, TieGroups
-from deadheat.ties.torch_counting import count_tensor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -226,7 +226,7 @@ class TieCounter:
         if self.has_positions:
             wrong = self.passed != 1
         else:
-            _, group, _ = group_documents(query, score, self.documents.grade)
+            _, group, _ = counting.active.group_documents(query, score, self.documents.grade)
             wrong = np.bincount(group)[group] > self.counts[1]
         if not wrong.any():
             return TieGroups.from_counts(

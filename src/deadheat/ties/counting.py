@@ -1,46 +1,35 @@
-"""Sort, count and group documents: compiled where possible, in NumPy elsewhere, on a device."""
+"""Count candidates: compiled where possible, in NumPy elsewhere, in torch on other devices."""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.numbers import exact_floats, half_floats, is_tensor
+from deadheat.numbers import exact_floats, half_floats
+from deadheat.packages import require
+from deadheat.ties import numpy_counting
 from deadheat.ties.numpy_counting import Counts as Counts
-from deadheat.ties.numpy_counting import Floats, Ints
-from deadheat.ties.torch_counting import count_tensor
+from deadheat.ties.numpy_counting import Ints, Scores
+
+if TYPE_CHECKING:
+    import torch
 
 try:
-    import deadheat.ties.compiled_counting as _active
-
+    active: ModuleType = import_module("deadheat.ties.compiled_counting")
     BACKEND = "compiled"
 except ImportError:  # no C compiler when deadheat was installed
-    import deadheat.ties.numpy_counting as _active
-
-    BACKEND = "numpy"
+    active, BACKEND = numpy_counting, "numpy"
 
 Bounds = tuple[Ints, Ints]
 """``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
 
 
-def sort_documents(
-    query: Ints, score: NDArray[Any], place: Ints, n_queries: int
-) -> tuple[Ints, Ints]:
-    """Sort documents by query, score and place; see `numpy_counting.sort_documents`."""
-    found: tuple[Ints, Ints] = _active.sort_documents(query, score, place, n_queries)
-    return found
-
-
-def group_documents(query: Ints, score: NDArray[Any], grade: Floats) -> tuple[Ints, Ints, Ints]:
-    """Find the tie groups of sorted documents; see `numpy_counting.group_documents`."""
-    found: tuple[Ints, Ints, Ints] = _active.group_documents(query, score, grade)
-    return found
-
-
 def count_lists(
-    scores: NDArray[Any], bounds: Bounds, offsets: Ints, values: NDArray[Any], rows: Ints
+    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
 ) -> Counts:
     """Count the candidates of lists; see `numpy_counting.count_candidates`.
 
@@ -56,12 +45,16 @@ def count_lists(
     flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
     if flat.dtype.itemsize == 2:
         flat, values = flat.view(np.int16), values.view(np.int16)
-    counts: Counts = _active.count_candidates(flat, *bounds, offsets, values, rows)
+    counts: Counts = active.count_candidates(flat, *bounds, offsets, values, rows)
     return counts
 
 
 def count_columns(
-    scores: Any, rows: Ints, offsets: Ints, values: NDArray[Any], column: Ints
+    scores: NDArray[np.generic] | torch.Tensor,
+    rows: Ints,
+    offsets: Ints,
+    values: Scores,
+    column: Ints,
 ) -> Counts:
     """Count the candidates above, equal to and tied before each document of interest.
 
@@ -76,12 +69,46 @@ def count_columns(
     column
         Per document: the column before which an equal score stands before it.
     """
-    if is_tensor(scores) and scores.device.type != "cpu":
+    if not isinstance(scores, np.ndarray) and scores.device.type != "cpu":
         return count_tensor(scores[rows], offsets, values, column)
     n = scores.shape[1]
     starts = np.maximum(rows, 0) * n
     before = column + starts.repeat(np.diff(offsets))
     return count_lists(flatten_scores(scores), (starts, starts + n), offsets, values, before)
+
+
+def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
+    """Count as `count_columns` does, in torch operations, for scores on any device.
+
+    Parameters
+    ----------
+    scores
+        ``[queries, n]``, without NaN.
+    """
+    torch = require("torch", "counting on a device")
+    device = scores.device
+    if scores.is_floating_point() and scores.element_size() == 1:
+        scores = scores.float()  # no comparison of 8-bit floats is sure to exist
+    announced = torch.from_numpy(np.ascontiguousarray(values)).to(device)
+    narrow = announced.to(scores.dtype)
+    if not bool((narrow.to(announced.dtype) == announced).all()):
+        scores, narrow = scores.to(announced.dtype), announced
+    last = torch.from_numpy(np.clip(column, 0, scores.shape[1])).to(device)
+    columns = torch.arange(scores.shape[1], device=device)
+    counts = torch.zeros((3, len(values)), dtype=torch.int64, device=device)
+    lengths = np.diff(offsets)
+    # In each turn one document of every query that has so many.
+    for turn in range(int(lengths.max(initial=0))):
+        queries = np.flatnonzero(lengths > turn)
+        document = torch.from_numpy(offsets[queries] + turn).to(device)
+        rows = scores if len(queries) == len(scores) else scores[torch.from_numpy(queries)]
+        value = narrow[document][:, None]
+        equal = rows == value
+        counts[0, document] = (rows > value).sum(1)
+        counts[1, document] = equal.sum(1)
+        counts[2, document] = (equal & (columns < last[document][:, None])).sum(1)
+    summed: Counts = counts.cpu().numpy()
+    return summed
 
 
 def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
@@ -106,7 +133,7 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     return column, inside
 
 
-def flatten_scores(scores: Any) -> NDArray[Any]:
+def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
     """Return scores in one row: 16-bit floats as they are, others as float32 or float64."""
     floats = half_floats(scores)
     if floats is None:
@@ -114,7 +141,7 @@ def flatten_scores(scores: Any) -> NDArray[Any]:
     return np.ascontiguousarray(floats).reshape(-1)
 
 
-def has_nan(scores: NDArray[Any]) -> bool:
+def has_nan(scores: Scores) -> bool:
     """Tell whether a score is NaN; `scores` are such as `flatten_scores` returns."""
     if not scores.size:
         return False

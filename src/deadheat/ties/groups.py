@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.ties.counting import Bounds, Counts, count_lists, group_documents, sort_documents
+from deadheat.ties import counting
+from deadheat.ties.numpy_counting import Counts, Scores, offsets_of
 from deadheat.ties.numpy_counting import Floats as Floats
 from deadheat.ties.numpy_counting import Ints as Ints
-from deadheat.ties.numpy_counting import offsets_of
-
-T = TypeVar("T")
 
 
 class JudgedDocuments(NamedTuple):
@@ -25,7 +24,7 @@ class JudgedDocuments(NamedTuple):
     n_queries: int
     query: Ints
     """Per document: index of its query."""
-    score: NDArray[Any]
+    score: Scores
     """Per document: its score."""
     grade: Floats
     """Per document: its grade."""
@@ -41,37 +40,26 @@ class JudgedDocuments(NamedTuple):
         cls,
         n_queries: int,
         query: Ints,
-        score: NDArray[Any],
+        score: Scores,
         grade: Floats,
         position: Ints,
         unretrieved: tuple[Ints, Floats],
     ) -> JudgedDocuments:
         """Sort documents that are given in any order."""
-        order, offsets = sort_documents(query, score, position, n_queries)
-        return cls(
-            n_queries,
-            query[order],
-            score[order],
-            grade[order],
-            position[order],
-            offsets,
-            unretrieved,
-        )
+        order, offsets = counting.active.sort_documents(query, score, position, n_queries)
+        columns = query[order], score[order], grade[order], position[order]
+        return cls(n_queries, *columns, offsets, unretrieved)
 
-    def rescore(self, scores: NDArray[Any], bounds: Bounds) -> JudgedDocuments:
-        """Sort the documents by other scores, which `bounds` divides into lists."""
-        score = scores[self.rows(bounds)]
-        return self.sort(
-            self.n_queries, self.query, score, self.grade, self.position, self.unretrieved
-        )
 
-    def count_candidates(self, scores: NDArray[Any], bounds: Bounds) -> Counts:
-        """Count the candidates above, equal to and tied before each document."""
-        return count_lists(scores, bounds, self.offsets, self.score, self.rows(bounds))
-
-    def rows(self, bounds: Bounds) -> Ints:
-        """Per document: its index among the scores that `bounds` divides into lists."""
-        return self.position + bounds[0][self.query]
+_ARRAYS = {
+    "groups": ("query", "above", "size"),
+    "documents": ("group", "grade", "rank"),
+    "ideal": ("ideal_query", "ideal_grade"),
+    "queries": ("retrieved", "end_above", "end_size", "zeros"),
+}
+"""The arrays of tie groups by what they have an entry for."""
+_INDEXED = {"query": "retrieved", "ideal_query": "retrieved", "group": "size"}
+"""Arrays of indices, and an array with an entry for each thing that they index."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,8 @@ class TieGroups:
     """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
     known: int | None = None
     """The last place of each list that is known, where that is not the whole list."""
-    _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Arrays that measures computed from the others, and share."""
 
     @classmethod
     def from_counts(
@@ -126,7 +115,7 @@ class TieGroups:
         *,
         rank: Ints | None = None,
         ranked: bool = True,
-        end: tuple[Ints, Ints] | None = None,
+        end: tuple[Ints, Ints] | tuple[None, None] = (None, None),
         top_grade: float | None = None,
         known: int | None = None,
     ) -> TieGroups:
@@ -147,111 +136,104 @@ class TieGroups:
         top_grade, known
             As the fields of this class.
         """
+        query, grade = documents.query, documents.grade
         above, equal, before = counts
-        first, group, order = group_documents(documents.query, documents.score, documents.grade)
+        first, group, order = counting.active.group_documents(query, documents.score, grade)
         if rank is None:
             rank = above + 1 + (before if ranked else np.arange(len(group)) - first[group])
-        ideal_query, ideal_grade, zeros = _list_known_grades(documents)
-        end_above, end_size = end or (None, None)
+        ideal_query, ideal_grade = query, grade
+        if len(documents.unretrieved[0]):
+            ideal_query = np.concatenate((query, documents.unretrieved[0]))
+            ideal_grade = np.concatenate((grade, documents.unretrieved[1]))
+        positive = ideal_grade > 0
+        if np.count_nonzero(positive) < len(positive):
+            zeros = np.bincount(ideal_query[ideal_grade == 0], minlength=len(retrieved))
+            ideal_query, ideal_grade = ideal_query[positive], ideal_grade[positive]
+        else:
+            zeros = np.zeros(len(retrieved), np.int64)
+        # Equal grades of a query need no order: any place will do.
+        by_grade, _ = counting.active.sort_documents(
+            ideal_query, ideal_grade, ideal_query, len(retrieved)
+        )
         return cls(
-            query=documents.query[first],
+            query=query[first],
             above=above[first],
             size=equal[first],
             group=group,
-            grade=documents.grade[order],
+            grade=grade[order],
             rank=rank[order],
             retrieved=retrieved,
-            ideal_query=ideal_query,
-            ideal_grade=ideal_grade,
-            end_above=end_above,
-            end_size=end_size,
+            ideal_query=ideal_query[by_grade],
+            ideal_grade=ideal_grade[by_grade],
+            end_above=end[0],
+            end_size=end[1],
             zeros=zeros,
             top_grade=top_grade,
             ranked=ranked,
             known=known,
         )
 
-    @property
+    @cached_property
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.retrieved)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Give what makes the groups; what was derived from them is derived again."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init} | {"_memo": {}}
+    def __getstate__(self) -> dict[str, object]:
+        """Return what makes the groups; what was derived from them is derived again."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init} | {"derived": {}}
 
     @classmethod
     def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
         """Put the groups of different queries under one another, as if counted together."""
 
-        def joined(name: str, counted: str | None = None) -> Any:
-            """Entries of all parts; what counts things counts on from part to part."""
+        def join(name: str) -> NDArray[Any] | None:
             arrays = [getattr(part, name) for part in parts]
             if any(array is None for array in arrays):
                 return None
-            if counted is not None:
-                lengths = [len(getattr(part, counted)) for part in parts]
-                starts = np.cumsum([0, *lengths[:-1]])
-                arrays = [array + start for array, start in zip(arrays, starts, strict=True)]
+            if name in _INDEXED:
+                starts = accumulate((len(getattr(p, _INDEXED[name])) for p in parts), initial=0)
+                arrays = [array + start for array, start in zip(arrays, starts, strict=False)]
             return np.concatenate(arrays)
 
-        known = [part.top_grade for part in parts if part.top_grade is not None]
+        arrays: dict[str, Any] = {name: join(name) for kind in _ARRAYS.values() for name in kind}
         return cls(
-            query=joined("query", counted="retrieved"),
-            group=joined("group", counted="size"),
-            ideal_query=joined("ideal_query", counted="retrieved"),
-            **{
-                name: joined(name)
-                for name in ("above", "size", "grade", "rank", "retrieved", "ideal_grade")
-            },
-            **{name: joined(name) for name in ("end_above", "end_size", "zeros")},
-            top_grade=max(known, default=None),
+            **arrays,
+            top_grade=max((p.top_grade for p in parts if p.top_grade is not None), default=None),
             ranked=all(part.ranked for part in parts),
             known=min((part.known for part in parts if part.known is not None), default=None),
         )
 
     def take(self, queries: Ints) -> TieGroups:
         """Return the groups of these queries, in this order."""
-        place = np.full(self.n_queries, -1)
-        place[queries] = np.arange(len(queries))
 
-        def kept(entries: Ints) -> Ints:
+        def number(chosen: Ints, n: int) -> Ints:
+            """Per thing of `n`: its place among those chosen, −1 where it has none."""
+            places = np.full(n, -1)
+            places[chosen] = np.arange(len(chosen))
+            return places
+
+        def keep(places: Ints) -> Ints:
             """Return the indices of entries that have a place, in the order of places."""
-            index = np.flatnonzero(entries >= 0)
-            return index[np.argsort(entries[index], kind="stable")]
+            index = np.flatnonzero(places >= 0)
+            return index[np.argsort(places[index], kind="stable")]
 
-        group = kept(place[self.query])
-        group_place = np.full(len(self.size), -1)
-        group_place[group] = np.arange(len(group))
-        document, ideal = kept(group_place[self.group]), kept(place[self.ideal_query])
-        per_query: dict[str, Any] = {
-            name: None if (values := getattr(self, name)) is None else values[queries]
-            for name in ("retrieved", "end_above", "end_size", "zeros")
+        place = number(queries, self.n_queries)
+        groups = keep(place[self.query])
+        group_place = number(groups, len(self.size))
+        kept = {
+            "groups": groups,
+            "documents": keep(group_place[self.group]),
+            "ideal": keep(place[self.ideal_query]),
+            "queries": queries,
         }
-        return replace(
-            self,
-            query=place[self.query[group]],
-            above=self.above[group],
-            size=self.size[group],
-            group=group_place[self.group[document]],
-            grade=self.grade[document],
-            rank=self.rank[document],
-            ideal_query=place[self.ideal_query[ideal]],
-            ideal_grade=self.ideal_grade[ideal],
-            top_grade=self.max_grade,
-            **per_query,
-        )
-
-    def forget(self) -> None:
-        """Free the derived arrays."""
-        self._memo.clear()
-
-    def memo(self, key: Any, compute: Callable[[], T]) -> T:
-        """Compute a derived array once; measures share it."""
-        if key not in self._memo:
-            self._memo[key] = compute()
-        value: T = self._memo[key]
-        return value
+        arrays: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[kept[kind]]
+            for kind, names in _ARRAYS.items()
+            for name in names
+        }
+        for name, counted in _INDEXED.items():
+            arrays[name] = (place if counted == "retrieved" else group_place)[arrays[name]]
+        return replace(self, **arrays, top_grade=self.max_grade)
 
     @cached_property
     def document_query(self) -> Ints:
@@ -268,12 +250,12 @@ class TieGroups:
         """Per document: its index inside its group, 0 for the highest grade."""
         return np.arange(len(self.group)) - self.first_document[self.group]
 
-    @cached_property
+    @property
     def best_rank(self) -> Ints:
         """Per document: its rank when every group lists its highest grades first."""
         return self.above[self.group] + 1 + self._index
 
-    @cached_property
+    @property
     def worst_rank(self) -> Ints:
         """Per document: its rank when every group lists its highest grades last."""
         return (self.above + self.size)[self.group] - self._index
@@ -291,21 +273,22 @@ class TieGroups:
         own = float(self.ideal_grade.max(initial=0.0))
         return own if self.top_grade is None else max(own, self.top_grade)
 
+    @property
+    def lacks_relevant(self) -> NDArray[np.bool_]:
+        """Per query: whether a relevant document was not retrieved."""
+        retrieved = np.bincount(self.document_query[self.grade > 0], minlength=self.n_queries)
+        return retrieved < self.n_relevant(None)
+
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
-        return self.memo(("is_relevant", rel), lambda: reaches(self.grade, rel))
-
-    def relevant(self, rel: float | None) -> Floats:
-        """Per group: relevant documents in it (``r``)."""
-        return self.memo(("relevant", rel), lambda: self.sum_groups(self.is_relevant(rel)))
+        return reaches(self.grade, rel)
 
     def n_relevant(self, rel: float | None) -> Floats:
         """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
-
-        def compute() -> Floats:
-            return self.sum_queries(reaches(self.ideal_grade, rel), self.ideal_query)
-
-        return self.memo(("n_relevant", rel), compute)
+        query = self.ideal_query
+        if rel is not None:
+            query = query[self.ideal_grade >= rel]
+        return np.bincount(query, minlength=self.n_queries).astype(np.float64)
 
     def n_nonrelevant(self, rel: float | None) -> Floats:
         """Per query: documents judged not relevant, retrieved or not."""
@@ -313,82 +296,50 @@ class TieGroups:
             raise InputError("these tie groups do not know the judged documents of grade 0")
         return self.zeros + self.n_relevant(None) - self.n_relevant(rel)
 
-    def sum_groups(self, values: NDArray[Any]) -> Floats:
-        """Add up a value per document for each group."""
-        return _sums(self.group, values, len(self.size))
-
-    def sum_queries(self, values: NDArray[Any], query: Ints | None = None) -> Floats:
-        """Add up a value per group (or per entry of `query`) for each query."""
-        return _sums(self.query if query is None else query, values, self.n_queries)
-
 
 def check_groups(groups: TieGroups) -> TieGroups:
     """Return the groups with arrays as kernels read them; refuse groups that no lists have."""
+
+    def refuse_if(wrong: bool | np.bool_, what: str) -> None:
+        if wrong:
+            raise InputError(f"these tie groups {what}")
+
+    required = [
+        name for kind in _ARRAYS.values() for name in kind if name not in _ARRAYS["queries"][1:]
+    ]
     arrays: dict[str, Any] = {
-        f.name: np.ascontiguousarray(
-            getattr(groups, f.name), np.int64 if f.type == "Ints" else np.float64
+        name: np.ascontiguousarray(
+            getattr(groups, name), np.float64 if name.endswith("grade") else np.int64
         )
-        for f in fields(groups)
-        if f.type in ("Ints", "Floats")
+        for name in required
     }
     groups = replace(groups, **arrays)
-    n, per_group, per_document = groups.n_queries, groups.query, groups.group
-    lengths = (
-        len(per_group) == len(groups.above) == len(groups.size)
-        and len(per_document) == len(groups.grade) == len(groups.rank)
-        and len(groups.ideal_query) == len(groups.ideal_grade)
+    for kind in ("groups", "documents", "ideal"):
+        lengths = {len(arrays[name]) for name in _ARRAYS[kind]}
+        refuse_if(len(lengths) > 1, "hold arrays that differ in length")
+    for name, indexed in _INDEXED.items():
+        index = arrays[name]
+        inside = (index >= 0) & (index < len(arrays[indexed]))
+        refuse_if(
+            not inside.all() or (np.diff(index) < 0).any(),
+            "are not in the order of queries and groups",
+        )
+    group, end = groups.group, groups.above + groups.size
+    rising = (np.diff(groups.grade) > 0) & (np.diff(group) == 0)
+    refuse_if(rising.any(), "hold a group whose grades are not from high to low")
+    outside = (groups.rank <= groups.above[group]) | (groups.rank > end[group])
+    crowded = np.bincount(group, minlength=len(end)) > groups.size
+    refuse_if(
+        outside.any() or (crowded | (groups.above < 0)).any(),
+        "hold a document outside of its group's places",
     )
-    if not lengths:
-        raise InputError("these tie groups hold arrays that differ in length")
-    indices = (
-        (per_group, n),
-        (per_document, len(per_group)),
-        (groups.ideal_query, n),
+    refuse_if(
+        (end > groups.retrieved[groups.query]).any(),
+        "hold a group that is longer than its query's list",
     )
-    for index, limit in indices:
-        if len(index) and (index[0] < 0 or index[-1] >= limit or (np.diff(index) < 0).any()):
-            raise InputError("these tie groups are not in the order of queries and groups")
-    rising = np.diff(groups.grade) > 0
-    if (rising & (np.diff(per_document) == 0)).any():
-        raise InputError("these tie groups hold a group whose grades are not from high to low")
-    documents = np.bincount(per_document, minlength=len(per_group))
-    first = groups.above[per_document] < groups.rank
-    last = groups.rank <= (groups.above + groups.size)[per_document]
-    if not (first & last).all() or (documents > groups.size).any() or (groups.above < 0).any():
-        raise InputError("these tie groups hold a document outside of its group's places")
-    if ((groups.above + groups.size) > groups.retrieved[per_group]).any():
-        raise InputError("these tie groups hold a group that is longer than its query's list")
     return groups
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
     """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
     return np.asarray(grade > 0 if rel is None else grade >= rel)
-
-
-def _sums(index: Ints, values: NDArray[Any], length: int) -> Floats:
-    weights = values.astype(np.float64, copy=False)
-    return np.bincount(index, weights, length).astype(np.float64, copy=False)
-
-
-def _list_known_grades(documents: JudgedDocuments) -> tuple[Ints, Floats, Ints]:
-    """List the grades that the judgements know, retrieved or not.
-
-    Returns
-    -------
-    ideal_query, ideal_grade
-        Of every document of a positive grade: query by query, from high to low.
-    zeros
-        Per query: documents of grade 0.
-    """
-    query, grade = documents.query, documents.grade
-    if len(documents.unretrieved[0]):
-        query = np.concatenate((query, documents.unretrieved[0]))
-        grade = np.concatenate((grade, documents.unretrieved[1]))
-    zeros = np.zeros(documents.n_queries, np.int64)
-    positive = grade > 0
-    if np.count_nonzero(positive) < len(grade):
-        zeros += np.bincount(query[grade == 0], minlength=len(zeros))
-        query, grade = query[positive], grade[positive]
-    order, _ = sort_documents(query, grade, np.arange(len(query)), len(zeros))
-    return query[order], grade[order], zeros

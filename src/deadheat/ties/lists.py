@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,22 +16,21 @@ from deadheat.formats.arrays import unlisted_relevant
 from deadheat.remarks import Remark, note, warning
 from deadheat.ties.counting import Bounds
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.labels import find_nonzero
-from deadheat.ties.scores import Scored, place_nan_last
+from deadheat.ties.numpy_counting import Scores
 
 
-@dataclass(frozen=True)
-class JudgedLists:
-    """Candidate lists of all queries, and the documents of interest among them.
+class JudgedLists(NamedTuple):
+    """The lists of a run, a list per query that counts, and the documents of interest in them.
 
     Documents of interest are the relevant ones, or all judged ones where a measure asks for
     them.
     """
 
     query_ids: list[str]
-    scores: NDArray[Any]
-    """float32 or float64, without NaN."""
+    run: Run
+    """The run, with scores without NaN."""
     bounds: Bounds
+    """Per query: where its list starts and stops in the rows of the run."""
     query: Ints
     """Per document of interest: index of its query."""
     position: Ints
@@ -41,8 +41,6 @@ class JudgedLists:
     """Query and grade of the documents of interest that are not in their query's list."""
     complete: bool = False
     """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
-    exact: NDArray[Any] | None = None
-    """Where `scores` are only places, because float64 cannot hold the scores: the scores given."""
     max_grade: float | None = None
     """The highest grade of all judgements, also of queries that do not count, where known."""
     n_tied_beyond_cut: Ints | None = None
@@ -53,30 +51,23 @@ class JudgedLists:
     @property
     def own_ids(self) -> Sequence[str | int]:
         """The ids of the queries as they were given: whole numbers, or text."""
-        return [int(query) for query in self.query_ids] if self.numbered else self.query_ids
+        return list(map(int, self.query_ids)) if self.numbered else self.query_ids
 
-
-def list_judged(
-    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
-) -> tuple[JudgedLists, list[Remark]]:
-    """Find the judged documents in the lists of a run without NaN.
-
-    Parameters
-    ----------
-    queries
-        Which queries count, one of `deadheat.evaluation.QUERY_POLICIES`.
-    with_judged
-        Whether judged documents that are not relevant are of interest, too.
-
-    Returns
-    -------
-    lists, remarks
-        The lists of the queries that count, an empty one where the run misses the query; and
-        what a reader should know of how judgements and run fit.
-    """
-    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
-    report.check(judgements, run.source)
-    return lists, report.remarks(judgements)
+    def keep(self, counted: NDArray[np.bool_]) -> JudgedLists:
+        """Return the lists of the queries that count; `counted` says of each query if it does."""
+        number = counted.cumsum() - 1
+        own, (absent, absent_grade) = counted[self.query], self.unretrieved
+        kept = counted[absent]
+        beyond = self.n_tied_beyond_cut
+        return self._replace(
+            query_ids=list(compress(self.query_ids, counted)),
+            bounds=(self.bounds[0][counted], self.bounds[1][counted]),
+            query=number[self.query[own]],
+            position=self.position[own],
+            grade=self.grade[own],
+            unretrieved=(number[absent[kept]], absent_grade[kept]),
+            n_tied_beyond_cut=None if beyond is None else beyond[counted],
+        )
 
 
 @dataclass(frozen=True)
@@ -96,8 +87,8 @@ class MatchReport:
     missing: int = 0
     """Queries that count and are not in the run."""
     first_missing: str | None = None
-    scores_look_like_grades: bool = True
-    """Whether all scores are small whole numbers, as grades are."""
+    has_fine_scores: bool = False
+    """Whether not all scores are small whole numbers, as grades are."""
     below: int = 0
     """Judgements below 0."""
     sought: tuple[str, ...] = ()
@@ -108,25 +99,11 @@ class MatchReport:
     """Some documents of the run."""
 
     def __add__(self, other: MatchReport) -> MatchReport:
-        def first(name: str) -> Any:
-            return getattr(self, name) or getattr(other, name)
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return MatchReport(*(a + b if type(a) is int else a or b for a, b in pairs))
 
-        sums = {
-            name: getattr(self, name) + getattr(other, name)
-            for name in ("judged", "unjudged", "counted", "left_out", "missing", "below")
-        }
-        firsts = {
-            name: first(name)
-            for name in ("queries", "first_missing", "sought", "documents", "retrieved")
-        }
-        return MatchReport(
-            **sums,
-            **firsts,
-            scores_look_like_grades=self.scores_look_like_grades and other.scores_look_like_grades,
-        )
-
-    def check(self, judgements: Judgements, source: str) -> None:
-        """Refuse judgements and a run of which nothing can be evaluated."""
+    def check(self, judgements: Judgements, source: str) -> list[Remark]:
+        """Refuse judgements and a run of which nothing can be evaluated; else return remarks."""
         if not self.judged:
             raise InputError(
                 f"{source}: no query of the run is judged: the judgements name queries like "
@@ -137,203 +114,207 @@ class MatchReport:
                 f"{judgements.source}: no query has a relevant document (a grade above 0): there "
                 "is nothing to evaluate"
             )
-
-    def remarks(self, judgements: Judgements) -> list[Remark]:
-        """Say what a reader should know of it."""
         remarks: list[Remark] = []
         if self.unjudged:
-            remarks.append(
-                warning(
-                    "{unjudged:query} of the run without judgements: left out, nothing can be said "
-                    "about them",
-                    unjudged=self.unjudged,
-                )
+            text = (
+                "{unjudged:query} of the run without judgements: left out, nothing can be said "
+                "about them"
             )
-        if self.scores_look_like_grades and not look_like_grades(judgements.grades):
-            remarks.append(
-                warning(
-                    "the judgements hold fractions, and the run only small whole numbers: are "
-                    "judgements and run swapped?"
-                )
+            remarks.append(warning(text, unjudged=self.unjudged))
+        if not (self.has_fine_scores or look_like_grades(judgements.grades)):
+            text = (
+                "the judgements hold fractions, and the run only small whole numbers: are "
+                "judgements and run swapped?"
             )
-        remarks += _left_out(self.left_out)
+            remarks.append(warning(text))
+        if self.left_out:
+            remarks.append(note(_LEFT_OUT, queries=self.left_out))
         if self.missing:
-            remarks.append(
-                warning(
-                    "{missing:query} judged but missing from the run, for example {example}: each "
-                    "counts as 0 (queries='intersection' leaves such queries out)",
-                    missing=self.missing,
-                    example=repr(self.first_missing),
-                )
+            text = (
+                "{missing:query} judged but missing from the run, for example {example}: each "
+                "counts as 0 (queries='intersection' leaves such queries out)"
             )
-        remarks += _below(self.below)
+            remarks.append(warning(text, missing=self.missing, example=repr(self.first_missing)))
+        if self.below:
+            remarks.append(note(_BELOW, below=self.below))
         if self.sought and not self.retrieved:
-            remarks.append(
-                warning(
-                    "no relevant document was retrieved for any query: the judgements name "
-                    "documents like {judged}, the run like {listed}; do the ids match?",
-                    judged=_examples(self.sought),
-                    listed=_examples(self.documents),
-                )
+            text = (
+                "no relevant document was retrieved for any query: the judgements name "
+                "documents like {judged}, the run like {listed}; do the ids match?"
             )
+            names = {"judged": _examples(self.sought), "listed": _examples(self.documents)}
+            remarks.append(warning(text, **names))
         return remarks
+
+
+_BELOW = "{below:judgement} below 0: counted as not relevant"
+_LEFT_OUT = "{queries:query} without a relevant document: left out"
+
+
+def list_judged(
+    judgements: Judgements, run: Run, *, queries: str, with_judged: bool
+) -> tuple[JudgedLists, list[Remark]]:
+    """Find the judged documents as `match_lists` does; refuse judgements and a run without any.
+
+    Returns the lists, and what a reader should know of how judgements and run fit.
+    """
+    lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
+    return lists, report.check(judgements, run.source)
 
 
 def match_lists(
     judgements: Judgements, run: Run, *, queries: str, with_judged: bool
 ) -> tuple[JudgedLists, MatchReport]:
-    """Find the judged documents as `list_judged` does, without checking that there are any."""
-    index, grades = run.query_index, judgements.grades
-    place = np.array([index.get(query, -1) for query in judgements.query_ids], np.int64)
-    counted = _choose_queries(judgements, place, queries)
-    n_judged, n_counted = int(np.count_nonzero(place >= 0)), int(np.count_nonzero(counted))
-    left_out = len(counted) - n_counted
+    """Find the judged documents in the lists of a run without NaN.
 
-    is_kept = np.ones(len(grades), bool) if with_judged else grades > 0
-    is_below = grades < 0
-    if left_out:
-        is_kept &= counted[judgements.query]
-        is_below &= counted[judgements.query]
-    kept = is_kept.nonzero()[0]
-    query, grade, query_ids = judgements.query[kept], grades[kept], judgements.query_ids
-    if left_out:
-        query, place = (counted.cumsum() - 1)[query], place[counted]
-        query_ids = [query_ids[q] for q in counted.nonzero()[0].tolist()]
-    starts, stops = run.offsets[:-1][place], run.offsets[1:][place]
-    beyond = None if run.n_tied_beyond_cut is None else run.n_tied_beyond_cut[place]
-    missing = (place < 0).nonzero()[0]
-    if len(missing):
-        starts[missing], stops[missing] = 0, 0
-        if beyond is not None:
-            beyond[missing] = 0
-        row = np.full(len(query), -1, np.int64)
-        listed = (place[query] >= 0).nonzero()[0]
-        sought = kept[listed]
-        row[listed] = run.documents.find_judged(place[query[listed]], judgements, sought)
-    else:
-        sought = kept
-        row = run.documents.find_judged(place[query], judgements, sought)
+    Parameters
+    ----------
+    queries
+        Which queries count, one of `deadheat.settings.QUERY_POLICIES`.
+    with_judged
+        Whether judged documents that are not relevant are of interest, too.
 
-    retrieved, unretrieved = row >= 0, (query[:0], grade[:0])
-    if np.count_nonzero(retrieved) < len(row):
-        unretrieved = query[~retrieved], grade[~retrieved]
-        query, row, grade = query[retrieved], row[retrieved], grade[retrieved]
-    found = bool(np.count_nonzero(grade > 0))
-    lost = not found and bool((grades[sought] > 0).any())
-    first_rows = np.arange(min(2, int(run.offsets[-1])))
+    Returns
+    -------
+    lists, report
+        The lists of the queries that count, an empty one where the run misses the query; and
+        how judgements and run fit.
+    """
+    index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
+    place = np.array([index.get(query, -1) for query in query_ids], np.int64)
+    is_listed = place >= 0
+
+    def of_queries(values: Ints) -> Ints:
+        return np.where(is_listed, values[place], 0)
+
+    starts, stops = of_queries(run.offsets[:-1]), of_queries(run.offsets[1:])
+    beyond = run.n_tied_beyond_cut
+    rows = np.arange(len(grades)) if with_judged else (grades > 0).nonzero()[0]
+    query, grade = judgements.query[rows], grades[rows]
+    sought = is_listed[query]
+    rows, row = rows[sought], np.full(len(query), -1)
+    row[sought] = run.documents.find_judged(place[query[sought]], judgements, rows)
+    found = row >= 0
+    lists = JudgedLists(
+        query_ids,
+        run,
+        (starts, stops),
+        query[found],
+        (row - starts[query])[found],
+        grade[found],
+        (query[~found], grade[~found]),
+        run.complete,
+        judgements.top_grade,
+        None if beyond is None else of_queries(beyond),
+        judgements.numbered,
+    )
+    below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
+    counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
+    if counted is not None and np.count_nonzero(counted) < len(counted):
+        lists = lists.keep(counted)._replace(max_grade=judgements.max_grade)
+        below, is_listed = below & counted[judgements.query], is_listed[counted]
+    first_missing = None
+    if n_missing := len(is_listed) - int(np.count_nonzero(is_listed)):
+        first_missing = lists.query_ids[int(np.argmin(is_listed))]
+    is_retrieved = bool(np.count_nonzero(grade[found] > 0))
+    lost = not is_retrieved and bool((grades[rows] > 0).any())
     report = MatchReport(
         judged=n_judged,
         unjudged=len(run.query_ids) - n_judged,
         queries=tuple(run.query_ids[:2]),
-        counted=n_counted,
-        left_out=left_out if queries == "judged" else 0,
-        missing=len(missing),
-        first_missing=query_ids[missing[0]] if len(missing) else None,
-        scores_look_like_grades=len(run.scores) > 0 and look_like_grades(run.rounded),
-        below=int(np.count_nonzero(is_below)),
-        sought=tuple(judgements.doc_ids.gather(sought[:2]).to_list()) if lost else (),
-        retrieved=found,
-        documents=tuple(run.documents.ids(first_rows).to_list()) if lost else (),
-    )
-    lists = JudgedLists(
-        query_ids,
-        run.scores,
-        (starts, stops),
-        query,
-        row - starts[query],
-        grade,
-        unretrieved,
-        run.complete,
-        run.exact,
-        judgements.max_grade,
-        beyond,
-        judgements.numbered,
+        counted=len(lists.query_ids),
+        left_out=len(query_ids) - len(lists.query_ids) if queries == "judged" else 0,
+        missing=n_missing,
+        first_missing=first_missing,
+        has_fine_scores=run.exact is not None or not look_like_grades(run.scores),
+        below=int(np.count_nonzero(below)),
+        sought=tuple(judgements.doc_ids.gather(rows[:2]).to_list()) if lost else (),
+        retrieved=is_retrieved,
+        documents=tuple(run.documents.ids(np.arange(min(2, run.offsets[-1])))) if lost else (),
     )
     return lists, report
 
 
-def _choose_queries(judgements: Judgements, place: Ints, queries: str) -> NDArray[np.bool_]:
-    """Tell per judged query whether it counts."""
-    if queries == "judged":
-        return judgements.has_relevant
-    return place >= 0 if queries == "intersection" else np.ones(len(place), bool)
-
-
 def list_labelled(
-    query_ids: list[str],
-    scores: NDArray[Any],
-    offsets: Ints,
-    grades: NDArray[Any],
+    run: Run,
+    grades: NDArray[np.generic],
     n_relevant: ArrayLike | None = None,
     *,
     queries: str,
     with_judged: bool,
-    exact: NDArray[Any] | None = None,
     numbered: bool = False,
 ) -> tuple[JudgedLists, list[Remark]]:
     """Take lists whose every candidate carries its grade; the twin of `list_judged` for arrays.
 
     Parameters
     ----------
-    offsets
-        The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]`` of scores and grades.
+    grades
+        Per row of the run: its grade, in any type of numbers.
     n_relevant
         Relevant documents of each query; those that are not among its candidates count with
         grade 1. Unless given, the candidates hold them all.
-    exact
-        The scores themselves, where `scores` are only places.
     numbered
         Whether the queries were given as whole numbers.
     """
-    rows = np.arange(len(scores)) if with_judged else find_nonzero(grades)
+    starts, stops, n_queries = run.offsets[:-1], run.offsets[1:], len(run.query_ids)
+    rows = np.arange(len(grades)) if with_judged else find_nonzero(grades)
     grade = grades[rows].astype(np.float64)
-    query = _owners(offsets, rows)
+    query = _find_queries(run.offsets, rows)
     remarks: list[Remark] = []
-    relevant, n_queries = grade > 0, len(query_ids)
-    if np.count_nonzero(relevant) < len(rows):
-        remarks = _below(int(np.count_nonzero(grade < 0)))
+    is_relevant = grade > 0
+    relevant = query
+    if np.count_nonzero(is_relevant) < len(rows):
+        if below := int(np.count_nonzero(grade < 0)):
+            remarks.append(note(_BELOW, below=below))
+        relevant = query[is_relevant]
         if not with_judged:
-            rows, query, grade = rows[relevant], query[relevant], grade[relevant]
-    known = np.bincount(query[relevant] if with_judged else query, minlength=n_queries)
-    absent, absent_grade = query[:0], grade[:0]
+            rows, query, grade = rows[is_relevant], relevant, grade[is_relevant]
+    known = np.bincount(relevant, minlength=n_queries)
+    absent = query[:0]
     if n_relevant is not None:
         unlisted = unlisted_relevant(n_relevant, known)
         known, absent = known + unlisted, np.arange(n_queries).repeat(unlisted)
-        absent_grade = np.ones(len(absent))
-    starts, stops = offsets[:-1], offsets[1:]
-    position = rows - starts[query]
-    left_out = n_queries - int(np.count_nonzero(known)) if queries == "judged" else 0
-    if left_out:
-        counted = known > 0
-        remarks += _left_out(left_out)
-        if left_out == n_queries:
-            raise InputError("no query has a relevant document: there is nothing to evaluate")
-        number = np.cumsum(counted) - 1
-        kept = counted[query]
-        query, position, grade = number[query[kept]], position[kept], grade[kept]
-        starts, stops, absent = starts[counted], stops[counted], number[absent]
-        query_ids = [query_ids[q] for q in np.flatnonzero(counted).tolist()]
     lists = JudgedLists(
-        query_ids,
-        scores,
+        run.query_ids,
+        run,
         (starts, stops),
         query,
-        position,
+        rows - starts[query],
         grade,
-        (absent, absent_grade),
+        (absent, np.ones(len(absent))),
         complete=not len(absent),
-        exact=exact,
         numbered=numbered,
     )
+    if queries == "judged" and (left_out := n_queries - int(np.count_nonzero(known))):
+        if left_out == n_queries:
+            raise InputError("no query has a relevant document: there is nothing to evaluate")
+        remarks.append(note(_LEFT_OUT, queries=left_out))
+        lists = lists.keep(known > 0)
     return lists, remarks
+
+
+def find_nonzero(labels: NDArray[np.generic]) -> Ints:
+    """Find the labels that are not 0, which are few, as a rule.
+
+    >>> find_nonzero(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
+    array([2, 7])
+    """
+    if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
+        # Labels of one byte are looked at eight at a time.
+        eights = labels.view(np.uint64)
+        some = (eights != 0).nonzero()[0]
+        if len(some) < len(eights) // 8:
+            found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
+            return np.asarray(some[found >> 3] * 8 + (found & 7))
+    return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
 
 
 _MANY = 1_000
 """Of so many rows it pays to look whether lists are of one length."""
 
 
-def _owners(offsets: Ints, rows: Ints) -> Ints:
-    """Per row, of lists that these offsets part: the index of its list."""
+def _find_queries(offsets: Ints, rows: Ints) -> Ints:
+    """Per row: the index of the list that it is in."""
     if len(offsets) == 2:
         return np.zeros(len(rows), np.int64)
     length = offsets[1]
@@ -342,57 +323,9 @@ def _owners(offsets: Ints, rows: Ints) -> Ints:
     return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
-def rank_nan(run: Run, nan: str) -> Run:
-    """Return the run with scores that can be ranked; `nan` is as for `rank_nan_scores`."""
-
-    def name(query: int, position: int) -> str:
-        row = run.offsets[query : query + 1] + position
-        document = run.documents.ids(row)[0]
-        return f"{run.origin(row[0])}: query {run.query_ids[query]!r}, document {document!r}"
-
-    return rank_nan_scores(run, nan, name)
-
-
-def rank_nan_scores(given: Scored, nan: str, name: Callable[[int, int], str]) -> Scored:
-    """Return a run, or arrays, with scores without NaN.
-
-    Parameters
-    ----------
-    nan
-        ``"raise"`` and ``"refuse"`` refuse a NaN, the first where ``"last"`` is a choice, too:
-        it puts such documents below all others, tied. The order and the ties of the others stay
-        as they are.
-    name
-        Names the document at a position of a query's list, for the message.
-    """
-    scores, offsets = given.scores, given.offsets
-    if not len(scores) or (lowest := scores.min()) == lowest:  # NaN, if there is one
-        return given
-    if nan == "last":
-        ranked, exact = place_nan_last(scores)
-        return replace(given, scores=ranked, exact=exact if given.exact is None else given.exact)
-    row = int(np.flatnonzero(np.isnan(scores))[0])
-    query = int(np.searchsorted(offsets, row, "right")) - 1
-    choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
-    raise InputError(
-        f"{name(query, row - int(offsets[query]))}: the score is NaN, which has no place in a "
-        f"ranking; mend the scores{choice}"
-    )
-
-
-def _below(below: int) -> list[Remark]:
-    pattern = "{below:judgement} below 0: counted as not relevant"
-    return [note(pattern, below=below)] if below else []
-
-
-def _left_out(queries: int) -> list[Remark]:
-    pattern = "{queries:query} without a relevant document: left out"
-    return [note(pattern, queries=queries)] if queries else []
-
-
-def look_like_grades(numbers: NDArray[Any]) -> bool:
+def look_like_grades(numbers: Scores) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
-    if len(numbers) and not float(numbers[0]).is_integer():
+    if not len(numbers) or not float(numbers[0]).is_integer():
         return False
     return all(
         bool(((np.abs(part) <= 10) & (np.floor(part) == part)).all())

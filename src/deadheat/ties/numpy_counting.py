@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Scores = NDArray[np.floating[Any]]
+"""float32 or float64; float16 and bfloat16 where a function says so."""
 Counts = NDArray[np.int64]
 """Per document of interest, in three rows: candidates above, equal, and tied before it."""
 
 
-def sort_documents(
-    query: Ints, score: NDArray[Any], place: Ints, n_queries: int
-) -> tuple[Ints, Ints]:
+def sort_documents(query: Ints, score: Scores, place: Ints, n_queries: int) -> tuple[Ints, Ints]:
     """Sort documents by query, then by score from high to low, then by place.
 
     Returns
@@ -30,7 +30,12 @@ def sort_documents(
 
 
 def count_candidates(
-    scores: NDArray[Any], starts: Ints, stops: Ints, offsets: Ints, values: NDArray[Any], rows: Ints
+    scores: Scores | NDArray[np.int16],
+    starts: Ints,
+    stops: Ints,
+    offsets: Ints,
+    values: Scores | NDArray[np.int16],
+    rows: Ints,
 ) -> Counts:
     """Count the candidates above, equal to and tied before each document of interest.
 
@@ -55,7 +60,7 @@ def count_candidates(
         included), and with an equal score at an index smaller than ``rows``.
     """
     if scores.dtype == np.int16:
-        scores, values = _order_bits(scores), _order_bits(values)
+        scores, values = _order_bits(scores.view(np.int16)), _order_bits(values.view(np.int16))
     counts = np.zeros((3, len(values)), np.int64)
     above, equal, before = counts
     for q in np.flatnonzero(np.diff(offsets)):
@@ -74,7 +79,7 @@ def count_candidates(
     return counts
 
 
-def group_documents(query: Ints, score: NDArray[Any], grade: Floats) -> tuple[Ints, Ints, Ints]:
+def group_documents(query: Ints, score: Scores, grade: Floats) -> tuple[Ints, Ints, Ints]:
     """Find the tie groups of documents that `sort_documents` has put in order.
 
     Returns

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat.formats import Judgements, Run
+from deadheat.settings import EvalSettings
+from deadheat.ties.build import list_order, rule_order
 from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import list_judged, rank_nan
-from deadheat.ties.rules import list_order, rule_order
-from deadheat.ties.scores import merge_near
+from deadheat.ties.lists import list_judged
+from deadheat.ties.numpy_counting import Scores
+from deadheat.ties.scores import merge_near, prepare_scores
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class RankedLists:
     missing: Ints
     """Per query: relevant documents that were not retrieved."""
     doc_ids: list[str]
-    scores: NDArray[Any]
-    """Per document: its score, as it was given, rounded where float64 cannot hold it."""
+    scores: Scores
+    """Per document: its score, as it was given, rounded where the settings say so, and where
+    float64 cannot hold it."""
     above: Ints
     """Per document: candidates scored above its tie group."""
     size: Ints
@@ -51,10 +52,7 @@ def rank_lists(
     judgements: Judgements,
     query_ids: Sequence[str],
     top: int | None = None,
-    *,
-    rule: str = "input",
-    tolerance: float = 0.0,
-    nan: str = "raise",
+    settings: EvalSettings | None = None,
 ) -> RankedLists:
     """Take the first documents of each query in the order of a tie rule.
 
@@ -64,60 +62,46 @@ def rank_lists(
         The queries, in the order wanted; one that the run misses has an empty list.
     top
         How many documents of each list to take; all unless given.
-    tolerance
-        Scores at most this far apart share a tie group. The order is that of the scores as
-        they are, as it is for the oblivious value.
-    nan
-        What to do with NaN scores, as for `deadheat.evaluate`.
+    settings
+        The tie rule, how near scores tie, and what is done with scores before, as for
+        `deadheat.evaluate`. The order is that of the scores without the tolerance, as it is for
+        the oblivious value.
     """
-    bounds = run.offsets[:-1], run.offsets[1:]
-    ranked = rank_nan(run, nan)
+    settings = settings or EvalSettings()
+    ranked, _ = prepare_scores(run, settings)
+    lists, _ = list_judged(judgements, ranked, queries="all", with_judged=True)
+    order = rule_order(settings.tie_break, ranked)
     merged = ranked.scores
-    if tolerance > 0:
-        merged = merge_near(merged, bounds, tolerance, ranked.exact)
-    order = rule_order(rule, ranked.scores, run.documents.ids, run.ranks, ranked.exact)
-    grade, missing = _grades(run, judgements)
-    counts = np.zeros((len(query_ids), 4), np.int64)
-    rows, above, size = [], [], []
+    if settings.tie_tolerance > 0:
+        bounds = run.offsets[:-1], run.offsets[1:]
+        merged = merge_near(merged, bounds, settings.tie_tolerance, ranked.exact)
+    grade = np.full(len(run.scores), np.nan)
+    grade[lists.bounds[0][lists.query] + lists.position] = lists.grade
+    lacking = lists.unretrieved[0][lists.unretrieved[1] > 0]
+    lost = np.bincount(lacking, minlength=len(lists.query_ids)).tolist()
+    n_missing = dict(zip(lists.query_ids, lost, strict=True))
+
+    counts = np.zeros((5, len(query_ids)), np.int64)
+    parts = [np.zeros((3, 0), np.int64)]
     for i, query in enumerate(query_ids):
+        counts[4, i] = n_missing.get(query, 0)
         q = run.query_index.get(query)
         if q is None:
             continue
         start, stop = int(run.offsets[q]), int(run.offsets[q + 1])
-        shown = list_order(order, start, stop, top)[:top]
+        own = list_order(order, start, stop, top)[:top]
         ascending = np.sort(merged[start:stop])
-        first = np.searchsorted(ascending, merged[shown], "left")
-        end = np.searchsorted(ascending, merged[shown], "right")
-        rows.append(shown)
-        above.append(len(ascending) - end)
-        size.append(end - first)
-        counts[i, :2] = len(shown), len(ascending)
-        if len(shown):
-            tied = start + np.flatnonzero(merged[start:stop] == merged[shown[-1]])
-            hidden = np.setdiff1d(tied, shown)
-            counts[i, 2:] = len(hidden), (grade[hidden] > 0).sum()
-    none = np.zeros(0, np.int64)
-    taken = np.concatenate([none, *rows])
-    number, retrieved, rest, rest_relevant = counts.T
+        first, end = (np.searchsorted(ascending, merged[own], side) for side in ("left", "right"))
+        parts.append(np.stack((own, len(ascending) - end, end - first)))
+        counts[:2, i] = len(own), len(ascending)
+        if len(own):
+            tied = start + np.flatnonzero(merged[start:stop] == merged[own[-1]])
+            hidden = np.setdiff1d(tied, own)
+            counts[2:4, i] = len(hidden), (grade[hidden] > 0).sum()
+    rows, above, size = np.concatenate(parts, axis=1)
+    scores = np.where(np.isnan(run.rounded[rows]), np.nan, ranked.rounded[rows])
+    doc_ids = run.documents.ids(rows).to_list()
+    shown, retrieved, rest, rest_relevant, missing = counts
     return RankedLists(
-        shown=number,
-        retrieved=retrieved,
-        rest=rest,
-        rest_relevant=rest_relevant,
-        missing=np.array([missing.get(query, 0) for query in query_ids], np.int64),
-        doc_ids=run.documents.ids(taken).to_list(),
-        scores=run.rounded[taken],
-        above=np.concatenate([none, *above]),
-        size=np.concatenate([none, *size]),
-        grades=grade[taken],
+        shown, retrieved, rest, rest_relevant, missing, doc_ids, scores, above, size, grade[rows]
     )
-
-
-def _grades(run: Run, judgements: Judgements) -> tuple[Floats, dict[str, int]]:
-    """Grade of every document of the run, NaN where there is none; relevant ones not retrieved."""
-    lists, _ = list_judged(judgements, run, queries="all", with_judged=True)
-    grade = np.full(len(run.scores), np.nan)
-    grade[lists.bounds[0][lists.query] + lists.position] = lists.grade
-    query, unretrieved = lists.unretrieved
-    lost = np.bincount(query[unretrieved > 0], minlength=len(lists.query_ids))
-    return grade, dict(zip(lists.query_ids, lost.tolist(), strict=True))

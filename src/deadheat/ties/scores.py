@@ -1,29 +1,43 @@
-"""Scores of many lists in one array: as an evaluator sees them, and so near that they tie."""
+"""Scores of many lists in one array: rounded, without NaN, and so near that they tie."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.errors import InputError
 from deadheat.formats import Run
-from deadheat.formats.arrays import Candidates
 from deadheat.remarks import Remark, warning
-from deadheat.ties.counting import Bounds
+from deadheat.settings import EvalSettings
+from deadheat.ties.numpy_counting import Floats, Ints, Scores
 
 if TYPE_CHECKING:
     from deadheat.dtypes import Format
 
-Scored = TypeVar("Scored", Run, Candidates)
+
+def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]:
+    """Return the run with rounded scores that can be ranked, as the settings say; and remarks."""
+    remarks: list[Remark] = []
+    if run.n_tied_beyond_cut is not None and (settings.tie_tolerance or settings.score_dtype):
+        # Where more scores tie, lists may not end with a whole tie group.
+        if run.n_tied_beyond_cut.any():
+            raise InputError(
+                f"{run.source}: last_group_size counts documents of exactly the same score; with "
+                "tie_tolerance or score_dtype others tie, too: leave one of the two out"
+            )
+        run = replace(run, n_tied_beyond_cut=None)
+    if settings.score_dtype is not None:
+        run, remarks = round_scores(run, settings.score_format)
+    return rank_nan(run, settings.nan), remarks
 
 
-def round_scores(given: Scored, format: Format | None) -> tuple[Scored, list[Remark]]:
-    """Round the scores of a run, or of arrays, to a format; None leaves them as they are.
+def round_scores(run: Run, format: Format | None) -> tuple[Run, list[Remark]]:
+    """Round the scores of a run to a format; None leaves them as they are.
 
     Returns a warning, too, if scores are beyond the largest number of the format.
 
@@ -34,17 +48,46 @@ def round_scores(given: Scored, format: Format | None) -> tuple[Scored, list[Rem
     array([1., 1.], dtype=float32)
     """
     if format is None:
-        return given, []
-    scores = given.scores if given.exact is None else given.exact
+        return run, []
+    scores = run.scores if run.exact is None else run.exact
     with np.errstate(over="ignore"):
         rounded = format.round(scores)
     lost = int((np.isinf(rounded) & (scores != rounded)).sum())
     pattern = "{lost:score} beyond the largest number of {format}, infinite there: these tie"
     remarks = [warning(pattern, lost=lost, format=format.name)] if lost else []
-    return replace(given, scores=rounded, exact=None), remarks
+    return replace(run, scores=rounded, exact=None), remarks
 
 
-def place_nan_last(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def rank_nan(run: Run, nan: str) -> Run:
+    """Return the run with scores that can be ranked.
+
+    Parameters
+    ----------
+    nan
+        ``"raise"`` and ``"refuse"`` refuse a NaN, the first where ``"last"`` is a choice, too:
+        it puts such documents below all others, tied. The order and the ties of the others stay
+        as they are.
+    """
+    scores = run.scores
+    if not len(scores) or (lowest := scores.min()) == lowest:  # NaN, if there is one
+        return run
+    if nan == "last":
+        ranked, exact = place_nan_last(scores)
+        return replace(run, scores=ranked, exact=exact if run.exact is None else run.exact)
+    row = np.flatnonzero(np.isnan(scores))[:1]
+    query = int(np.searchsorted(run.offsets, row[0], "right")) - 1
+    if run.documents is None:
+        document = f"candidate {row[0] - run.offsets[query]}"
+    else:
+        document = f"document {run.documents.ids(row)[0]!r}"
+    choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
+    raise InputError(
+        f"{run.origin(row[0])}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
+        f"which has no place in a ranking; mend the scores{choice}"
+    )
+
+
+def place_nan_last(scores: Scores) -> tuple[Scores, Floats | None]:
     """Return scores in which NaN ranks below all others; also the scores given, where needed.
 
     NaN becomes −inf. Where a score is −inf already, or would be in float32, scores are replaced by
@@ -63,8 +106,11 @@ def place_nan_last(scores: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | N
 
 
 def merge_near(
-    scores: NDArray[Any], bounds: Bounds, tolerance: float, exact: NDArray[Any] | None = None
-) -> NDArray[np.float64]:
+    scores: Scores,
+    bounds: tuple[Ints, Ints],
+    tolerance: float,
+    exact: NDArray[np.generic] | None = None,
+) -> Floats:
     """Replace the scores of each query by the number of their tie group, lowest first.
 
     Neighbours in the sorted list belong together when they are at most `tolerance` apart (in
@@ -86,17 +132,15 @@ def merge_near(
         with np.errstate(invalid="ignore"):  # inf − inf
             near = upper - lower <= tolerance
         if exact is not None:
-            near = _exactly_near(exact[start:stop][order], tolerance)
+            numbers = exact[start:stop][order].tolist()
+            near = np.array([_are_near(*pair, tolerance) for pair in pairwise(numbers)], np.bool_)
         apart = ~(near | (upper == lower) | np.isnan(upper))
         merged[start:stop][order[1:]] = np.cumsum(apart)
     return merged
 
 
-def _exactly_near(ascending: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
-    """Per pair of neighbours: are both numbers finite, and at most `tolerance` apart."""
-    numbers = [None if x in (-math.inf, math.inf) or x != x else Fraction(x) for x in ascending]
-    near = [
-        low is not None and high is not None and high - low <= tolerance
-        for low, high in pairwise(numbers)
-    ]
-    return np.array(near, np.bool_)
+def _are_near(low: int | float | Fraction, high: int | float | Fraction, tolerance: float) -> bool:
+    """Whether two numbers are finite and, exactly, at most `tolerance` apart."""
+    if low - low != 0 or high - high != 0:
+        return False
+    return Fraction(high) - Fraction(low) <= tolerance

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from deadheat.formats import Run
 from deadheat.numbers import exact_floats
 from deadheat.provenance import ScoreFacts
 from deadheat.ties.counting import Bounds
-from deadheat.ties.lists import rank_nan
-from deadheat.ties.numpy_counting import Ints, is_group_start
+from deadheat.ties.numpy_counting import Ints, Scores, is_group_start
+from deadheat.ties.scores import rank_nan
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class GroupSizes:
 
     query: Ints
     """Per group: index of its query; groups stand in the order of queries."""
-    score: NDArray[Any]
+    score: Scores
     """Per group: the score of its documents; inside a query from low to high."""
     size: Ints
     """Per group: documents in it."""
@@ -42,21 +43,18 @@ class SizeCounter:
     """Counts all tie groups of lists that pass by in pieces; keeps every distinct score."""
 
     def __init__(self, n_queries: int) -> None:
-        self._sizes: list[dict[float, int]] = [{} for _ in range(n_queries)]
+        self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
 
-    def update(self, scores: Any) -> None:
+    def update(self, scores: Sequence[ArrayLike]) -> None:
         """Count one piece of every query's list: ``[n_queries, n]``, without NaN."""
         for sizes, row in zip(self._sizes, scores, strict=True):
             values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)
-            for value, count in zip(values.tolist(), counts.tolist(), strict=True):
-                sizes[value] = sizes.get(value, 0) + count
+            sizes.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def __add__(self, other: SizeCounter) -> SizeCounter:
         """Sizes of the groups of the pieces that either counter has seen."""
         total = SizeCounter(0)
-        for mine, theirs in zip(self._sizes, other._sizes, strict=True):
-            both = {value: mine.get(value, 0) + count for value, count in theirs.items()}
-            total._sizes.append({**mine, **both})
+        total._sizes = [a + b for a, b in zip(self._sizes, other._sizes, strict=True)]
         return total
 
     @property
@@ -75,7 +73,7 @@ def run_sizes(run: Run) -> GroupSizes:
     return find_sizes(rankable_run.scores, (run.offsets[:-1], run.offsets[1:]))
 
 
-def find_sizes(scores: NDArray[Any], bounds: Bounds) -> GroupSizes:
+def find_sizes(scores: Scores, bounds: Bounds) -> GroupSizes:
     """Find the tie groups of all documents of lists without NaN.
 
     >>> scores = np.array([0.5, 0.25, 0.5, 0.75])

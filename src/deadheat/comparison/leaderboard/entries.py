@@ -17,15 +17,16 @@ from deadheat.diagnosis.number_grid import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.evaluation.evaluate import Counted, count_groups, result_of_counted
+from deadheat.evaluation.evaluate import result_of_counted
 from deadheat.evaluation.folders import run_parts, together
-from deadheat.evaluation.views import SHOWN
+from deadheat.evaluation.views import SHOWN, need_judged
 from deadheat.formats import Judgements, Run, read_run
 from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.packages import available_cores
 from deadheat.settings import EvalSettings
 from deadheat.ties import TieGroups
+from deadheat.ties.build import Counted, count_groups
 
 T = TypeVar("T")
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
@@ -65,7 +66,8 @@ def evaluate_entry(
     n_parts = 0
     for own, run in parts_of(source, judgements, with_ranks=any(s.needs_ranks for s in asked)):
         for setting, measures in asked.items():
-            counted[setting].append(count_groups(own, run, measures, setting))
+            with_judged = need_judged(measures)
+            counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
         if not n_parts:
             distinct = np.unique(run.scores)
         elif len(distinct) <= _MANY:

@@ -22,9 +22,8 @@ from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import Floats
-from deadheat.ties.lists import JudgedLists, MatchReport, match_lists, rank_nan
-from deadheat.ties.rules import rule_order
-from deadheat.ties.scores import round_scores
+from deadheat.ties.lists import JudgedLists, MatchReport, match_lists
+from deadheat.ties.scores import prepare_scores
 
 ORDERS = ("id_desc", "id_asc", "input", "rank")
 """Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
@@ -241,13 +240,9 @@ def _rankings(
         lists_of[tuple(lists.query_ids)] = lists
     orders = [rule for rule in ORDERS if rule != "rank" or run.ranks is not None]
     for precision in precisions:
-        seen = rank_nan(
-            round_scores(run, EvalSettings(score_dtype=precision).score_format)[0], "last"
-        )
+        seen, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
         for (queries, policies), rule in product(alike.items(), orders):
-            lists = replace(lists_of[queries], scores=seen.scores, exact=seen.exact)
-            order = rule_order(rule, lists.scores, run.documents.ids, run.ranks, lists.exact)
-            groups = build_groups(lists, order)
+            groups = build_groups(lists_of[queries]._replace(run=seen), EvalSettings(rule))
             yield (
                 [EvalSettings(rule, queries=policy, score_dtype=precision) for policy in policies],
                 groups,

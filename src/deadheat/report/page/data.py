@@ -14,7 +14,6 @@ from deadheat.measures import Measure
 from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System
 from deadheat.ties.ranked import RankedLists, rank_lists
-from deadheat.ties.scores import round_scores
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
@@ -117,16 +116,7 @@ def _lists(
     if system.run is None or collection.qrels is None or top < 1:
         return None
     settings = system.result.provenance.settings
-    run, _ = round_scores(system.run, settings.score_format)
-    lists: RankedLists = rank_lists(
-        run,
-        collection.qrels,
-        queries,
-        top,
-        rule=settings.tie_break,
-        tolerance=settings.tie_tolerance,
-        nan=settings.nan,
-    )
+    lists: RankedLists = rank_lists(system.run, collection.qrels, queries, top, settings)
     numbers = [documents.setdefault(doc, len(documents)) for doc in lists.doc_ids]
     grades, grade = np.unique(lists.grades, return_inverse=True)  # NaN: not judged
     counts = ("shown", "retrieved", "rest", "rest_relevant", "missing", "above", "size")
