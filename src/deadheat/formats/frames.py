@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats.columns import Columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
-from deadheat.formats.types import Judgements, Run
-from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
+from deadheat.formats.types import Judgements
+from deadheat.numbers import LARGEST_WHOLE, SPACE, Number, Numbers, as_array, number
 
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
@@ -45,6 +45,12 @@ ALIASES = {
 Upper case equals lower case, and a hyphen equals an underscore.
 """
 
+_KINDS = {
+    "relevance": ("judgements", "scored documents", "rank"),
+    "score": ("scored documents", "judgements", "relevance"),
+}
+"""What rows with each number are, what they are not, and the column that only the others have."""
+
 
 def is_table(value: object) -> bool:
     """Whether the value is a table of polars, pandas or pyarrow, or gives itself as Arrow data."""
@@ -54,78 +60,68 @@ def is_table(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
-def judgements_from_table(source: str, table: Any) -> Judgements:
+def judgements_from_table(source: str, table: object) -> Judgements:
     """Read a table with a column each for query, document and grade."""
+    return table_columns(source, table, "relevance").to_judgements(source)
+
+
+def table_columns(source: str, table: object, what: str) -> Columns:
+    """Read a table with a column each for query and document, and one for `what`.
+
+    Parameters
+    ----------
+    what
+        ``relevance`` for judgements, ``score`` for a run, which may also have a column of ranks.
+    """
     frame = as_frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a run has ranks.
-    if find_column(frame, "relevance") is None and find_column(frame, "rank") is not None:
+    names = ("relevance", "score") if what == "relevance" else ("score",)
+    kind, other, other_column = _KINDS[what]
+    if find_column(frame, what) is None and find_column(frame, other_column) is not None:
         raise InputError(
-            f"{source}: these look like scored documents, not judgements (columns "
+            f"{source}: these look like {other}, not {kind} (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
-    column = needed_column(source, frame, "relevance", "score")
-    grade = column_numbers(source, frame, column, query)
-    numbered = frame[needed_column(source, frame, "query_id")].dtype.is_integer()
-    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
-
-
-def run_from_table(source: str, table: Any) -> Run:
-    """Read a table with a column each for query, document and score, perhaps rank."""
-    frame = as_frame(source, table)
-    if find_column(frame, "score") is None and find_column(frame, "relevance") is not None:
-        raise InputError(
-            f"{source}: these look like judgements, not scored documents (columns "
-            f"{', '.join(frame.columns)}); are judgements and run swapped?"
-        )
-    query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
-    score = column_numbers(source, frame, needed_column(source, frame, "score"), query)
-    column = find_column(frame, "rank")
+    numbers = column_numbers(source, frame, needed_column(source, frame, *names), query)
+    column = find_column(frame, "rank") if what == "score" else None
     ranks = None if column is None else whole_ranks(frame[column])
-    rank = None if ranks is None else ranks.to_numpy()
-    return run_from_columns(source, query, doc, score, rank)
+    return Columns(
+        query,
+        doc,
+        numbers,
+        None if ranks is None else ranks.to_numpy(),
+        frame[needed_column(source, frame, "query_id")].dtype.is_integer(),
+    )
 
 
-def judgements_from_tuples(source: str, rows: Iterable[Any]) -> Judgements:
-    """Read (query, document, grade) tuples, or objects with these attributes."""
-    query, doc, grade, numbered = _from_tuples(source, rows, "relevance")
-    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
-
-
-def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
-    """Read (query, document, score) tuples, or objects with these attributes."""
-    query, doc, score, _ = _from_tuples(source, rows, "score")
-    return run_from_columns(source, query, doc, score)
-
-
-def _from_tuples(
-    source: str, rows: Iterable[Any], what: str
-) -> tuple[pl.Series, pl.Series, NDArray[Any], bool]:
-    """Give queries, documents, numbers, and whether all queries were given as whole numbers."""
+def tuple_columns(source: str, rows: Iterable[Any], what: str) -> Columns:
+    """Read tuples (query, document, `what`), or objects with these attributes."""
     names = ("query_id", "doc_id", what)
     numbered = True
-    columns: tuple[list[Any], ...] = ([], [], [])
+    queries: list[str] = []
+    docs: list[str] = []
+    numbers: list[Number] = []
     other = "score" if what == "relevance" else "relevance"
     for i, row in enumerate(rows):
-        if hasattr(row, "query_id") and hasattr(row, other) and not hasattr(row, what):
-            raise InputError(
-                f"{source}: entry {i} has a {other} but no {what}; are judgements and run swapped?"
-            )
+        at = f"{source}: entry {i}"
+        has_names = hasattr(row, "query_id")
+        if has_names and hasattr(row, other) and not hasattr(row, what):
+            raise InputError(f"{at} has a {other} but no {what}; are judgements and run swapped?")
         if isinstance(row, (str, bytes, Mapping)):
             raise InputError(
-                f"{source}: entry {i} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
+                f"{at} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
                 "its path, other rows as tuples or as a table"
             )
         try:
-            values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row
-            query, doc, value = values
-            columns[2].append(number(value))
+            query, doc, value = (getattr(row, n) for n in names) if has_names else row
+            numbers.append(number(value))
         except (AttributeError, TypeError, ValueError, OverflowError):
-            raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
-        columns[0].append(text_id(query, f"{source}: entry {i}"))
-        columns[1].append(text_id(doc, f"{source}: entry {i}"))
+            raise InputError(f"{at} is not ({', '.join(names)}): {row!r}") from None
+        queries.append(text_id(query, at))
+        docs.append(text_id(doc, at))
         numbered = numbered and are_numbers([query])
-    return id_column(columns[0]), id_column(columns[1]), as_array(columns[2]), numbered
+    return Columns(id_column(queries), id_column(docs), as_array(numbers), None, numbered)
 
 
 def _is_pandas(value: object) -> bool:
@@ -234,7 +230,7 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
-def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> Numbers:
     """Give the column called exactly `name` as numbers; refuse missing ones.
 
     Text is read as `deadheat.numbers.number` does. `query` has the query of each row, for messages.
@@ -264,8 +260,8 @@ def _may_be_rounded(floats: pl.Series) -> bool:
     return bool((floats.abs() >= LARGEST_WHOLE).any())
 
 
-def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray[Any]:
-    numbers: list[Any] = []
+def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> Numbers:
+    numbers: list[Number] = []
     for value in column.to_list():
         try:
             numbers.append(number(value))
