@@ -230,8 +230,8 @@ def real_numbers(values: object) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "cmM" or array.dtype.names:
         raise TypeError(f"{array.dtype} is no type of real numbers")
-    if isinstance(values, (list, tuple)) and array.dtype == np.float64:
-        # NumPy may have made floats of whole numbers that float64 cannot hold.
-        if ((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any():
-            return np.array(values, object)
-    return array
+    if not isinstance(values, (list, tuple)) or array.dtype != np.float64:
+        return array
+    # NumPy may have made floats of whole numbers that float64 cannot hold.
+    is_rounded = ((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any()
+    return np.array(values, object) if is_rounded else array

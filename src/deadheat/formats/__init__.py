@@ -102,7 +102,8 @@ def _read(
     Returns
     -------
     source, rows
-        The name for messages; and a dict by query, columns, or the run of a folder or a plain TREC file.
+        The name for messages; and a dict by query, columns, or a run (of a folder, or of a plain
+        TREC file).
     """
     if isinstance(value, Mapping):
         return source, value

@@ -8,7 +8,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
@@ -158,7 +158,7 @@ def _is_json_line(line: bytes) -> bool:
     return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
 
 
-def _json(source: str, data: bytes) -> dict[str, Any]:
+def _json(source: str, data: bytes) -> dict[str, object]:
     try:
         value = json.loads(data, object_pairs_hook=_distinct)
     except UnicodeDecodeError:
@@ -171,7 +171,7 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
     return value
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Build an object from its pairs; refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
@@ -205,30 +205,27 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 
     polars' own reader would turn values of other types into text.
     """
-    names: set[str] = set()
-    columns: dict[str, list[Any]] = {}
-    rows = 0
+    is_read: dict[str, bool] = {}
+    rows = []
     for number, line in enumerate(io.BytesIO(data), start=1):
         if line.isspace():
             continue
         row = _object(source, number, line)
-        if not names.issuperset(row):
-            new = [name for name in row if name not in names]
-            if not all(map(is_unicode, new)):
-                raise InputError(
-                    f"{source}, line {number}: the name of a column cannot be written as UTF-8: "
-                    f"{trec.shown(line)}; correct it"
-                )
-            names.update(new)
-            columns |= {name: [None] * rows for name in new if all_columns or is_known(name)}
-        for name, values in columns.items():
-            values.append(row.get(name))
-        rows += 1
-    frame = pl.DataFrame([column_of(name, values) for name, values in columns.items()])
-    return with_names(frame, sorted(names))
+        for name in row:
+            if name not in is_read:
+                if not is_unicode(name):
+                    raise InputError(
+                        f"{source}, line {number}: the name of a column cannot be written as "
+                        f"UTF-8: {trec.shown(line)}; correct it"
+                    )
+                is_read[name] = all_columns or is_known(name)
+        rows.append({name: value for name, value in row.items() if is_read[name]})
+    names = [name for name, read in is_read.items() if read]
+    frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in names])
+    return with_names(frame, sorted(is_read))
 
 
-def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
+def _object(source: str, number: int, line: bytes) -> dict[str, object]:
     try:
         row = json.loads(line.decode(), object_pairs_hook=_distinct)
         if isinstance(row, dict):

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from numpy.typing import NDArray
-
 from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.columns import Columns

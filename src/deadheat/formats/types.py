@@ -242,16 +242,14 @@ class DictDocuments(Documents):
         pairs = zip(query.tolist(), place.tolist(), strict=True)
         return id_column([str(keys[q][i]) for q, i in pairs])
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
-        """Row of each document in the list of its query, −1 where it was not retrieved."""
-        return self._find(queries, doc_ids.to_list())
-
     def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
         """Find the documents of some judgements, without the threads of polars."""
         ids = judgements.id_list
-        return self._find(queries, [ids[row] for row in rows.tolist()])
+        return self.find(queries, [ids[row] for row in rows.tolist()])
 
-    def _find(self, queries: Ints, ids: Sequence[str]) -> Ints:
+    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        ids = list(doc_ids)
         bounds = [0, *((queries[1:] != queries[:-1]).nonzero()[0] + 1).tolist(), len(queries)]
         found: list[int] = []
         for a, b in pairwise(bounds if len(queries) else ()):
