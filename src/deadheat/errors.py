@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 # Control characters, changes of writing direction, line separators and half characters.
 _CONTROL_CHARS = re.compile(
@@ -51,7 +50,7 @@ class MissingPackageError(DeadheatError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: {command}")
         self._made_of = package, command, purpose
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
         """Come back whole from another process."""
         return type(self), self._made_of
 

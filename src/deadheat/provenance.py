@@ -5,6 +5,7 @@ What decides something is a field of its own; what is only told to people is tex
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -22,11 +23,11 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values, lists and dicts."""
-        plain: dict[str, Any] = _plain(asdict(self))  # type: ignore[call-overload]
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # type: ignore[call-overload]
         return plain
 
     @classmethod
-    def from_dict(cls: type[R], data: Any) -> R:
+    def from_dict(cls: type[R], data: object) -> R:
         """Read what `to_dict` gave; refuse what it could not have given."""
         record: R = _read(cls, data, cls.__name__)
         return record
@@ -168,7 +169,7 @@ class Provenance(Record):
     """What the user calls what was evaluated."""
 
     @classmethod
-    def from_dict(cls, data: Any) -> Provenance:
+    def from_dict(cls, data: object) -> Provenance:
         """Read what `to_dict` gave, also of 0.1, which had the settings among the other fields."""
         own = {declared.name for declared in fields(EvalSettings)}
         if isinstance(data, Mapping) and not own.isdisjoint(data):
@@ -182,7 +183,7 @@ class Provenance(Record):
         return self.qrels if self.dataset is None else str(self.dataset)
 
 
-def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Name every value of nested dicts: ``{"a": {"b": 1}}`` holds ``("a.b", 1)``.
 
     >>> list(flatten({"a": {"b": 1}, "c": 2}))
@@ -195,13 +196,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield prefix + name, value
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(nested) for name, nested in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _read(hint: Any, value: Any, name: str) -> Any:
+def _read(hint: Any, value: object, name: str) -> Any:
     """Bring a value from JSON into the type that a field declares."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):

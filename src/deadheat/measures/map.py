@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,14 +163,14 @@ def precision_sum(first: int, count: int, ahead: int, limit: int) -> float:
 
 
 def average_precision_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    divisor: Sequence[float],
-    out: Any,
+    in_queries: Ints,
+    above: Ints,
+    size: Ints,
+    relevant: Ints,
+    ranks: Ints,
+    depth: Ints,
+    divisor: Floats,
+    out: Floats,
 ) -> None:
     """Compute the views of MAP with a divisor that does not depend on the order."""
     document = 0
@@ -212,13 +210,7 @@ def average_precision_views(
 
 
 def found_average_precision_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    out: Any,
+    in_queries: Ints, above: Ints, size: Ints, relevant: Ints, ranks: Ints, depth: Ints, out: Floats
 ) -> None:
     """Compute the views of AP divided by the relevant documents found among the first k.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,13 +50,7 @@ def miss_probability(g: int, r: int, places: int) -> float:
 
 
 def success_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    out: Any,
+    in_queries: Ints, above: Ints, size: Ints, relevant: Ints, ranks: Ints, depth: Ints, out: Floats
 ) -> None:
     """Compute the views of Success; only the first group with a relevant document matters."""
     document = 0
