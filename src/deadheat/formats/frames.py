@@ -235,48 +235,31 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
     Numbers that float64 may not hold are Python numbers in an array of objects.
     """
     column = frame[name]
-    if column.dtype == pl.String:
+    dtype, read = column.dtype, column
+    if dtype == pl.String:
         read = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
-        _refuse_missing(source, column, read, query)
-        return _object_numbers(source, column, query) if _may_be_rounded(read) else read.to_numpy()
-    if column.dtype == pl.Object:
-        return _object_numbers(source, column, query)
-    if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers")
-    _refuse_missing(source, column, column, query)
-    if column.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
-        return as_array(column.to_list())
-    if column.dtype.is_decimal():
-        floats = column.cast(pl.Float64)
-        distinct = floats.n_unique() == column.n_unique() and not _may_be_rounded(floats)
-        return floats.to_numpy() if distinct else _object_numbers(source, column, query)
-    return column.cast(pl.Float64).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
-
-
-def _may_be_rounded(floats: pl.Series) -> bool:
-    """Whether some numbers are so large that float64 does not hold every whole number."""
-    return bool((floats.abs() >= LARGEST_WHOLE).any())
-
-
-def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> Numbers:
-    numbers: list[Number] = []
-    for value in column.to_list():
+    elif dtype.is_decimal() or dtype in (pl.Boolean, pl.Null):
+        read = column.cast(pl.Float64)
+    elif not dtype.is_numeric() and dtype != pl.Object:
+        raise InputError(f"{source}: the column {name!r} holds {dtype}, not numbers")
+    is_exact = dtype not in (pl.Object, pl.Int128, pl.UInt128)  # NumPy has no such types
+    if dtype == pl.String or dtype.is_decimal():
+        is_exact = not (read.abs() >= LARGEST_WHOLE).any() and (
+            dtype == pl.String or read.n_unique() == column.n_unique()
+        )
+    if dtype != pl.Object and read.null_count():
+        row = int(read.is_null().arg_max() or 0)
+    elif is_exact:
+        return read.to_numpy()
+    else:
+        numbers: list[Number] = []
         try:
-            numbers.append(number(value))
+            numbers.extend(map(number, column.to_list()))
+            return as_array(numbers)
         except (TypeError, ValueError, OverflowError):
-            raise _no_number(source, column, len(numbers), query) from None
-    return as_array(numbers)
-
-
-def _refuse_missing(source: str, column: pl.Series, numbers: pl.Series, query: pl.Series) -> None:
-    """Refuse the first value that is not a number."""
-    if numbers.null_count():
-        raise _no_number(source, column, int(numbers.is_null().arg_max() or 0), query)
-
-
-def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> InputError:
-    return InputError(
-        f"{source}: the {column.name} of row {row + 1} (query {query[row]!r}) is not a number: "
+            row = len(numbers)
+    raise InputError(
+        f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
         f"{column[row]!r:.60}; correct it or remove the row"
     )
 
