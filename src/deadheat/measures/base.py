@@ -90,9 +90,9 @@ class Measure(ABC):
 
     def __repr__(self) -> str:
         changed = [
-            f"{name}={getattr(self, name)!r}"
-            for name, declared in self.parameters().items()
-            if name != "cutoff" and getattr(self, name) != declared.default
+            f"{f.name}={value!r}"
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != f.default and f.name != "cutoff"
         ]
         arguments = f"({', '.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
