@@ -67,7 +67,8 @@ class Judgements:
         """Make judgements; refuse none at all, and NaN, infinite and huge grades."""
         if not len(grades):
             raise InputError(f"{source}: there are no judgements in it")
-        if not np.abs(grades).max() <= LARGEST_GRADE:
+        max_grade = float(grades.max(initial=0))
+        if not (max_grade <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE):  # NaN is neither
             row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
             query = query_ids[int(np.searchsorted(offsets, row, "right")) - 1]
             value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
@@ -75,7 +76,6 @@ class Judgements:
                 f"{source}: the grade of document {documents[row]!r} of query {query!r} is {value},"
                 " which is no grade; correct it or remove the row"
             )
-        max_grade = float(grades.max(initial=0))
         return cls(source, query_ids, offsets, documents, grades, max_grade, numbered)
 
     def part(self, start: int, stop: int) -> Judgements:

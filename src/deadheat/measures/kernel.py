@@ -111,9 +111,19 @@ def find_offsets(index: Ints, n: int) -> Ints:
     >>> find_offsets(np.array([0, 0, 2]), 3)
     array([0, 2, 2, 3])
     """
-    offsets = np.zeros(n + 1, np.int64)
-    np.bincount(index, minlength=n).cumsum(out=offsets[1:])
+    offsets = np.empty(n + 1, np.int64)
+    fill_offsets(index, offsets)
     return offsets
+
+
+def fill_offsets(index: Ints, out: Ints) -> None:
+    """Fill ``out[i]`` with the number of entries of the sorted `index` that are below ``i``."""
+    entry, entries = 0, len(index)
+    for thing in range(len(out) - 1):
+        out[thing] = entry
+        while entry < entries and index[entry] == thing:
+            entry += 1
+    out[len(out) - 1] = entry
 
 
 def select_relevant(
