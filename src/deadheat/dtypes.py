@@ -20,7 +20,7 @@ class Format:
     """A number format: how it is called here, in NumPy and in torch."""
 
     name: str
-    scalar: type[Any]
+    scalar: type[np.generic]
     torch_name: str
     mantissa: int | None
     """Stored fraction bits; None for formats that are not floating point."""
@@ -28,7 +28,7 @@ class Format:
     aliases: tuple[str, ...] = ()
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype."""
         return np.dtype(self.scalar)
 

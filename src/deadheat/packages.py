@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from deadheat.errors import InputError, MissingPackageError
@@ -57,7 +58,7 @@ def own_version() -> str:
     return version("deadheat")
 
 
-def require(module: str, purpose: str) -> Any:
+def require(module: str, purpose: str) -> ModuleType:
     """Import a module of an optional package, or say which extra brings what is missing.
 
     Parameters
@@ -111,7 +112,7 @@ def install_command(extra: str) -> str:
     return f"pip install {shlex.join(needed)}"
 
 
-def require_host(module: str, extra: str, purpose: str) -> Any:
+def require_host(module: str, extra: str, purpose: str) -> ModuleType:
     """Import a module of a host library, in a version that deadheat's extra for it allows.
 
     Parameters

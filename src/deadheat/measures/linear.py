@@ -13,7 +13,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,26 +83,27 @@ class LinearMeasure(Measure):
 
     def tables(self, groups: TieGroups) -> WeightTables:
         """Return weights of all ranks that can count, but not beyond `_LONGEST`."""
-        compiled = is_compiled(linear_views)
         if type(self).weight is LinearMeasure.weight:
-            return _weight_tables(LinearMeasure, 0, compiled)
+            return _weight_tables(None, 0)
         last = self.cutoff or groups.deepest
         if last >= _SHORTEST:
             last = min(last, groups.deepest)
         length = min(max(_SHORTEST, 1 << last.bit_length()), _LONGEST)
-        return _weight_tables(family(self), length, compiled)
+        return _weight_tables(family(self), length)
 
 
 @lru_cache(maxsize=32)
-def _weight_tables(measure: Any, length: int, compiled: bool) -> WeightTables:
+def _weight_tables(measure: LinearMeasure | None, length: int) -> WeightTables:
     """Build the tables of a measure; as lists where the kernel is interpreted."""
-    if length == 0:
+    if measure is None:
         arrays = [np.empty(0)] * 3
     else:
         weight = np.zeros(length)
         weight[1:] = measure.weight(np.arange(1, length, dtype=np.float64))
         arrays = [weight, prefix_sums(weight), prefix_sums(weight * weight)]
-    return WeightTables(*(arrays if compiled else [array.tolist() for array in arrays]))
+    if is_compiled(linear_views):
+        return WeightTables(*arrays)
+    return WeightTables(*(array.tolist() for array in arrays))
 
 
 def prefix_sums(values: Floats) -> Floats:
