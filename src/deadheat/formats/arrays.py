@@ -152,23 +152,29 @@ def _numbers(n: int) -> tuple[str, ...]:
     return tuple(map(str, range(n)))
 
 
-def unlisted_relevant(n_relevant: ArrayLike | None, listed: Ints) -> Ints:
-    """Per query: relevant documents that are not among its candidates."""
-    if n_relevant is None:
-        return np.zeros(len(listed), np.int64)
+def counts_per_query(name: str, given: object, n: int) -> Ints:
+    """Give whole numbers, one for each of `n` queries or one for all, as an array."""
+    if is_tensor(given):
+        given = tensor_values(name, given)
     try:
-        given = np.asarray(n_relevant)
+        counts = np.asarray(given)
     except (TypeError, ValueError):  # lists of different lengths
-        given = np.empty(0)
-    if given.shape not in ((), listed.shape) or given.dtype.kind not in "iu":
-        raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
-    most = np.broadcast_to(given, listed.shape).astype(np.float64).sum()
+        counts = np.empty(0)
+    if counts.shape not in ((), (n,)) or counts.dtype.kind not in "iu":
+        raise InputError(f"{name} must be a whole number for each of the {n} queries")
+    return np.broadcast_to(counts, n).astype(np.int64)
+
+
+def unlisted_relevant(n_relevant: ArrayLike, listed: Ints) -> Ints:
+    """Per query: relevant documents that are not among its candidates."""
+    given = counts_per_query("n_relevant", n_relevant, len(listed))
+    most = given.sum(dtype=np.float64)
     if most > MOST_RELEVANT:
         raise InputError(
             f"n_relevant counts {most:g} relevant documents, which is beyond {MOST_RELEVANT:g}: is "
             "it the number for each query?"
         )
-    unlisted: Ints = given.astype(np.int64) - listed
+    unlisted = given - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])
         raise InputError(

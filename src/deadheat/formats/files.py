@@ -23,6 +23,10 @@ from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """How the names of compressed files end."""
+_OPEN_ERRORS: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "this is a folder, not a file",
+}
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats of named columns."""
 
@@ -117,12 +121,9 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
             return source, file
         with file:
             return source, content(source, file)
-    except FileNotFoundError:
-        raise InputError(f"{source:.200}: there is no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{source}: this is a folder, not a file") from None
     except OSError as error:
-        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
+        fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
+        raise InputError(f"{source:.200}: {fault}") from None
     except InputError:
         raise
     except ValueError as error:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.arrays import query_names
+from deadheat.formats.arrays import counts_per_query, query_names
 from deadheat.formats.ids import id_column, text_id
 from deadheat.formats.types import ColumnDocuments, Ints, Run
 from deadheat.numbers import FloatArray, exact_scores, is_tensor, tensor_values
@@ -216,13 +216,7 @@ def _check_direction(scores: FloatArray, query: Ints, larger_is_better: bool) ->
 def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike) -> Ints:
     """Per query: documents with the last score of the list that it does not hold."""
     n = len(offsets) - 1
-    sizes = np.asarray(
-        tensor_values("last_group_size", last_group_size)
-        if is_tensor(last_group_size)
-        else last_group_size
-    )
-    if sizes.shape not in ((), (n,)) or sizes.dtype.kind not in "iu":
-        raise InputError(f"last_group_size must be a whole number for each of the {n} queries")
+    sizes = counts_per_query("last_group_size", last_group_size, n)
     listed = np.zeros(n, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
     lowest = np.minimum.reduceat(scores, offsets[filled])
@@ -230,7 +224,7 @@ def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike)
         raise InputError("a score is NaN: nothing ties with it, and last_group_size has no meaning")
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
-    unlisted: Ints = np.broadcast_to(sizes, n).astype(np.int64) - listed
+    unlisted = sizes - listed
     if (unlisted[np.diff(offsets) == 0] > 0).any():
         raise InputError("last_group_size of a query without documents must be 0")
     if (unlisted < 0).any():
