@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,8 +15,9 @@ from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.arrays import counts_per_query, query_names
+from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.ids import id_column, text_id
-from deadheat.formats.types import ColumnDocuments, Ints, Run
+from deadheat.formats.types import ColumnDocuments, Ints, Run, listed_twice
 from deadheat.numbers import FloatArray, exact_scores, is_tensor, tensor_values
 
 Key = TypeVar("Key")
@@ -120,38 +122,27 @@ def ranked_groups(rankings: Mapping[Key, object]) -> Run:
         raise InputError(
             f"ranked groups are {{query: [group, …]}}, not a {type(rankings).__name__}"
         )
-    check_fork()
-    names: dict[str, int] = {}
-    docs: list[str] = []
-    place: list[int] = []
-    for query, groups in rankings.items():
-        name = text_id(query, "ranked groups, a query")
-        at = f"ranked groups, query {name!r:.60}"
-        if name in names:
-            raise InputError(f"{at} appears as a number and as text")
-        if not isinstance(groups, (list, tuple, np.ndarray)):
-            raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
-        for i, group in enumerate(groups):
-            members = _members(group, at)
-            docs += members
-            place += [i] * len(members)
-        names[name] = len(docs)
-    if not docs:
+    lists = {query: _rank(query, groups) for query, groups in rankings.items()}
+    if not any(lists.values()):
         raise InputError("ranked groups: there are no documents in them")
-    offsets = np.array([0, *names.values()], np.int64)
-    documents = ColumnDocuments("ranked groups", list(names), offsets, id_column(docs))
-    scores = 0 - np.array(place, np.float64)
-    whole = np.zeros(len(names), np.int64)
-    return Run("ranked groups", list(names), offsets, scores, documents, n_tied_beyond_cut=whole)
+    run = run_from_dict("ranked groups", lists)
+    return replace(run, n_tied_beyond_cut=np.zeros(len(run.query_ids), np.int64))
 
 
-def _members(group: object, at: str) -> list[str]:
-    """Give the ids of a group of tied documents; those of a set sorted."""
-    if isinstance(group, np.ndarray):
-        group = group.tolist()
-    if isinstance(group, AbstractSet):
-        return sorted(text_id(doc, at) for doc in group)
-    return [text_id(doc, at) for doc in (group if isinstance(group, (list, tuple)) else [group])]
+def _rank(query: object, groups: object) -> dict[str, float]:
+    """Give each document of a ranking the negated index of its group as its score."""
+    at = f"ranked groups, query {query!r:.60}"
+    if not isinstance(groups, (list, tuple, np.ndarray)):
+        raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
+    scores: dict[str, float] = {}
+    for i, group in enumerate(groups):
+        is_group = isinstance(group, (list, tuple, np.ndarray, AbstractSet))
+        ids = [text_id(doc, at) for doc in (group if is_group else [group])]
+        for doc in sorted(ids) if isinstance(group, AbstractSet) else ids:
+            if doc in scores:
+                raise listed_twice("ranked groups", str(query), doc)
+            scores[doc] = 0.0 - i
+    return scores
 
 
 def _flatten(name: str, rows: object) -> tuple[NDArray[Any], Ints]:
