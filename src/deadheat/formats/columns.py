@@ -56,7 +56,7 @@ def judgements_from_columns(
     query_ids, offsets, order = _group(frame["query"])
     frame = frame if order is None else frame[order]
     grades = frame["grade"].to_numpy()
-    return Judgements.check(source, query_ids, offsets, frame["doc"], grades, numbered=numbered)
+    return Judgements(source, query_ids, offsets, frame["doc"], grades, numbered)
 
 
 def run_from_columns(

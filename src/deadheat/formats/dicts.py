@@ -33,9 +33,7 @@ def judgements_from_dict(source: str, qrels: Mapping[Key, object]) -> Judgements
     lists = _read_lists(source, qrels, "grade", _relevant)
     doc_ids = list(map(str, chain.from_iterable(lists.docs)))
     grades = np.asarray(lists.numbers if lists.exact is None else rounded(lists.exact), np.float64)
-    return Judgements.check(
-        source, lists.query_ids, lists.offsets, doc_ids, grades, numbered=are_numbers(qrels)
-    )
+    return Judgements(source, lists.query_ids, lists.offsets, doc_ids, grades, are_numbers(qrels))
 
 
 def run_from_dict(source: str, run: Mapping[Key, object], *, copy: bool = False) -> Run:

@@ -48,35 +48,28 @@ class Judgements:
     documents: pl.Series | list[str]
     """Per judgement: the id of its document; `doc_ids` and `id_list` give either type."""
     grades: NDArray[np.float64]
-    max_grade: float
-    """The highest grade, also of judgements that these are a part of; at least 0."""
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
+    max_grade: float = -1
+    """The highest grade, also of judgements that these are a part of; 0 or more once it is made."""
 
-    @classmethod
-    def check(
-        cls,
-        source: str,
-        query_ids: list[str],
-        offsets: Ints,
-        documents: pl.Series | list[str],
-        grades: NDArray[np.float64],
-        *,
-        numbered: bool,
-    ) -> Judgements:
-        """Make judgements; refuse none at all, and NaN, infinite and huge grades."""
+    def __post_init__(self) -> None:
+        """Find the highest grade; refuse no grades at all, and NaN, infinite and huge ones."""
+        grades = self.grades
+        if self.max_grade >= 0:
+            return
         if not len(grades):
-            raise InputError(f"{source}: there are no judgements in it")
-        max_grade = float(grades.max(initial=0))
-        if not (max_grade <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE):  # NaN is neither
+            raise InputError(f"{self.source}: there are no judgements in it")
+        highest = float(grades.max(initial=0))
+        if not (highest <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE):  # NaN is neither
             row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
-            query = query_ids[int(np.searchsorted(offsets, row, "right")) - 1]
+            query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
             value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
             raise InputError(
-                f"{source}: the grade of document {documents[row]!r} of query {query!r} is {value},"
-                " which is no grade; correct it or remove the row"
+                f"{self.source}: the grade of document {self.documents[row]!r} of query {query!r} "
+                f"is {value}, which is no grade; correct it or remove the row"
             )
-        return cls(source, query_ids, offsets, documents, grades, max_grade, numbered)
+        object.__setattr__(self, "max_grade", highest)
 
     def part(self, start: int, stop: int) -> Judgements:
         """Judgements of the queries ``start … stop − 1`` alone."""
