@@ -1,4 +1,4 @@
-"""Numbers as they come in: what is one, floats that compare exactly as they do, and grades."""
+"""What counts as a number, and how numbers become floats with the same order and ties."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def half_floats(values: Any) -> NDArray[Any] | None:
 
 
 def check_tensors(**tensors: Any) -> None:
-    """Refuse torch tensors whose values cannot be read as they are, by the names they are given."""
+    """Refuse torch tensors whose values cannot be read directly; keywords name them in messages."""
     for name, tensor in tensors.items():
         layout = str(tensor.layout).removeprefix("torch.")
         if tensor.is_meta:

@@ -1,6 +1,6 @@
 """Where a number comes from: types that travel with outputs, scores and results.
 
-What decides something is a field of its own; what is only told to people is text beside it.
+Facts that code uses are fields of their own; texts "in words" are for readers only.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DatasetProvenance(Record):
     content_hash: str | None = None
     """SHA-256 of texts, candidates and judgements, whatever files they were read from."""
     candidates: str | None = None
-    """How the candidates came about, in words."""
+    """How the candidates were chosen, in words."""
     queries: int | None = None
     documents: int | None = None
     pairs: int | None = None
@@ -93,7 +93,7 @@ class ModelProvenance(Record):
     normalised: bool = False
     """Whether embeddings leave the model with length 1, as far as its dtype can say."""
     pooling: str | None = None
-    """What stands between the token states and the embedding, in words."""
+    """How token states become an embedding, in words."""
     prompt: Mapping[str, str] | None = None
     """The texts put around queries and documents."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class InputFacts(Record):
 
 @dataclass(frozen=True)
 class ScoringProvenance(Record):
-    """How scores were made of a model's output."""
+    """How scores were computed from a model's output."""
 
     regime: str
     """``native``, ``hps``, ``head``, or ``scored-FORMAT`` for scoring in a further format."""
@@ -149,7 +149,7 @@ class ScoreFacts(Record):
 
 @dataclass(frozen=True)
 class Provenance(Record):
-    """What a result rests on."""
+    """Where the numbers of a result come from."""
 
     run: str = "run"
     """What was evaluated: a path, or a name."""
@@ -166,7 +166,7 @@ class Provenance(Record):
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of deadheat and of what it computed the result with."""
     label: str | None = None
-    """What the user calls what was evaluated."""
+    """The user's name for the run."""
 
     @classmethod
     def from_dict(cls, data: object) -> Provenance:

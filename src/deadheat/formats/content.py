@@ -103,7 +103,7 @@ def _join(source: str, chunks: Iterable[bytes]) -> bytes:
 def _decompress(pieces: Iterable[bytes], new_frame: NewFrame) -> Iterator[bytes]:
     """Decompress one frame (gzip: member, xz: stream) after the other, zeros between them or not.
 
-    The libraries' own readers do not serve: `lzma.LZMAFile` ignores what follows zeros or garbage
+    The libraries' own readers cannot be used: `lzma.LZMAFile` ignores what follows zeros or garbage
     after a frame, and zstandard's ``stream_reader`` takes a frame that was cut off for complete.
     """
     frame = None

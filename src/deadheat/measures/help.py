@@ -1,4 +1,4 @@
-"""What every measure is, told from its declaration: for the terminal and the documentation.
+"""Describe all measures, from their declarations, for the terminal and the documentation.
 
 ``python -m deadheat.measures.help > docs/measures.md`` writes the page of the documentation.
 """
@@ -52,7 +52,7 @@ def _describe(measure: Measure) -> list[str]:
 
 
 def _meaning(declared: Parameter) -> str:
-    """Tell what a parameter means and what it may be."""
+    """Describe the meaning and the allowed values of a parameter."""
     if not declared.choices:
         return f"{declared.rule}: {declared.about}."
     choices = "; ".join(f"``{word!r}``, {meaning}" for word, meaning in declared.choices.items())
@@ -60,7 +60,7 @@ def _meaning(declared: Parameter) -> str:
 
 
 def _worked(example: Example) -> str:
-    """Tell the list of an example, and how its value is worked out."""
+    """Describe the ranked list of an example, and how its value is computed."""
     unretrieved = f"; not retrieved {_grades(example.unretrieved)}" if example.unretrieved else ""
     return (
         f"ranked grades {_grades(example.ranked)}{unretrieved}: "

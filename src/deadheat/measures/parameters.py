@@ -1,4 +1,4 @@
-"""Parameters of measures, declared once: what they may be, unless given, and what they mean."""
+"""Parameters of measures: default, allowed values and meaning, declared once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def parameter(
 ) -> Any:
     """Declare a field of a measure to be a parameter; the arguments are those of `Parameter`.
 
-    What is accepted, what an error says and what the help tells all follow from here:
+    Validation, error messages and help are made from this declaration:
     ``p: float = parameter(0.8, above=0, below=1, about="the chance to go on")``.
     """
     declared = Parameter(default, about, choices or {}, whole, limits)

@@ -1,4 +1,4 @@
-"""Success: is there a relevant document above the cutoff."""
+"""Success: whether a relevant document is above the cutoff."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, found_above
+from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -26,8 +26,7 @@ class SuccessMeasure(BinaryMeasure):
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1, or 0 where a relevant document stands above."""
-        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.lowest_relevant)
-        return reached.astype(np.float64)
+        return self.is_undecided(groups, above).astype(np.float64)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
