@@ -27,7 +27,7 @@ from deadheat.cli.plot import _cutoffs
 from deadheat.comparison.leaderboard import read_published
 from deadheat.evaluation import Result, evaluate_run, read_results
 from deadheat.formats import trec
-from deadheat.formats.frames import run_from_table
+from deadheat.formats.frames import table_columns
 from deadheat.formats.lines import run_from_lines
 from deadheat.lab.datasets import load_dataset
 from deadheat.lab.experiment.folder import Manifest
@@ -105,7 +105,7 @@ def _lines(data: bytes) -> None:
         return
     keep = ("query_id", "doc_id", "score")
     frame = trec.read_lines("input", data, trec.RUN_FIELDS, "score", keep)
-    twin = run_from_table("input", frame)
+    twin = table_columns("input", frame, "score").to_run("input")
     rows = np.arange(len(run.scores))
     if (
         run.query_ids != twin.query_ids

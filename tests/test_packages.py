@@ -117,7 +117,20 @@ def test_the_command_follows_from_the_installation(monkeypatch, recorded, comman
     assert install_command("plots") == command
 
 
-@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+HOSTS = [
+    "beir",
+    "faiss",
+    "haystack",
+    "hnswlib",
+    "ir-measures",
+    "lancedb",
+    "lightgbm",
+    "llama-index",
+]
+HOSTS += ["mteb", "pyterrier", "pytrec-eval", "ranx", "ray", "torchmetrics", "trm", "usearch"]
+
+
+@pytest.mark.parametrize("extra", [*sorted(set(EXTRAS.values())), *HOSTS])
 def test_of_an_unknown_origin_the_packages_themselves_are_named(monkeypatch, extra):
     """The name deadheat alone could be somebody else's on the package index."""
     found = SimpleNamespace(read_text=lambda _: None)

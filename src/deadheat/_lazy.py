@@ -7,7 +7,7 @@ not import it; the first use of ``pl`` does.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = ["pl"]
 
@@ -18,7 +18,7 @@ class _LazyModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name == "_module":
             self._module = import_module(self._name)
             return self._module

@@ -20,7 +20,7 @@ class Format:
     """A number format: how it is called here, in NumPy and in torch."""
 
     name: str
-    scalar: type[Any]
+    scalar: type[np.generic]
     torch_name: str
     mantissa: int | None
     """Stored fraction bits; None for formats that are not floating point."""
@@ -28,7 +28,7 @@ class Format:
     aliases: tuple[str, ...] = ()
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype."""
         return np.dtype(self.scalar)
 
@@ -40,14 +40,12 @@ class Format:
     @property
     def largest(self) -> float:
         """The largest finite value."""
-        finfo: Any = ml_dtypes.finfo
-        return float(finfo(self.dtype).max)
+        return float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
 
     @property
     def smallest(self) -> float:
         """The smallest positive value held in full precision."""
-        finfo: Any = ml_dtypes.finfo
-        return float(finfo(self.dtype).smallest_normal)
+        return float(ml_dtypes.finfo(self.dtype).smallest_normal)  # type: ignore[no-untyped-call]
 
     @property
     def torch(self) -> Any:

@@ -1,9 +1,8 @@
-"""What can go wrong, and how it is said: what, where, and what to do about it."""
+"""Errors and warnings. A message says what happened, where, and what to do."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 # Control characters, changes of writing direction, line separators and half characters.
 _CONTROL_CHARS = re.compile(
@@ -51,13 +50,13 @@ class MissingPackageError(DeadheatError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: {command}")
         self._made_of = package, command, purpose
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Come back whole from another process."""
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        """Pickle the arguments, so that the error can be sent to another process."""
         return type(self), self._made_of
 
 
 def one_line(error: BaseException) -> str:
-    """Give what another library said, short enough for a sentence."""
+    """Return the type and the message of an error as one short line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
 
 

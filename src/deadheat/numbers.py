@@ -1,4 +1,4 @@
-"""Numbers as they come in: what is one, floats that compare exactly as they do, and grades."""
+"""What counts as a number, and how numbers become floats with the same order and ties."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,16 @@ SPACE = " \t\n\r\x0b\x0c"
 LONGEST_TEXT = 4300
 """A number of more characters is refused: reading it takes time that grows with their square."""
 
+Number: TypeAlias = int | float | Fraction
+Numbers: TypeAlias = NDArray[np.generic]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+ExactScores: TypeAlias = tuple[FloatArray, NDArray[np.object_] | None]
+"""Floats; and the exact numbers, where float64 cannot hold them and the floats are their places."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.A | re.I)
 _WHOLE = re.compile(r"[+-]?\d+", re.A)
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Number:
     """Give a value as a Python number, exactly, or raise a TypeError or ValueError.
 
     This is what a number is in every format. Text is a number as C and Fortran write it, in ASCII
@@ -50,7 +55,7 @@ def number(value: Any) -> Any:
         if abs(value.adjusted()) > LONGEST_TEXT:
             raise ValueError(f"{value!r:.60} is too large or too small to be compared")
         return Fraction(value)
-    return value if isinstance(value, Fraction) else float(value)
+    return value if isinstance(value, Fraction) else float(value)  # type: ignore[arg-type]
 
 
 def _from_text(value: str) -> int | float:
@@ -63,7 +68,7 @@ def _from_text(value: str) -> int | float:
     return int(text)
 
 
-def exact_floats(scores: Any, *, by_place: bool = True) -> NDArray[Any]:
+def exact_floats(scores: object, *, by_place: bool = True) -> FloatArray:
     """Give scores as a float32 or float64 array with the same order and the same ties.
 
     Types of 16 bits and fewer (float16, bfloat16, float8, int8 …) become float32 and longer
@@ -86,7 +91,7 @@ def exact_floats(scores: Any, *, by_place: bool = True) -> NDArray[Any]:
     return floats
 
 
-def exact_scores(scores: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def exact_scores(scores: object) -> ExactScores:
     """Give floats as `exact_floats` does; and, where these are only places, the exact numbers.
 
     The exact numbers are Python's whole numbers and fractions in an array of objects.
@@ -104,14 +109,19 @@ def exact_scores(scores: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         floats = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores must be numbers ({str(error).strip()[:200]})") from None
-    if _holds(floats, array):
+    if array.dtype.kind == "f":
+        is_exact = np.array_equal(floats, array, equal_nan=True)
+    else:  # Python compares whole numbers and floats exactly
+        small = np.abs(floats).max(initial=0) < LARGEST_WHOLE
+        is_exact = small or floats.tolist() == array.tolist()
+    if is_exact:
         return floats, None
     places = np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
-    values = as_array([number(x) for x in array.ravel()]).reshape(array.shape)
-    return np.where(np.isnan(floats), np.nan, places), values
+    exact = np.fromiter(map(number, array.ravel()), object, array.size)
+    return np.where(np.isnan(floats), np.nan, places), exact.reshape(array.shape)
 
 
-def _exact_objects(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _exact_objects(array: Numbers) -> ExactScores:
     """Give the numbers of an array of objects or texts as `exact_scores` does."""
     values = [number(x) for x in array.ravel().tolist()]
     floats = rounded(values)
@@ -121,34 +131,30 @@ def _exact_objects(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | No
         return floats.reshape(array.shape), None
     place = {x: i for i, x in enumerate(sorted(distinct))}
     places = np.array([place.get(x, math.nan) for x in values], np.float64)
-    return places.reshape(array.shape), as_array(values).reshape(array.shape)
+    exact = np.fromiter(values, object, len(values))
+    return places.reshape(array.shape), exact.reshape(array.shape)
 
 
-def as_array(numbers: list[Any]) -> NDArray[Any]:
+def as_array(numbers: list[Number]) -> NDArray[np.float64] | NDArray[np.object_]:
     """Give Python numbers as an array that leaves them as they are: of floats if it can be."""
-    types = set(map(type, numbers))
-    if types == {float}:
+    if all(type(x) is float or (type(x) is int and abs(x) <= LARGEST_WHOLE) for x in numbers):
         return np.array(numbers, np.float64)
-    if types <= {float, int} and all(abs(x) <= LARGEST_WHOLE for x in numbers if type(x) is int):
-        return np.array(numbers, np.float64)
-    array = np.empty(len(numbers), object)
-    array[:] = numbers
-    return array
+    return np.fromiter(numbers, object, len(numbers))
 
 
-def rounded(values: Iterable[Any]) -> NDArray[np.float64]:
+def rounded(values: Iterable[Number]) -> NDArray[np.float64]:
     """Give Python numbers as the nearest float64; beyond its range, infinite."""
     return np.array([_nearest(value) for value in values], np.float64)
 
 
-def _nearest(value: Any) -> float:
+def _nearest(value: Number) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
 
-def round_to_odd(values: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[Any]:
+def round_to_odd(values: NDArray[Any], dtype: type[np.float32 | np.float64]) -> FloatArray:
     """Round to float32 or float64: a value between two floats to the one with an odd last bit.
 
     Rounding the result to nearest in a format of at least two bits less is then the same as
@@ -161,7 +167,7 @@ def round_to_odd(values: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray
     objects = values.dtype.kind == "O"
     with np.errstate(over="ignore"):
         floats = rounded(values.ravel()).reshape(values.shape) if objects else values
-        nearest = floats.astype(dtype, copy=False)
+        nearest: FloatArray = floats.astype(dtype, copy=False)
     if values.dtype.kind in "fV" and values.itemsize <= nearest.itemsize:
         return nearest
     compared = nearest.astype(object) if objects else nearest
@@ -171,18 +177,7 @@ def round_to_odd(values: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray
     return np.where((above | below) & even, np.nextafter(nearest, toward), nearest)
 
 
-def _holds(floats: NDArray[np.float64], array: NDArray[Any]) -> bool:
-    """Whether float64 holds every number of an array: a round trip changes nothing."""
-    if array.dtype.kind == "f":
-        return np.array_equal(floats, array, equal_nan=True)
-    if not array.size or np.abs(floats).max() < LARGEST_WHOLE:
-        return True
-    limits = np.iinfo(array.dtype)
-    inside = (floats >= float(limits.min)) & (floats < float(limits.max))
-    return bool(inside.all()) and np.array_equal(floats.astype(array.dtype), array)
-
-
-def is_tensor(values: Any) -> bool:
+def is_tensor(values: object) -> TypeGuard[Any]:
     """Tell whether values are a torch tensor, without importing torch."""
     return hasattr(values, "detach")
 
@@ -212,33 +207,31 @@ def half_floats(values: Any) -> NDArray[Any] | None:
 
 
 def check_tensors(**tensors: Any) -> None:
-    """Refuse torch tensors whose values cannot be read as they are, by the names they are given."""
+    """Refuse torch tensors whose values cannot be read directly; keywords name them in messages."""
     for name, tensor in tensors.items():
+        layout = str(tensor.layout).removeprefix("torch.")
         if tensor.is_meta:
-            raise InputError(f"{name} is a tensor without values, on the meta device: load them")
-        if tensor.is_nested:
-            raise InputError(f"{name} is a nested tensor: pass a list of its rows, or pad them")
-        if tensor.is_quantized:
-            raise InputError(f"{name} is a quantised tensor: pass it as {name}.dequantize()")
-        if str(tensor.layout) != "torch.strided":
-            layout = str(tensor.layout).removeprefix("torch.")
-            raise InputError(f"{name} is a {layout} tensor: pass it as {name}.to_dense()")
+            fault = "tensor without values, on the meta device: load them"
+        elif tensor.is_nested:
+            fault = "nested tensor: pass a list of its rows, or pad them"
+        elif tensor.is_quantized:
+            fault = f"quantised tensor: pass it as {name}.dequantize()"
+        elif layout != "strided":
+            fault = f"{layout} tensor: pass it as {name}.to_dense()"
+        else:
+            continue
+        raise InputError(f"{name} is a {fault}")
 
 
-def real_numbers(values: Any) -> NDArray[Any]:
+def real_numbers(values: object) -> NDArray[Any]:
     """Give values as an array of real numbers, or raise what NumPy raises; drop nothing."""
     if np.ma.isMaskedArray(values):
         raise TypeError("a masked array has no value where it is masked: use lists of lists")
     array = np.asarray(values)
     if array.dtype.kind in "cmM" or array.dtype.names:
         raise TypeError(f"{array.dtype} is no type of real numbers")
-    if isinstance(values, (list, tuple)) and _may_be_rounded(array):
-        return np.array(values, object)
-    return array
-
-
-def _may_be_rounded(array: NDArray[Any]) -> bool:
-    """Whether NumPy may have made floats of whole numbers that float64 cannot hold."""
-    if array.dtype != np.float64:
-        return False
-    return bool(((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any())
+    if not isinstance(values, (list, tuple)) or array.dtype != np.float64:
+        return array
+    # NumPy may have made floats of whole numbers that float64 cannot hold.
+    is_rounded = ((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any()
+    return np.array(values, object) if is_rounded else array

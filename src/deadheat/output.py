@@ -1,4 +1,4 @@
-"""Files that are complete or not there."""
+"""Write files atomically: a file appears under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OLD = 60.0
 
 
 def utf8(text: str) -> bytes:
-    r"""Give the bytes of a text; the name of a file that is no UTF-8 text as JSON escapes it.
+    r"""Encode a text as UTF-8; lone surrogates (bytes of file names) are escaped as in JSON.
 
     >>> utf8("\udcff")
     b'\\udcff'
@@ -34,9 +34,9 @@ def utf8(text: str) -> bytes:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk.
 
-    A file that is replaced keeps its mode: nobody reads the new one who could not read the old.
-    Raises what the system raises, and leaves nothing behind then. What a killed process has left
-    in the same folder is removed.
+    A file that is replaced keeps its mode, so that no other users can read it than before. Raises
+    the errors of the system, and then leaves no file behind. Drafts that killed processes left in
+    the same folder are removed.
     """
     target = path.resolve()
     remove_drafts(target.parent)

@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from deadheat.errors import InputError, MissingPackageError
@@ -20,44 +21,27 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 EXTRAS = {
-    "beir": "beir",
     "bm25s": "models",
     "datasets": "models",
-    "faiss": "faiss",
     "filelock": "models",
     "gguf": "models",
-    "haystack": "haystack",
-    "hnswlib": "hnswlib",
     "huggingface_hub": "models",
     "ir_datasets": "ir",
-    "ir_measures": "ir-measures",
     "jinja2": "report",
-    "lancedb": "lancedb",
-    "lightgbm": "lightgbm",
-    "llama_index": "llama-index",
     "matplotlib": "plots",
-    "mteb": "mteb",
-    "pyterrier": "pyterrier",
-    "pytrec_eval": "pytrec-eval",
     "qdrant_client": "qdrant",
-    "ranx": "ranx",
-    "ray": "ray",
     "safetensors": "models",
     "scipy": "leaderboard",
     "sentence_transformers": "models",
     "torch": "models",
-    "torchmetrics": "torchmetrics",
     "transformers": "models",
-    "trm": "trm",
-    "usearch": "usearch",
 }
-"""The extra of deadheat that brings each optional package."""
+"""The extra of deadheat that brings each optional package; that of any other has its own name."""
 
 
 def available_cores() -> int:
     """Cores that this process may use."""
-    affinity: Any = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def find_versions(names: Iterable[str]) -> dict[str, str]:
@@ -74,13 +58,13 @@ def own_version() -> str:
     return version("deadheat")
 
 
-def require(module: str, purpose: str) -> Any:
+def require(module: str, purpose: str) -> ModuleType:
     """Import a module of an optional package, or say which extra brings what is missing.
 
     Parameters
     ----------
     module
-        ``torch``, ``scipy.stats``, …; its package is one of `EXTRAS`.
+        ``torch``, ``scipy.stats``, …
     purpose
         What needs it, in words that can begin a sentence.
     """
@@ -89,7 +73,8 @@ def require(module: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = (error.name or module).partition(".")[0]
-        command = install_command(EXTRAS.get(missing, EXTRAS[package]))
+        own = EXTRAS.get(package, package.replace("_", "-"))
+        command = install_command(EXTRAS.get(missing, own))
         raise MissingPackageError(missing, command, purpose) from error
 
 
@@ -124,10 +109,10 @@ def install_command(extra: str) -> str:
     if url:
         return f"pip install 'deadheat[{extra}] @ {url}'"
     needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed or [name for name in EXTRAS if EXTRAS[name] == extra])}"
+    return f"pip install {shlex.join(needed)}"
 
 
-def require_host(module: str, extra: str, purpose: str) -> Any:
+def require_host(module: str, extra: str, purpose: str) -> ModuleType:
     """Import a module of a host library, in a version that deadheat's extra for it allows.
 
     Parameters

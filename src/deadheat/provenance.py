@@ -1,10 +1,11 @@
 """Where a number comes from: types that travel with outputs, scores and results.
 
-What decides something is a field of its own; what is only told to people is text beside it.
+Facts that code uses are fields of their own; texts "in words" are for readers only.
 """
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -22,11 +23,11 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values, lists and dicts."""
-        plain: dict[str, Any] = _plain(asdict(self))  # type: ignore[call-overload]
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # type: ignore[call-overload]
         return plain
 
     @classmethod
-    def from_dict(cls: type[R], data: Any) -> R:
+    def from_dict(cls: type[R], data: object) -> R:
         """Read what `to_dict` gave; refuse what it could not have given."""
         record: R = _read(cls, data, cls.__name__)
         return record
@@ -53,7 +54,7 @@ class DatasetProvenance(Record):
     content_hash: str | None = None
     """SHA-256 of texts, candidates and judgements, whatever files they were read from."""
     candidates: str | None = None
-    """How the candidates came about, in words."""
+    """How the candidates were chosen, in words."""
     queries: int | None = None
     documents: int | None = None
     pairs: int | None = None
@@ -92,7 +93,7 @@ class ModelProvenance(Record):
     normalised: bool = False
     """Whether embeddings leave the model with length 1, as far as its dtype can say."""
     pooling: str | None = None
-    """What stands between the token states and the embedding, in words."""
+    """How token states become an embedding, in words."""
     prompt: Mapping[str, str] | None = None
     """The texts put around queries and documents."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +113,7 @@ class InputFacts(Record):
 
 @dataclass(frozen=True)
 class ScoringProvenance(Record):
-    """How scores were made of a model's output."""
+    """How scores were computed from a model's output."""
 
     regime: str
     """``native``, ``hps``, ``head``, or ``scored-FORMAT`` for scoring in a further format."""
@@ -148,7 +149,7 @@ class ScoreFacts(Record):
 
 @dataclass(frozen=True)
 class Provenance(Record):
-    """What a result rests on."""
+    """Where the numbers of a result come from."""
 
     run: str = "run"
     """What was evaluated: a path, or a name."""
@@ -165,10 +166,10 @@ class Provenance(Record):
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of deadheat and of what it computed the result with."""
     label: str | None = None
-    """What the user calls what was evaluated."""
+    """The user's name for the run."""
 
     @classmethod
-    def from_dict(cls, data: Any) -> Provenance:
+    def from_dict(cls, data: object) -> Provenance:
         """Read what `to_dict` gave, also of 0.1, which had the settings among the other fields."""
         own = {declared.name for declared in fields(EvalSettings)}
         if isinstance(data, Mapping) and not own.isdisjoint(data):
@@ -182,7 +183,7 @@ class Provenance(Record):
         return self.qrels if self.dataset is None else str(self.dataset)
 
 
-def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Name every value of nested dicts: ``{"a": {"b": 1}}`` holds ``("a.b", 1)``.
 
     >>> list(flatten({"a": {"b": 1}, "c": 2}))
@@ -195,13 +196,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield prefix + name, value
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(nested) for name, nested in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _read(hint: Any, value: Any, name: str) -> Any:
+def _read(hint: Any, value: object, name: str) -> Any:
     """Bring a value from JSON into the type that a field declares."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):

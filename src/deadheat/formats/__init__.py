@@ -8,7 +8,11 @@ from typing import Any, Protocol, TypeAlias
 
 from deadheat._fork_guard import check_fork
 from deadheat.errors import InputError
-from deadheat.formats import dicts, files, folders, frames
+from deadheat.formats.columns import Columns
+from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.files import read_file
+from deadheat.formats.folders import is_folder, run_folder
+from deadheat.formats.frames import is_table, table_columns, tuple_columns
 from deadheat.formats.search import ranked_groups, search_results
 from deadheat.formats.types import Judgements, Run
 
@@ -28,21 +32,21 @@ class TableLike(Protocol):
     """A table with named columns: of polars, pandas or pyarrow."""
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> object:
         """Its columns, or their names."""
 
 
 class RanxLike(Protocol):
     """A `Run` or `Qrels` of ranx."""
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> Mapping[str, object]:
         """Give ``{query: {document: number}}``."""
 
 
-Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]]
-QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows | RanxLike
+Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]] | RanxLike
+QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
 """What judgements may be: a path, a dict of dicts, of sets or lists of ids, a table, tuples."""
-RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows | RanxLike
+RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
 """What a run may be: a path, a dict of dicts or of lists of pairs, a table, tuples."""
 
 
@@ -57,18 +61,10 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
     """
     if isinstance(qrels, Judgements):
         return qrels
-    if isinstance(qrels, Mapping):
-        return dicts.judgements_from_dict("qrels", qrels)
-    if dicts.is_ranx(qrels):
-        return dicts.judgements_from_dict(dicts.ranx_name(qrels, "qrels"), qrels.to_dict())
-    check_fork()
-    if isinstance(qrels, (str, os.PathLike)):
-        return files.judgements_from_file(qrels)
-    if frames.is_table(qrels):
-        return frames.judgements_from_table("qrels", qrels)
-    if isinstance(qrels, Iterable):
-        return frames.judgements_from_tuples("qrels", qrels)
-    raise InputError(f"judgements cannot be read from a {type(qrels).__name__}")
+    source, rows = _read("relevance", "qrels", qrels)
+    if isinstance(rows, Mapping):
+        return judgements_from_dict(source, rows)
+    return rows.to_judgements(source)  # type: ignore[union-attr]  # judgements are never a Run
 
 
 def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Run:
@@ -85,17 +81,42 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
     """
     if isinstance(run, Run):
         return run
-    if isinstance(run, Mapping):
-        return dicts.run_from_dict("run", run, copy=copy)
-    if dicts.is_ranx(run):
-        return dicts.run_from_dict(dicts.ranx_name(run, "run"), run.to_dict())
+    source, rows = _read("score", "run", run, with_ranks=with_ranks)
+    if isinstance(rows, Mapping):
+        return run_from_dict(source, rows, copy=copy and rows is run)
+    return rows if isinstance(rows, Run) else rows.to_run(source)
+
+
+def _read(
+    what: str, source: str, value: object, *, with_ranks: bool = False
+) -> tuple[str, Mapping[Any, object] | Columns | Run]:
+    """Find out what a value is, and read it.
+
+    Parameters
+    ----------
+    what
+        The number to read for each document: ``relevance`` or ``score``.
+    source
+        What to call the value in messages, if it has no name of its own.
+
+    Returns
+    -------
+    source, rows
+        The name for messages; and a dict by query, columns, or a run (of a folder, or of a plain
+        TREC file).
+    """
+    if isinstance(value, Mapping):
+        return source, value
+    if type(value).__module__.partition(".")[0] == "ranx" and hasattr(value, "to_dict"):
+        return str(getattr(value, "name", None) or source), value.to_dict()
     check_fork()
-    if folders.is_folder(run):
-        return folders.run_folder(run).whole()
-    if isinstance(run, (str, os.PathLike)):
-        return files.run_from_file(run, with_ranks=with_ranks)
-    if frames.is_table(run):
-        return frames.run_from_table("run", run)
-    if isinstance(run, Iterable):
-        return frames.run_from_tuples("run", run)
-    raise InputError(f"a run cannot be read from a {type(run).__name__}")
+    if what == "score" and is_folder(value):
+        return source, run_folder(value).whole()
+    if isinstance(value, (str, os.PathLike)):
+        return read_file(value, what, with_ranks=with_ranks)
+    if is_table(value):
+        return source, table_columns(source, value, what)
+    if isinstance(value, Iterable):
+        return source, tuple_columns(source, value, what)
+    kind = "judgements" if what == "relevance" else "a run"
+    raise InputError(f"{kind} cannot be read from a {type(value).__name__}")

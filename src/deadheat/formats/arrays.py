@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import InputError
 from deadheat.formats.ids import text_id
+from deadheat.formats.types import Ints
 from deadheat.numbers import (
     LARGEST_GRADE,
+    FloatArray,
     exact_floats,
     exact_scores,
     is_tensor,
@@ -32,12 +34,12 @@ MOST_RELEVANT = 50_000_000
 class Candidates:
     """Scores and grades of all queries, flattened."""
 
-    scores: NDArray[Any]
+    scores: FloatArray
     """float32 or float64 with the order and the ties of the scores given."""
     grades: NDArray[Any]
-    offsets: NDArray[np.int64]
+    offsets: Ints
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
-    exact: NDArray[Any] | None
+    exact: NDArray[np.object_] | None
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
 
     def has_fractions(self) -> bool:
@@ -45,12 +47,12 @@ class Candidates:
         return self.grades.dtype.kind == "f" and bool((self.grades[:10_000] % 1).any())
 
     @property
-    def rounded(self) -> NDArray[Any]:
+    def rounded(self) -> FloatArray:
         """The scores given, rounded to float64 where it cannot hold them."""
         return self.scores if self.exact is None else rounded(self.exact)
 
 
-def are_whole(numbers: Any) -> bool:
+def are_whole(numbers: object) -> bool:
     """Whether numbers were given in a type of whole numbers, as labels are.
 
     >>> are_whole([[1, 0], [2]]), are_whole([[1.0, 0.0]]), are_whole(np.array([[True]]))
@@ -63,13 +65,13 @@ def are_whole(numbers: Any) -> bool:
     return isinstance(numbers, int) or getattr(numbers, "dtype", np.dtype(float)).kind in "biu"
 
 
-def flatten(scores: Any, relevance: Any) -> Candidates:
+def flatten(scores: object, relevance: object) -> Candidates:
     """Flatten scores and grades of the shape ``[queries, candidates]``.
 
     >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]]).offsets
     array([0, 2, 3])
     """
-    if _is_ragged(scores) or _is_ragged(relevance):
+    if any(isinstance(rows, (list, tuple)) and rows for rows in (scores, relevance)):
         return _flatten_ragged(scores, relevance)
     (flat, exact), grades = exact_scores(scores), _grades(relevance)
     if flat.ndim != 2:
@@ -88,7 +90,7 @@ def flatten(scores: Any, relevance: Any) -> Candidates:
     return Candidates(flat.reshape(-1), grades.reshape(-1), offsets, exact)
 
 
-def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[Any]]:
+def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
     """Group flat scores and grades by the query of each candidate.
 
     Queries are in the order in which they first appear; their ids are returned, too.
@@ -113,33 +115,25 @@ def grouped(scores: Any, relevance: Any, query: Any) -> tuple[Candidates, list[A
     return Candidates(flat, grades, offsets, exact), queries
 
 
-def _query_codes(query: Any) -> tuple[list[Any], NDArray[np.int64]]:
+def _query_codes(query: Any) -> tuple[list[Any], Ints]:
     """Give the distinct queries in order of appearance, and the index of each candidate's query."""
     if is_tensor(query):
         query = tensor_values("query", query)
     if isinstance(query, (str, bytes)) or not hasattr(query, "__len__"):
         raise InputError(f"query must be a row with a query for each candidate, not {query!r:.60}")
-    ids = np.asarray(query) if not isinstance(query, (list, tuple)) else query
-    whole = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" and ids.ndim == 1
-    if whole:
-        distinct, first, code = np.unique(ids, return_index=True, return_inverse=True)
-        by_appearance = np.argsort(first)
-        place = np.empty_like(by_appearance)
-        place[by_appearance] = np.arange(len(distinct))
-        return distinct[by_appearance].tolist(), place[code.reshape(-1)]
-    number: dict[str, int] = {}
-    own: list[Any] = []
-    codes = []
-    for i, value in enumerate(ids):
-        name = text_id(value, f"query of candidate {i}")
-        if name not in number:
-            number[name] = len(own)
-            own.append(value)
-        codes.append(number[name])
-    return own, np.array(codes, np.int64)
+    ids = query if isinstance(query, (list, tuple)) else np.asarray(query)
+    names = ids
+    if isinstance(ids, (list, tuple)) or ids.dtype.kind not in "iu" or ids.ndim != 1:
+        texts = [text_id(value, f"query of candidate {i}") for i, value in enumerate(ids)]
+        names = np.array(texts, object)
+    _, first, code = np.unique(names, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    places = first[by_appearance]
+    own = ids[places].tolist() if names is ids else [ids[i] for i in places.tolist()]
+    return own, np.argsort(by_appearance)[code]
 
 
-def query_names(query_ids: Sequence[Any] | None, n: int) -> list[str]:
+def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
     """Give the names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
@@ -158,23 +152,29 @@ def _numbers(n: int) -> tuple[str, ...]:
     return tuple(map(str, range(n)))
 
 
-def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDArray[np.int64]:
-    """Per query: relevant documents that are not among its candidates."""
-    if n_relevant is None:
-        return np.zeros(len(listed), np.int64)
+def counts_per_query(name: str, given: object, n: int) -> Ints:
+    """Give whole numbers, one for each of `n` queries or one for all, as an array."""
+    if is_tensor(given):
+        given = tensor_values(name, given)
     try:
-        given = np.asarray(n_relevant)
+        counts = np.asarray(given)
     except (TypeError, ValueError):  # lists of different lengths
-        given = np.empty(0)
-    if given.shape not in ((), listed.shape) or given.dtype.kind not in "iu":
-        raise InputError(f"n_relevant must be a whole number for each of the {len(listed)} queries")
-    most = np.broadcast_to(given, listed.shape).astype(np.float64).sum()
+        counts = np.empty(0)
+    if counts.shape not in ((), (n,)) or counts.dtype.kind not in "iu":
+        raise InputError(f"{name} must be a whole number for each of the {n} queries")
+    return np.broadcast_to(counts, n).astype(np.int64)
+
+
+def unlisted_relevant(n_relevant: ArrayLike, listed: Ints) -> Ints:
+    """Per query: relevant documents that are not among its candidates."""
+    given = counts_per_query("n_relevant", n_relevant, len(listed))
+    most = given.sum(dtype=np.float64)
     if most > MOST_RELEVANT:
         raise InputError(
             f"n_relevant counts {most:g} relevant documents, which is beyond {MOST_RELEVANT:g}: is "
             "it the number for each query?"
         )
-    unlisted: NDArray[np.int64] = given.astype(np.int64) - listed
+    unlisted = given - listed
     if (unlisted < 0).any():
         q = int(np.flatnonzero(unlisted < 0)[0])
         raise InputError(
@@ -183,48 +183,35 @@ def unlisted_relevant(n_relevant: ArrayLike | None, listed: NDArray[Any]) -> NDA
     return unlisted
 
 
-def _is_ragged(value: Any) -> bool:
-    """Whether the value is a sequence of rows rather than one array."""
-    return isinstance(value, (list, tuple)) and bool(value)
-
-
 def _flatten_ragged(scores: Any, relevance: Any) -> Candidates:
-    for name, rows_ in (("scores", scores), ("relevance", relevance)):
-        if not hasattr(rows_, "__len__") or not hasattr(rows_, "__getitem__"):
+    for name, rows in (("scores", scores), ("relevance", relevance)):
+        if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
             raise InputError(
-                f"{name} must have a row for each query, not be a {type(rows_).__name__}"
+                f"{name} must have a row for each query, not be a {type(rows).__name__}"
             )
     if len(scores) != len(relevance):
         raise InputError(f"scores have {len(scores)} queries, relevance has {len(relevance)}")
-    rows = []
-    exact_rows = []
+    parts = []
     for q, (row, labels) in enumerate(zip(scores, relevance, strict=True)):
         try:
-            floats, exact = exact_scores(row)
-            pair = floats, _grades(labels)
+            (floats, exact), grades = exact_scores(row), _grades(labels)
         except InputError as error:
             raise InputError(f"query {q}: {error}") from None
-        if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
+        if floats.ndim != 1 or floats.shape != grades.shape:
             raise InputError(
-                f"query {q}: scores {list(pair[0].shape)} and relevance {list(pair[1].shape)} "
+                f"query {q}: scores {list(floats.shape)} and relevance {list(grades.shape)} "
                 "must be two rows of the same length"
-                + ("; wrap a single query in a list" if pair[0].ndim == 0 else "")
+                + ("; wrap a single query in a list" if floats.ndim == 0 else "")
             )
-        rows.append(pair)
-        exact_rows.append(floats if exact is None else exact)
-    offsets = np.concatenate(([0], np.cumsum([len(row) for row, _ in rows])))
-    whole = np.concatenate(exact_rows)
-    return Candidates(
-        np.concatenate([row for row, _ in rows]),
-        np.concatenate([labels for _, labels in rows]),
-        offsets.astype(np.int64),
-        whole if whole.dtype.kind == "O" else None,
-    )
+        parts.append((floats, grades, floats if exact is None else exact))
+    offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
+    flat, grades, exact = map(np.concatenate, zip(*parts, strict=True))
+    return Candidates(flat, grades, offsets, exact if exact.dtype.kind == "O" else None)
 
 
-def _grades(relevance: Any) -> NDArray[Any]:
+def _grades(relevance: object) -> NDArray[Any]:
     """Labels as an array of numbers."""
-    if hasattr(relevance, "detach"):
+    if is_tensor(relevance):
         relevance = exact_floats(relevance)
     try:
         grades = real_numbers(relevance)

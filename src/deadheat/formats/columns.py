@@ -2,73 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats.types import ColumnDocuments, Ints, Judgements, Origins, Run
-from deadheat.numbers import LARGEST_GRADE, exact_scores, rounded
+from deadheat.numbers import Numbers, exact_scores, rounded
+
+
+class Columns(NamedTuple):
+    """Judgements or scored documents, one per row."""
+
+    query: pl.Series
+    doc: pl.Series
+    numbers: Numbers
+    """Grades or scores."""
+    ranks: Ints | None
+    numbered: bool
+    """Whether the queries were given as whole numbers."""
+
+    def to_judgements(self, source: str) -> Judgements:
+        """Group judgements by query."""
+        return judgements_from_columns(
+            source, self.query, self.doc, self.numbers, numbered=self.numbered
+        )
+
+    def to_run(self, source: str) -> Run:
+        """Group scored documents by query."""
+        return run_from_columns(source, self.query, self.doc, self.numbers, self.ranks)
 
 
 def judgements_from_columns(
-    source: str,
-    query: pl.Series,
-    doc: pl.Series,
-    grade: NDArray[Any],
-    *,
-    numbered: bool = False,
+    source: str, query: pl.Series, doc: pl.Series, grade: Numbers, *, numbered: bool = False
 ) -> Judgements:
     """Group judgements by query; refuse conflicting grades, drop exact repetitions.
 
     `numbered` says that the queries were given as whole numbers.
     """
     grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
-    if not len(query):
-        raise InputError(f"{source}: there are no judgements in it")
-    check_grades(source, grade, lambda row: (query[row], doc[row]))
     frame = pl.DataFrame({"query": query, "doc": doc, "grade": grade})
     if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():
         frame = frame.unique(maintain_order=True)
         twice = frame.filter(pl.struct("query", "doc").is_duplicated())
         if len(twice):
             q, d = twice[0, "query"], twice[0, "doc"]
-            grades = twice.filter(query=q, doc=d)["grade"].to_list()
+            different = twice.filter(query=q, doc=d)["grade"].to_list()
             raise InputError(
                 f"{source}: document {d!r} of query {q!r} is judged with different grades "
-                f"({', '.join(f'{g:g}' for g in grades)}); keep one of them"
+                f"({', '.join(f'{g:g}' for g in different)}); keep one of them"
             )
     query_ids, offsets, order = _group(frame["query"])
-    if order is not None:
-        frame = frame[order]
-    sorted_grade = frame["grade"].to_numpy()
-    return Judgements(source, query_ids, offsets, frame["doc"], sorted_grade, numbered)
-
-
-def check_grades(
-    source: str, grades: NDArray[np.float64], place: Callable[[int], tuple[str, str]]
-) -> None:
-    """Refuse NaN, infinite and huge grades; `place` gives the query and the document of a row."""
-    wrong = ~(np.abs(grades) <= LARGEST_GRADE)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        query, doc = place(row)
-        value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
-        raise InputError(
-            f"{source}: the grade of document {doc!r} of query {query!r} is {value}, which is no "
-            "grade; correct it or remove the row"
-        )
+    frame = frame if order is None else frame[order]
+    grades = frame["grade"].to_numpy()
+    return Judgements(source, query_ids, offsets, frame["doc"], grades, numbered)
 
 
 def run_from_columns(
     source: str,
     query: pl.Series,
     doc: pl.Series,
-    score: NDArray[Any],
-    rank: NDArray[Any] | None = None,
+    score: Numbers,
+    rank: Ints | None = None,
     origins: Origins | None = None,
 ) -> Run:
     """Group scored documents by query; refuse a document that a query lists twice.
@@ -78,15 +74,14 @@ def run_from_columns(
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
     scores, exact = exact_scores(score)
-    ranks = None if rank is None else np.asarray(rank, np.int64)
     query_ids, offsets, order = _group(query)
     if order is not None:
         doc, scores = doc.gather(order), scores[order]
-        ranks = None if ranks is None else ranks[order]
+        rank = None if rank is None else rank[order]
         exact = None if exact is None else exact[order]
         origins = None if origins is None else origins[order]
     documents = ColumnDocuments(source, query_ids, offsets, doc, origins)
-    return Run(source, query_ids, offsets, scores, documents, ranks, exact=exact, origins=origins)
+    return Run(source, query_ids, offsets, scores, documents, rank, exact=exact, origins=origins)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
@@ -95,7 +90,7 @@ def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
     return group_stretches(stretches["value"], stretches["len"].to_numpy())
 
 
-def group_stretches(query: pl.Series, lengths: NDArray[Any]) -> tuple[list[str], Ints, Ints | None]:
+def group_stretches(query: pl.Series, lengths: Ints) -> tuple[list[str], Ints, Ints | None]:
     """Give the distinct queries, their offsets, and the order that sorts the rows by query.
 
     Queries are in the order of their first row. The order is None if the rows of each query are

@@ -23,8 +23,6 @@ def places_of(dict docs not None, dict wanted not None):
     cdef PyObject *key
     cdef PyObject *index
     while PyDict_Next(docs, &position, &key, NULL):
-        if not PyUnicode_Check(<object>key):
-            return None
         if (endings >> (<uint64_t>PyObject_Hash(<object>key) & 63)) & 1:
             index = PyDict_GetItem(wanted, <object>key)
             if index != NULL:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from types import ModuleType
-from typing import IO, Protocol
+from typing import IO, TypeAlias
 
 from deadheat.errors import InputError
 
@@ -27,24 +27,13 @@ _LOOKED_AT = 4096
 """Bytes at the beginning of a file among which a zero shows that it is not text."""
 PARQUET = b"PAR1"
 """How Parquet files begin and end."""
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
 # The beginnings of gzip, zstd and zlib; those of zlib are letters: an id may begin with x^.
 _TAKEN_FOR_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda")
 
-
-class _Decompressor(Protocol):
-    """Decompresses one frame (gzip: member, xz: stream) of a compressed file."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the frame is complete."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """What followed the frame."""
-
-    def decompress(self, data: bytes, /) -> bytes:
-        """Decompress the next piece of the frame."""
+NewFrame: TypeAlias = "Callable[[], zlib._Decompress | lzma.LZMADecompressor]"
+"""Makes a decompressor of one frame."""
 
 
 def content(source: str, file: IO[bytes]) -> io.BytesIO:
@@ -55,7 +44,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
     holds, and ``/dev/zero`` has no end.
     """
     try:
-        data = _read(source, file).removeprefix(_BOM)
+        data = _read(source, file).removeprefix(BOM)
     except (EOFError, lzma.LZMAError, zlib.error, _zstd().ZstdError) as error:
         raise InputError(f"{source}: the compressed data is damaged ({error})") from None
     except MemoryError:
@@ -70,7 +59,7 @@ def as_it_is(data: bytes) -> bytes:
 
     A byte order mark, which polars drops, keeps it from looking.
     """
-    return _BOM + data if data.startswith(_TAKEN_FOR_COMPRESSED) else data
+    return BOM + data if data.startswith(_TAKEN_FOR_COMPRESSED) else data
 
 
 def _read(source: str, file: IO[bytes]) -> bytes:
@@ -111,28 +100,26 @@ def _join(source: str, chunks: Iterable[bytes]) -> bytes:
     return out.getvalue()
 
 
-def _decompress(pieces: Iterable[bytes], new_frame: Callable[[], _Decompressor]) -> Iterator[bytes]:
-    """Decompress one frame after the other, with zeros between them or not.
+def _decompress(pieces: Iterable[bytes], new_frame: NewFrame) -> Iterator[bytes]:
+    """Decompress one frame (gzip: member, xz: stream) after the other, zeros between them or not.
 
-    The libraries' own readers do not serve: `lzma.LZMAFile` ignores what follows zeros or garbage
+    The libraries' own readers cannot be used: `lzma.LZMAFile` ignores what follows zeros or garbage
     after a frame, and zstandard's ``stream_reader`` takes a frame that was cut off for complete.
     """
-    frame: _Decompressor | None = None
-    for piece in pieces:
-        data = piece
+    frame = None
+    for data in pieces:
         while data:
             if frame is None and not (data := data.lstrip(b"\0")):
                 break
             frame = frame or new_frame()
             yield frame.decompress(data)
             data = frame.unused_data if frame.eof else b""
-            if frame.eof:
-                frame = None
+            frame = None if frame.eof else frame
     if frame is not None:
         raise EOFError("the file ends in the middle of it")
 
 
-def _frame_type(head: bytes) -> Callable[[], _Decompressor] | None:
+def _frame_type(head: bytes) -> NewFrame | None:
     """Give what decompresses a file that begins so; None if it is not compressed."""
     if head.startswith(b"\x1f\x8b"):
         return partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)  # gzip
@@ -140,11 +127,7 @@ def _frame_type(head: bytes) -> Callable[[], _Decompressor] | None:
         return partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=1 << 30)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         zstd = _zstd()
-        new: Callable[[], _Decompressor] = (
-            zstd.ZstdDecompressor
-            if sys.version_info >= (3, 14)
-            else zstd.ZstdDecompressor().decompressobj
-        )
+        new: NewFrame = getattr(zstd.ZstdDecompressor(), "decompressobj", zstd.ZstdDecompressor)
         return new
     return None
 

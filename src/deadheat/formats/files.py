@@ -8,52 +8,65 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats import frames, trec
+from deadheat.formats import trec
+from deadheat.formats.columns import Columns
 from deadheat.formats.content import PARQUET, as_it_is, content
-from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats.frames import ALIASES, column_of, is_known, table_columns, with_names
 from deadheat.formats.ids import is_unicode
 from deadheat.formats.lines import run_from_lines
 from deadheat.formats.parquet import read_parquet
-from deadheat.formats.types import Judgements, Run
+from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
 """How the names of compressed files end."""
+_OPEN_ERRORS: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "this is a folder, not a file",
+}
 TABLES = ("parquet", "jsonl", "csv", "tsv")
 """The formats of named columns."""
 
 
-def judgements_from_file(path: str | os.PathLike[str]) -> Judgements:
-    """Read TREC qrels, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not."""
-    source, read = _read(path)
-    if isinstance(read, dict):
-        return judgements_from_dict(source, read)
-    if isinstance(read, bytes):
-        keep = ("query_id", "doc_id", "relevance")
-        read = trec.read_lines(source, read, trec.QRELS_FIELDS, "relevance", keep)
-    return frames.judgements_from_table(source, read)
+def read_file(
+    path: str | os.PathLike[str], what: str, *, with_ranks: bool = False
+) -> tuple[str, dict[str, object] | Columns | Run]:
+    """Read a TREC file, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not.
 
+    A run in TSV without names of columns holds query, document, rank and score.
 
-def run_from_file(path: str | os.PathLike[str], *, with_ranks: bool = False) -> Run:
-    """Read a TREC run, JSON, JSONL, CSV, TSV or Parquet, compressed or not.
+    Parameters
+    ----------
+    what
+        ``relevance`` for judgements, ``score`` for a run.
+    with_ranks
+        Also read the ranks of a TREC run.
 
-    A TSV without names of columns holds query, document, rank and score.
+    Returns
+    -------
+    source, rows
+        The name for messages; and an object of JSON, columns, or the run of a plain TREC file.
     """
-    source, read = _read(path)
-    if isinstance(read, dict):
-        return run_from_dict(source, read)
-    if isinstance(read, bytes):
-        fields = trec.run_fields(read)
-        if not with_ranks and (run := run_from_lines(source, read, fields)) is not None:
-            return run
-        keep = ("query_id", "doc_id", "score") + (("rank",) if with_ranks else ())
-        read = trec.read_lines(source, read, fields, "score", keep)
-        if with_ranks:
-            read = read.with_columns(trec.whole_ranks(source, read["rank"]))
-    return frames.run_from_table(source, read)
+    source, file = _open(path)
+    kind = _kind(source, file)
+    if kind in TABLES:
+        return source, table_columns(source, _table(source, file, kind), what)
+    with file:
+        data = file.read()
+    if kind == "json":
+        return source, _json(source, data)
+    fields = trec.QRELS_FIELDS if what == "relevance" else trec.run_fields(data)
+    keep = ("query_id", "doc_id", what, "rank") if with_ranks else ("query_id", "doc_id", what)
+    run = None if with_ranks or what == "relevance" else run_from_lines(source, data, fields)
+    if run is not None:
+        return source, run
+    frame = trec.read_lines(source, data, fields, what, keep)
+    if with_ranks:
+        frame = frame.with_columns(trec.whole_ranks(source, frame["rank"]))
+    return source, table_columns(source, frame, what)
 
 
 def run_tag(path: str | os.PathLike[str]) -> str | None:
@@ -89,17 +102,6 @@ def table_from_file(
     return _table(source, file, kind, all_columns=all_columns)
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[str, pl.DataFrame | dict[str, Any] | bytes]:
-    """Give the name for messages, and a table, a JSON object or the lines of a TREC file."""
-    source, file = _open(path)
-    kind = _kind(source, file)
-    if kind in TABLES:
-        return source, _table(source, file, kind)
-    with file:
-        data = file.read()
-    return source, _json(source, data) if kind == "json" else data
-
-
 def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
     """Give the name for messages, and the decompressed content as a file.
 
@@ -119,12 +121,9 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
             return source, file
         with file:
             return source, content(source, file)
-    except FileNotFoundError:
-        raise InputError(f"{source:.200}: there is no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{source}: this is a folder, not a file") from None
     except OSError as error:
-        raise InputError(f"{source:.200}: cannot be read ({error.strerror})") from None
+        fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
+        raise InputError(f"{source:.200}: {fault}") from None
     except InputError:
         raise
     except ValueError as error:
@@ -148,7 +147,7 @@ def _kind(source: str, file: IO[bytes]) -> str:
         return "csv"
     # A header names columns.
     columns = first.strip().lower().replace(b"-", b"_").split(b"\t")
-    ids = (*frames.ALIASES["query_id"], *frames.ALIASES["doc_id"])
+    ids = (*ALIASES["query_id"], *ALIASES["doc_id"])
     return "tsv" if sum(alias.encode() in columns for alias in ids) >= 2 else "trec"
 
 
@@ -160,7 +159,7 @@ def _is_json_line(line: bytes) -> bool:
     return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
 
 
-def _json(source: str, data: bytes) -> dict[str, Any]:
+def _json(source: str, data: bytes) -> dict[str, object]:
     try:
         value = json.loads(data, object_pairs_hook=_distinct)
     except UnicodeDecodeError:
@@ -173,7 +172,7 @@ def _json(source: str, data: bytes) -> dict[str, Any]:
     return value
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Build an object from its pairs; refuse a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
@@ -207,30 +206,27 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
 
     polars' own reader would turn values of other types into text.
     """
-    names: set[str] = set()
-    columns: dict[str, list[Any]] = {}
-    rows = 0
+    is_read: dict[str, bool] = {}
+    rows = []
     for number, line in enumerate(io.BytesIO(data), start=1):
         if line.isspace():
             continue
         row = _object(source, number, line)
-        if not names.issuperset(row):
-            new = [name for name in row if name not in names]
-            if not all(map(is_unicode, new)):
-                raise InputError(
-                    f"{source}, line {number}: the name of a column cannot be written as UTF-8: "
-                    f"{trec.shown(line)}; correct it"
-                )
-            names.update(new)
-            columns |= {name: [None] * rows for name in new if all_columns or frames.is_known(name)}
-        for name, values in columns.items():
-            values.append(row.get(name))
-        rows += 1
-    frame = pl.DataFrame([frames.column_of(name, values) for name, values in columns.items()])
-    return frames.with_names(frame, sorted(names))
+        for name in row:
+            if name not in is_read:
+                if not is_unicode(name):
+                    raise InputError(
+                        f"{source}, line {number}: the name of a column cannot be written as "
+                        f"UTF-8: {trec.shown(line)}; correct it"
+                    )
+                is_read[name] = all_columns or is_known(name)
+        rows.append({name: value for name, value in row.items() if is_read[name]})
+    names = [name for name, read in is_read.items() if read]
+    frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in names])
+    return with_names(frame, sorted(is_read))
 
 
-def _object(source: str, number: int, line: bytes) -> dict[str, Any]:
+def _object(source: str, number: int, line: bytes) -> dict[str, object]:
     try:
         row = json.loads(line.decode(), object_pairs_hook=_distinct)
         if isinstance(row, dict):

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from numpy.typing import NDArray
-
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.columns import judgements_from_columns, run_from_columns
+from deadheat.formats.columns import Columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
-from deadheat.formats.types import Judgements, Run
-from deadheat.numbers import LARGEST_WHOLE, SPACE, as_array, number
+from deadheat.formats.types import Judgements
+from deadheat.numbers import LARGEST_WHOLE, SPACE, Number, Numbers, as_array, number
 
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
@@ -45,6 +43,12 @@ ALIASES = {
 Upper case equals lower case, and a hyphen equals an underscore.
 """
 
+_KINDS = {
+    "relevance": ("judgements", "scored documents", "rank"),
+    "score": ("scored documents", "judgements", "relevance"),
+}
+"""What rows with each number are, what they are not, and the column that only the others have."""
+
 
 def is_table(value: object) -> bool:
     """Whether the value is a table of polars, pandas or pyarrow, or gives itself as Arrow data."""
@@ -54,78 +58,68 @@ def is_table(value: object) -> bool:
     return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
-def judgements_from_table(source: str, table: Any) -> Judgements:
+def judgements_from_table(source: str, table: object) -> Judgements:
     """Read a table with a column each for query, document and grade."""
+    return table_columns(source, table, "relevance").to_judgements(source)
+
+
+def table_columns(source: str, table: object, what: str) -> Columns:
+    """Read a table with a column each for query and document, and one for `what`.
+
+    Parameters
+    ----------
+    what
+        ``relevance`` for judgements, ``score`` for a run, which may also have a column of ranks.
+    """
     frame = as_frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a run has ranks.
-    if find_column(frame, "relevance") is None and find_column(frame, "rank") is not None:
+    names = ("relevance", "score") if what == "relevance" else ("score",)
+    kind, other, other_column = _KINDS[what]
+    if find_column(frame, what) is None and find_column(frame, other_column) is not None:
         raise InputError(
-            f"{source}: these look like scored documents, not judgements (columns "
+            f"{source}: these look like {other}, not {kind} (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
-    column = needed_column(source, frame, "relevance", "score")
-    grade = column_numbers(source, frame, column, query)
-    numbered = frame[needed_column(source, frame, "query_id")].dtype.is_integer()
-    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
-
-
-def run_from_table(source: str, table: Any) -> Run:
-    """Read a table with a column each for query, document and score, perhaps rank."""
-    frame = as_frame(source, table)
-    if find_column(frame, "score") is None and find_column(frame, "relevance") is not None:
-        raise InputError(
-            f"{source}: these look like judgements, not scored documents (columns "
-            f"{', '.join(frame.columns)}); are judgements and run swapped?"
-        )
-    query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
-    score = column_numbers(source, frame, needed_column(source, frame, "score"), query)
-    column = find_column(frame, "rank")
+    numbers = column_numbers(source, frame, needed_column(source, frame, *names), query)
+    column = find_column(frame, "rank") if what == "score" else None
     ranks = None if column is None else whole_ranks(frame[column])
-    rank = None if ranks is None else ranks.to_numpy()
-    return run_from_columns(source, query, doc, score, rank)
+    return Columns(
+        query,
+        doc,
+        numbers,
+        None if ranks is None else ranks.to_numpy(),
+        frame[needed_column(source, frame, "query_id")].dtype.is_integer(),
+    )
 
 
-def judgements_from_tuples(source: str, rows: Iterable[Any]) -> Judgements:
-    """Read (query, document, grade) tuples, or objects with these attributes."""
-    query, doc, grade, numbered = _from_tuples(source, rows, "relevance")
-    return judgements_from_columns(source, query, doc, grade, numbered=numbered)
-
-
-def run_from_tuples(source: str, rows: Iterable[Any]) -> Run:
-    """Read (query, document, score) tuples, or objects with these attributes."""
-    query, doc, score, _ = _from_tuples(source, rows, "score")
-    return run_from_columns(source, query, doc, score)
-
-
-def _from_tuples(
-    source: str, rows: Iterable[Any], what: str
-) -> tuple[pl.Series, pl.Series, NDArray[Any], bool]:
-    """Give queries, documents, numbers, and whether all queries were given as whole numbers."""
+def tuple_columns(source: str, rows: Iterable[Any], what: str) -> Columns:
+    """Read tuples (query, document, `what`), or objects with these attributes."""
     names = ("query_id", "doc_id", what)
     numbered = True
-    columns: tuple[list[Any], ...] = ([], [], [])
+    queries: list[str] = []
+    docs: list[str] = []
+    numbers: list[Number] = []
     other = "score" if what == "relevance" else "relevance"
     for i, row in enumerate(rows):
-        if hasattr(row, "query_id") and hasattr(row, other) and not hasattr(row, what):
-            raise InputError(
-                f"{source}: entry {i} has a {other} but no {what}; are judgements and run swapped?"
-            )
+        at = f"{source}: entry {i}"
+        has_names = hasattr(row, "query_id")
+        if has_names and hasattr(row, other) and not hasattr(row, what):
+            raise InputError(f"{at} has a {other} but no {what}; are judgements and run swapped?")
         if isinstance(row, (str, bytes, Mapping)):
             raise InputError(
-                f"{source}: entry {i} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
+                f"{at} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
                 "its path, other rows as tuples or as a table"
             )
         try:
-            values = [getattr(row, name) for name in names] if hasattr(row, "query_id") else row
-            query, doc, value = values
-            columns[2].append(number(value))
+            query, doc, value = (getattr(row, n) for n in names) if has_names else row
+            numbers.append(number(value))
         except (AttributeError, TypeError, ValueError, OverflowError):
-            raise InputError(f"{source}: entry {i} is not ({', '.join(names)}): {row!r}") from None
-        columns[0].append(text_id(query, f"{source}: entry {i}"))
-        columns[1].append(text_id(doc, f"{source}: entry {i}"))
+            raise InputError(f"{at} is not ({', '.join(names)}): {row!r}") from None
+        queries.append(text_id(query, at))
+        docs.append(text_id(doc, at))
         numbered = numbered and are_numbers([query])
-    return id_column(columns[0]), id_column(columns[1]), as_array(columns[2]), numbered
+    return Columns(id_column(queries), id_column(docs), as_array(numbers), None, numbered)
 
 
 def _is_pandas(value: object) -> bool:
@@ -234,55 +228,38 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
-def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> NDArray[Any]:
+def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> Numbers:
     """Give the column called exactly `name` as numbers; refuse missing ones.
 
     Text is read as `deadheat.numbers.number` does. `query` has the query of each row, for messages.
     Numbers that float64 may not hold are Python numbers in an array of objects.
     """
     column = frame[name]
-    if column.dtype == pl.String:
+    dtype, read = column.dtype, column
+    if dtype == pl.String:
         read = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
-        _refuse_missing(source, column, read, query)
-        return _object_numbers(source, column, query) if _may_be_rounded(read) else read.to_numpy()
-    if column.dtype == pl.Object:
-        return _object_numbers(source, column, query)
-    if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise InputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers")
-    _refuse_missing(source, column, column, query)
-    if column.dtype in (pl.Int128, pl.UInt128):  # NumPy has no such type
-        return as_array(column.to_list())
-    if column.dtype.is_decimal():
-        floats = column.cast(pl.Float64)
-        distinct = floats.n_unique() == column.n_unique() and not _may_be_rounded(floats)
-        return floats.to_numpy() if distinct else _object_numbers(source, column, query)
-    return column.cast(pl.Float64).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
-
-
-def _may_be_rounded(floats: pl.Series) -> bool:
-    """Whether some numbers are so large that float64 does not hold every whole number."""
-    return bool((floats.abs() >= LARGEST_WHOLE).any())
-
-
-def _object_numbers(source: str, column: pl.Series, query: pl.Series) -> NDArray[Any]:
-    numbers: list[Any] = []
-    for value in column.to_list():
+    elif dtype.is_decimal() or dtype in (pl.Boolean, pl.Null):
+        read = column.cast(pl.Float64)
+    elif not dtype.is_numeric() and dtype != pl.Object:
+        raise InputError(f"{source}: the column {name!r} holds {dtype}, not numbers")
+    is_exact = dtype not in (pl.Object, pl.Int128, pl.UInt128)  # NumPy has no such types
+    if dtype == pl.String or dtype.is_decimal():
+        is_exact = not (read.abs() >= LARGEST_WHOLE).any() and (
+            dtype == pl.String or read.n_unique() == column.n_unique()
+        )
+    if dtype != pl.Object and read.null_count():
+        row = int(read.is_null().arg_max() or 0)
+    elif is_exact:
+        return read.to_numpy()
+    else:
+        numbers: list[Number] = []
         try:
-            numbers.append(number(value))
+            numbers.extend(map(number, column.to_list()))
+            return as_array(numbers)
         except (TypeError, ValueError, OverflowError):
-            raise _no_number(source, column, len(numbers), query) from None
-    return as_array(numbers)
-
-
-def _refuse_missing(source: str, column: pl.Series, numbers: pl.Series, query: pl.Series) -> None:
-    """Refuse the first value that is not a number."""
-    if numbers.null_count():
-        raise _no_number(source, column, int(numbers.is_null().arg_max() or 0), query)
-
-
-def _no_number(source: str, column: pl.Series, row: int, query: pl.Series) -> InputError:
-    return InputError(
-        f"{source}: the {column.name} of row {row + 1} (query {query[row]!r}) is not a number: "
+            row = len(numbers)
+    raise InputError(
+        f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
         f"{column[row]!r:.60}; correct it or remove the row"
     )
 

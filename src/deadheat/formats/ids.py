@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
 
+Key = TypeVar("Key")
 V = TypeVar("V")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def text_id(value: object, at: str = "") -> str:
@@ -34,19 +37,32 @@ def text_id(value: object, at: str = "") -> str:
         text = str(value)
     elif isinstance(value, bytes):
         text = value.decode(errors="surrogateescape")
-    elif _is_number(value):
-        text = _digits(value.item() if isinstance(value, np.generic) else value)
     else:
-        kind = type(value).__name__
-        raise InputError(f"{_begun(at)}a {kind} is no id: {value!r:.60}; write ids as text")
-    if not text:
-        raise InputError(f"{_begun(at)}an id is empty; give every query and document an id")
-    if not text.isascii() and not is_unicode(text):
-        raise InputError(f"{_begun(at)}the id {value!r:.60} cannot be written as UTF-8 text")
-    return text
+        text = _number_as_text(value, at)
+    if text and (text.isascii() or is_unicode(text)):
+        return text
+    fault = f"the id {value!r:.60} cannot be written as UTF-8 text"
+    raise _error(at, fault if text else "an id is empty; give every query and document an id")
 
 
-def are_numbers(ids: Iterable[Any] | None) -> bool:
+def _number_as_text(value: object, at: str) -> str:
+    """Print a whole or finite number; refuse anything else."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole or (isinstance(value, (float, np.floating, Decimal)) and math.isfinite(value)):
+        try:
+            return str(value.item() if isinstance(value, np.generic) else value)
+        except ValueError:  # Python prints no whole number of more than 4300 digits
+            raise _error(
+                at, "a number of thousands of digits is no id; write ids as text"
+            ) from None
+    raise _error(at, f"a {type(value).__name__} is no id: {value!r:.60}; write ids as text")
+
+
+def _error(at: str, fault: str) -> InputError:
+    return InputError(f"{at}: {fault}" if at else fault)
+
+
+def are_numbers(ids: Iterable[object] | None) -> bool:
     """Whether all ids are whole numbers of 64 bits; results then have numbers as query ids."""
     if ids is None or not hasattr(ids, "__len__"):  # an iterator was read before
         return False
@@ -56,7 +72,7 @@ def are_numbers(ids: Iterable[Any] | None) -> bool:
     )
 
 
-def with_text_ids(docs: Mapping[Any, V], at: str) -> dict[str, V]:
+def with_text_ids(docs: Mapping[Key, V], at: str) -> dict[str, V]:
     """Convert the keys of a dict by document to text; refuse two with the same text."""
     named = {text_id(doc, at): value for doc, value in docs.items()}
     if len(named) < len(docs):
@@ -74,26 +90,4 @@ def id_column(ids: Sequence[str]) -> pl.Series:
 
 def is_unicode(text: str) -> bool:
     """Whether a text can be encoded as UTF-8: it has no lone surrogates."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, (float, np.floating, Decimal)):
-        return math.isfinite(value)
-    return isinstance(value, (int, np.integer))
-
-
-def _digits(value: object) -> str:
-    try:
-        return str(value)
-    except ValueError:  # Python prints no whole number of more than 4300 digits
-        raise InputError("a number of thousands of digits is no id; write ids as text") from None
-
-
-def _begun(at: str) -> str:
-    return f"{at}: " if at else ""
+    return _SURROGATES.search(text) is None

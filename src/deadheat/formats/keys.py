@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,18 +9,16 @@ from deadheat.formats.ids import is_unicode
 from deadheat.numbers import LARGEST_WHOLE
 
 
-def python_places_of(docs: dict[Any, Any], wanted: dict[str, int]) -> list[int] | None:
+def python_places_of(docs: dict[object, object], wanted: dict[str, int]) -> list[int]:
     """Give the place of each wanted key in the order of `docs`, −1 where it is missing.
 
-    `wanted` numbers its keys from 0. None if a key of `docs` is not a string.
+    `wanted` numbers its keys from 0.
     """
-    if not all(isinstance(key, str) for key in docs):
-        return None
     places = dict(zip(docs, range(len(docs)), strict=True))
     return [places.get(key, -1) for key in wanted]
 
 
-def python_plain_list(docs: dict[Any, Any], numbers: NDArray[np.float64]) -> bool:
+def python_plain_list(docs: dict[object, object], numbers: NDArray[np.float64]) -> bool:
     """Copy the values of `docs` into `numbers` if all of it is plain, as nearly every list is.
 
     Plain ids are text that is not empty and has no lone surrogates; plain numbers are floats, or

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._lazy import pl
-from deadheat.errors import InputError
 from deadheat.formats.columns import group_stretches
 from deadheat.formats.ids import id_column
-from deadheat.formats.types import Documents, Ints, Run
+from deadheat.formats.types import Documents, Ints, Run, listed_twice
 from deadheat.numbers import LARGEST_WHOLE
 from deadheat.packages import available_cores
 
@@ -29,6 +28,7 @@ try:
 except ImportError:  # no C compiler when deadheat was installed
     compiled = None
 
+_COLUMN_TYPES = (np.int64, np.int32, np.uint32, np.float64)
 _PIECE = 1 << 24
 """Bytes per thread, at least."""
 _MIN_STRETCH = 8
@@ -55,12 +55,8 @@ class LineDocuments(Documents):
             self.data, self.starts, self.lengths, self.hashes, self.offsets
         )
         if twice is not None:
-            row = twice[0]
-            q = int(np.searchsorted(self.offsets, row, "right")) - 1
-            raise InputError(
-                f"{self.source}: query {self.query_ids[q]!r} lists document {self._id(row)!r} more "
-                "than once; keep one score for it"
-            )
+            q = int(np.searchsorted(self.offsets, twice[0], "right")) - 1
+            raise listed_twice(self.source, self.query_ids[q], self._id(twice[0]))
 
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
@@ -97,68 +93,63 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
     """
     if compiled is None:
         return None
-    lines = _scan(data, len(fields), fields.index("doc_id"), fields.index("score"))
-    if lines is None or not len(lines.scores) or not _are_plain(lines):
+    scanned = _scan(data, len(fields), fields.index("doc_id"), fields.index("score"))
+    if scanned is None:
         return None
-    texts = [data[start : start + length].decode() for _, start, length in lines.queries.tolist()]
-    lengths = np.diff(lines.queries[:, 0], append=len(lines.scores))
+    stretches, columns = scanned
+    texts = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
+    lengths = np.diff(stretches[:, 0], append=len(columns[0]))
     query_ids, offsets, order = group_stretches(pl.Series(texts, dtype=pl.String), lengths)
-    columns = lines.columns if order is None else tuple(column[order] for column in lines.columns)
+    if order is not None:
+        columns = [column[order] for column in columns]
     *places, scores = columns
     documents = LineDocuments(source, query_ids, offsets, data, *places)
     return Run(source, query_ids, offsets, scores, documents)
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Columns with an entry per line, and the stretches of adjacent lines of one query."""
+def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[NDArray[Any]]] | None:
+    """Read all lines, in as many threads as there are cores; None if they are not plain.
 
-    columns: tuple[NDArray[Any], ...]
-    """The offset of the document id, its length and its hash; and the score."""
-    queries: Ints
-    """Per stretch: its first row, and the offset and the length of its query in the data."""
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """The scores."""
-        return self.columns[-1]
-
-
-def _some(columns: Sequence[NDArray[Any]], start: int, stop: int) -> tuple[NDArray[Any], ...]:
-    return tuple(column[start:stop] for column in columns)
-
-
-def _scan(data: bytes, fields: int, doc: int, score: int) -> _Lines | None:
-    """Read all lines, in as many threads as there are cores."""
+    Returns
+    -------
+    stretches, columns
+        Per stretch of adjacent lines of one query: its first row, and the offset and the length
+        of its query in the data. Per line: the offset of the document id, its length and its
+        hash; and the score.
+    """
     from concurrent.futures import ThreadPoolExecutor  # it takes a while to import
 
-    stretches = list(pairwise(_cuts(data)))
-    with ThreadPoolExecutor(len(stretches)) as threads:
-        counts = list(threads.map(lambda part: compiled.count_lines(data, *part), stretches))
+    bounds = list(pairwise(_cuts(data)))
+    with ThreadPoolExecutor(len(bounds)) as threads:
+        counts = list(threads.map(lambda part: compiled.count_lines(data, *part), bounds))
         counts[-1] += not data.endswith(b"\n")
         firsts = np.cumsum([0, *counts]).tolist()
-        arrays = [
-            np.empty(firsts[-1], type_) for type_ in (np.int64, np.int32, np.uint32, np.float64)
-        ]
+        columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
 
-        def read(i: int) -> Any:
-            columns = _some(arrays, firsts[i], firsts[i + 1])
-            return compiled.scan(data, *stretches[i], fields, doc, score, *columns)
+        def read(i: int) -> tuple[int, Ints, Ints] | None:
+            own = [column[firsts[i] : firsts[i + 1]] for column in columns]
+            found: tuple[int, Ints, Ints] | None = compiled.scan(
+                data, *bounds[i], fields, doc, score, *own
+            )
+            return found
 
-        found = list(threads.map(read, range(len(stretches))))
-    if any(part is None for part in found):
+        found = list(threads.map(read, range(len(bounds))))
+    parts = [part for part in found if part is not None]
+    rows = [part[0] for part in parts]
+    if len(parts) < len(found) or not sum(rows):
         return None
-    rows = [part[0] for part in found]
-    if sum(len(part[2]) for part in found) > sum(rows) / _MIN_CERTAIN:
+    if sum(len(unsure) for _, _, unsure in parts) > sum(rows) / _MIN_CERTAIN:
         return None
-    for first, (_, _, unsure) in zip(firsts, found, strict=False):
+    for first, (_, _, unsure) in zip(firsts, parts, strict=False):
         for row, start, length in unsure.tolist():
-            arrays[-1][first + row] = float(data[start : start + length])
-    queries = _join_stretches(data, [part[1] for part in found], rows)
-    if rows == counts:
-        return _Lines(tuple(arrays), queries)
-    filled = [_some(arrays, first, first + n) for first, n in zip(firsts, rows, strict=False)]
-    return _Lines(tuple(map(np.concatenate, zip(*filled, strict=True))), queries)
+            columns[-1][first + row] = float(data[start : start + length])
+    if rows != counts:  # empty lines and comments leave gaps
+        filled = [np.arange(first, first + n) for first, n in zip(firsts, rows, strict=False)]
+        columns = [column[np.concatenate(filled)] for column in columns]
+    stretches = _join_stretches(data, [part[1] for part in parts], rows)
+    is_grouped = len(stretches) <= max(1000, len(columns[0]) // _MIN_STRETCH)
+    is_held = max(columns[-1].max(), -columns[-1].min()) < LARGEST_WHOLE
+    return (stretches, columns) if is_grouped and is_held else None
 
 
 def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
@@ -171,7 +162,7 @@ def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> 
         texts = [data[at : at + length] for _, at, length in part[[0, -1]].tolist()]
         joined.append(part[int(texts[0] == before) :] + np.array([start, 0, 0]))
         before = texts[1]
-    return np.concatenate(joined) if joined else np.empty((0, 3), np.int64)
+    return np.concatenate(joined)
 
 
 def _cuts(data: bytes) -> list[int]:
@@ -183,11 +174,3 @@ def _cuts(data: bytes) -> list[int]:
         if cuts[-1] < end < len(data):
             cuts.append(end)
     return [*cuts, len(data)]
-
-
-def _are_plain(lines: _Lines) -> bool:
-    """Whether float64 holds the scores, and rows are mostly grouped by query."""
-    largest = max(float(lines.scores.max()), -float(lines.scores.min()))
-    return largest < LARGEST_WHOLE and len(lines.queries) <= max(
-        1000, len(lines.scores) // _MIN_STRETCH
-    )

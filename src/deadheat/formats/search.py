@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat._fork_guard import check_fork
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.arrays import query_names
+from deadheat.formats.arrays import counts_per_query, query_names
+from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.ids import id_column, text_id
-from deadheat.formats.types import ColumnDocuments, Ints, Run
-from deadheat.numbers import exact_scores, is_tensor, tensor_values
+from deadheat.formats.types import ColumnDocuments, Ints, Run, listed_twice
+from deadheat.numbers import FloatArray, exact_scores, is_tensor, tensor_values
 
+Key = TypeVar("Key")
 PADDING = -1
 """The id that fills a list where a search found fewer documents than requested."""
 
 
 def search_results(
-    ids: Any,
-    scores: Any,
+    ids: object,
+    scores: object,
     *,
-    query_ids: Sequence[Any] | None = None,
-    document_ids: Sequence[Any] | None = None,
+    query_ids: Sequence[object] | None = None,
+    document_ids: Sequence[object] | None = None,
     larger_is_better: bool = True,
     last_group_size: ArrayLike | None = None,
 ) -> Run:
@@ -68,8 +71,8 @@ def search_results(
     ((0.3333, 0.5), (0.0, 0.5))
     """
     check_fork()
-    found, lengths = _row("ids", ids)
-    given, n_scores = _row("scores", scores)
+    found, lengths = _flatten("ids", ids)
+    given, n_scores = _flatten("scores", scores)
     if len(lengths) != len(n_scores):
         raise InputError(f"ids have {len(lengths)} queries, scores have {len(n_scores)}")
     if (lengths != n_scores).any():
@@ -77,8 +80,8 @@ def search_results(
         raise InputError(f"query {q}: {lengths[q]} ids, but {n_scores[q]} scores")
     floats, exact = exact_scores(given)
     query = np.repeat(np.arange(len(lengths)), lengths)
-    listed = _listed(found)
-    if listed is not None:
+    if found.dtype.kind in "iO" and (padding := found == PADDING).any():
+        listed = np.flatnonzero(~padding)
         found, floats, query = found[listed], floats[listed], query[listed]
         exact = None if exact is None else exact[listed]
     if not larger_is_better:  # and 0 becomes 0, not −0
@@ -87,15 +90,15 @@ def search_results(
     offsets = np.searchsorted(query, np.arange(len(lengths) + 1)).astype(np.int64)
     if not len(query):
         raise InputError("search results: there are no documents in them")
-    _check_direction(floats, offsets, larger_is_better)
+    _check_direction(floats, query, larger_is_better)
     documents = ColumnDocuments("search results", names, offsets, _names(found, document_ids))
-    unlisted = None if last_group_size is None else _beyond(floats, offsets, last_group_size)
+    beyond = None if last_group_size is None else _count_beyond(floats, offsets, last_group_size)
     return Run(
-        "search results", names, offsets, floats, documents, exact=exact, n_tied_beyond_cut=unlisted
+        "search results", names, offsets, floats, documents, exact=exact, n_tied_beyond_cut=beyond
     )
 
 
-def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
+def ranked_groups(rankings: Mapping[Key, object]) -> Run:
     """Build a run from rankings without scores that may contain ties.
 
     Listwise and pairwise rerankers give such rankings; an unranked tail is one last group.
@@ -119,49 +122,43 @@ def ranked_groups(rankings: Mapping[Any, Any]) -> Run:
         raise InputError(
             f"ranked groups are {{query: [group, …]}}, not a {type(rankings).__name__}"
         )
-    check_fork()
-    names: dict[str, int] = {}
-    docs: list[str] = []
-    place: list[int] = []
-    for query, groups in rankings.items():
-        name = text_id(query, "ranked groups, a query")
-        at = f"ranked groups, query {name!r:.60}"
-        if name in names:
-            raise InputError(f"{at} appears as a number and as text")
-        if isinstance(groups, np.ndarray):
-            groups = groups.tolist()
-        if not isinstance(groups, (list, tuple)):
-            raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
-        for i, group in enumerate(groups):
-            members = _members(group, at)
-            docs += members
-            place += [i] * len(members)
-        names[name] = len(docs)
-    if not docs:
+    lists = {query: _rank(query, groups) for query, groups in rankings.items()}
+    if not any(lists.values()):
         raise InputError("ranked groups: there are no documents in them")
-    offsets = np.array([0, *names.values()], np.int64)
-    documents = ColumnDocuments("ranked groups", list(names), offsets, id_column(docs))
-    scores = 0 - np.array(place, np.float64)
-    whole = np.zeros(len(names), np.int64)
-    return Run("ranked groups", list(names), offsets, scores, documents, n_tied_beyond_cut=whole)
+    run = run_from_dict("ranked groups", lists)
+    return replace(run, n_tied_beyond_cut=np.zeros(len(run.query_ids), np.int64))
 
 
-def _members(group: Any, at: str) -> list[str]:
-    """Give the ids of a group of tied documents; those of a set sorted."""
-    if isinstance(group, np.ndarray):
-        group = group.tolist()
-    if isinstance(group, AbstractSet):
-        return sorted(text_id(doc, at) for doc in group)
-    return [text_id(doc, at) for doc in (group if isinstance(group, (list, tuple)) else [group])]
+def _rank(query: object, groups: object) -> dict[str, float]:
+    """Give each document of a ranking the negated index of its group as its score."""
+    at = f"ranked groups, query {query!r:.60}"
+    if not isinstance(groups, (list, tuple, np.ndarray)):
+        raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
+    scores: dict[str, float] = {}
+    for i, group in enumerate(groups):
+        is_group = isinstance(group, (list, tuple, np.ndarray, AbstractSet))
+        ids = [text_id(doc, at) for doc in (group if is_group else [group])]
+        for doc in sorted(ids) if isinstance(group, AbstractSet) else ids:
+            if doc in scores:
+                raise listed_twice("ranked groups", str(query), doc)
+            scores[doc] = 0.0 - i
+    return scores
 
 
-def _row(name: str, rows: Any) -> tuple[NDArray[Any], Ints]:
+def _flatten(name: str, rows: object) -> tuple[NDArray[Any], Ints]:
     """Flatten the rows of all queries; also give the length of each row."""
     if is_tensor(rows):
         rows = tensor_values(name, rows)
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
         return rows.reshape(-1), np.full(len(rows), rows.shape[1], np.int64)
-    parts = [tensor_values(name, row) if is_tensor(row) else row for row in _sequence(name, rows)]
+    if not isinstance(rows, (list, tuple, np.ndarray)):
+        raise InputError(
+            f"{name} must be [queries, k] or a list with a row for each query, not a "
+            f"{type(rows).__name__}"
+        )
+    if not len(rows):
+        raise InputError(f"{name}: there is no query in them")
+    parts = [tensor_values(name, row) if is_tensor(row) else row for row in rows]
     for q, part in enumerate(parts):
         if not isinstance(part, (list, tuple)) and getattr(part, "ndim", 0) != 1:
             raise InputError(
@@ -171,32 +168,10 @@ def _row(name: str, rows: Any) -> tuple[NDArray[Any], Ints]:
     lengths = np.array([len(part) for part in parts], np.int64)
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts), lengths
-    flat = np.empty(int(lengths.sum()), object)
-    flat[:] = list(chain.from_iterable(parts))
-    return flat, lengths
+    return np.fromiter(chain.from_iterable(parts), object, int(lengths.sum())), lengths
 
 
-def _sequence(name: str, rows: Any) -> Sequence[Any]:
-    if isinstance(rows, (str, bytes)) or not isinstance(rows, (list, tuple, np.ndarray)):
-        raise InputError(
-            f"{name} must be [queries, k] or a list with a row for each query, not a "
-            f"{type(rows).__name__}"
-        )
-    if not len(rows):
-        raise InputError(f"{name}: there is no query in them")
-    return rows  # type: ignore[return-value]
-
-
-def _listed(found: NDArray[Any]) -> Ints | None:
-    """Give the rows that are not padding; None if there is no padding."""
-    if found.dtype.kind in "iO":
-        padding = found == PADDING
-        if padding.any():
-            return np.flatnonzero(~padding)
-    return None
-
-
-def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series:
+def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Series:
     """Give the ids of documents as text."""
     if document_ids is None:
         if found.dtype.kind in "iu":
@@ -216,12 +191,10 @@ def _names(found: NDArray[Any], document_ids: Sequence[Any] | None) -> pl.Series
     return id_column([text_id(doc, "document_ids") for doc in document_ids]).gather(places)
 
 
-def _check_direction(scores: NDArray[Any], offsets: Ints, larger_is_better: bool) -> None:
+def _check_direction(scores: FloatArray, query: Ints, larger_is_better: bool) -> None:
     """Refuse lists that all stand worst first: distances taken for scores, or the reverse."""
     before, after = scores[:-1], scores[1:]
-    inside = np.ones(len(before), bool)
-    ends = offsets[1:-1]
-    inside[ends[(ends > 0) & (ends < len(scores))] - 1] = False
+    inside = query[1:] == query[:-1]
     if (inside & (after < before)).any() or not (inside & (after > before)).any():
         return
     rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
@@ -231,16 +204,10 @@ def _check_direction(scores: NDArray[Any], offsets: Ints, larger_is_better: bool
     )
 
 
-def _beyond(scores: NDArray[Any], offsets: Ints, last_group_size: ArrayLike) -> Ints:
+def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike) -> Ints:
     """Per query: documents with the last score of the list that it does not hold."""
     n = len(offsets) - 1
-    sizes = np.asarray(
-        tensor_values("last_group_size", last_group_size)
-        if is_tensor(last_group_size)
-        else last_group_size
-    )
-    if sizes.shape not in ((), (n,)) or sizes.dtype.kind not in "iu":
-        raise InputError(f"last_group_size must be a whole number for each of the {n} queries")
+    sizes = counts_per_query("last_group_size", last_group_size, n)
     listed = np.zeros(n, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
     lowest = np.minimum.reduceat(scores, offsets[filled])
@@ -248,7 +215,7 @@ def _beyond(scores: NDArray[Any], offsets: Ints, last_group_size: ArrayLike) -> 
         raise InputError("a score is NaN: nothing ties with it, and last_group_size has no meaning")
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
-    unlisted: Ints = np.broadcast_to(sizes, n).astype(np.int64) - listed
+    unlisted = sizes - listed
     if (unlisted[np.diff(offsets) == 0] > 0).any():
         raise InputError("last_group_size of a query without documents must be 0")
     if (unlisted < 0).any():

@@ -12,7 +12,7 @@ from itertools import islice
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.content import as_it_is
+from deadheat.formats.content import BOM, as_it_is
 from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
@@ -20,6 +20,11 @@ FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")
 """Fields of a run without iteration and tag, separated by tabs."""
 QRELS_FIELDS = ("query_id", "iteration", "doc_id", "relevance")
 _CHUNK = 1 << 16
+_HINTS = {
+    (QRELS_FIELDS, 6): ". This is the shape of a run: are judgements and run swapped?",
+    (RUN_FIELDS, 4): ". This is the shape of judgements: are judgements and run swapped?",
+}
+"""What a wrong number of fields shows, by the fields expected and the number found."""
 
 
 def read_lines(
@@ -57,11 +62,9 @@ def _read_regular(
     """
     separator = "\t" if b"\t" in data[:4096] else " "
     other = b" \x0b\x0c" if separator == "\t" else b"\t\x0b\x0c"
-    if any(bytes([space]) in data for space in other):
+    if any(bytes([space]) in data for space in other) or data.startswith(BOM):
         return None
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-        return None
-    if data.startswith(b"\xef\xbb\xbf"):  # polars would drop it
         return None
     schema = {name: pl.Float64 if name == numeric else pl.String for name in fields}
     lines = pl.scan_csv(
@@ -84,14 +87,11 @@ def _read_any(
 ) -> pl.DataFrame:
     schema = dict.fromkeys(keep, pl.String)
     index = [fields.index(name) for name in keep]
+    lines = _parse(source, data, fields, numeric)
+    rows = (tuple(values[i] for i in index) for values in lines)
     frames = [pl.DataFrame(schema=schema)]
-    rows: list[tuple[str, ...]] = []
-    for values in _parse(source, data, fields, numeric):
-        rows.append(tuple(values[i] for i in index))
-        if len(rows) == _CHUNK:
-            frames.append(pl.DataFrame(rows, schema, orient="row"))
-            rows = []
-    frames.append(pl.DataFrame(rows, schema, orient="row"))
+    while chunk := list(islice(rows, _CHUNK)):
+        frames.append(pl.DataFrame(chunk, schema, orient="row"))
     return pl.concat(frames)
 
 
@@ -101,14 +101,7 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
     This function defines the format; the other readers are faster and give the same.
     """
     place = fields.index(numeric)
-    start = 0
-    line_number = 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        line = data[start:end]
-        start = end + 1
-        line_number += 1
+    for line_number, line in enumerate(io.BytesIO(data), start=1):
         parts = line.split()
         if not parts or line.startswith(b"#"):
             continue
@@ -116,7 +109,7 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
         if len(parts) != len(fields):
             raise InputError(
                 f"{location}: expected {len(fields)} fields ({' '.join(fields)}), found "
-                f"{len(parts)}: {shown(line)}{_hint(len(parts), fields)}"
+                f"{len(parts)}: {shown(line)}{_HINTS.get((fields, len(parts)), '')}"
             )
         try:
             values = [part.decode() for part in parts]
@@ -137,14 +130,6 @@ def shown(line: bytes) -> str:
     """Show a line, or the beginning of a long one, in a message."""
     text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")
-
-
-def _hint(count: int, fields: tuple[str, ...]) -> str:
-    if fields == QRELS_FIELDS and count == len(RUN_FIELDS):
-        return ". This is the shape of a run: are judgements and run swapped?"
-    if fields == RUN_FIELDS and count == len(QRELS_FIELDS):
-        return ". This is the shape of judgements: are judgements and run swapped?"
-    return ""
 
 
 def whole_ranks(source: str, column: pl.Series) -> pl.Series:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.ids import id_column, text_id, with_text_ids
+from deadheat.formats.ids import id_column
 from deadheat.formats.keys import places_of
-from deadheat.numbers import rounded
+from deadheat.numbers import LARGEST_GRADE, FloatArray, rounded
 
 Ints = NDArray[np.int64]
 
@@ -25,10 +25,10 @@ class Origins:
     """Which of several files each row of a run was read from."""
 
     files: Sequence[str]
-    number: NDArray[Any]
+    number: NDArray[np.uint32]
     """Per row: the index of its file."""
 
-    def __getitem__(self, rows: Any) -> Origins:
+    def __getitem__(self, rows: slice | Ints) -> Origins:
         return Origins(self.files, self.number[rows])
 
     def names(self, *rows: int) -> str:
@@ -50,8 +50,26 @@ class Judgements:
     grades: NDArray[np.float64]
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
-    top_grade: float | None = None
-    """The highest grade of the judgements that these are a part of."""
+    max_grade: float = -1
+    """The highest grade, also of judgements that these are a part of; 0 or more once it is made."""
+
+    def __post_init__(self) -> None:
+        """Find the highest grade; refuse no grades at all, and NaN, infinite and huge ones."""
+        grades = self.grades
+        if self.max_grade >= 0:
+            return
+        if not len(grades):
+            raise InputError(f"{self.source}: there are no judgements in it")
+        highest = float(grades.max(initial=0))
+        if not (highest <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE):  # NaN is neither
+            row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
+            query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
+            value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
+            raise InputError(
+                f"{self.source}: the grade of document {self.documents[row]!r} of query {query!r} "
+                f"is {value}, which is no grade; correct it or remove the row"
+            )
+        object.__setattr__(self, "max_grade", highest)
 
     def part(self, start: int, stop: int) -> Judgements:
         """Judgements of the queries ``start … stop − 1`` alone."""
@@ -62,7 +80,6 @@ class Judgements:
             offsets=self.offsets[start : stop + 1] - first,
             documents=self.documents[int(first) : int(last)],
             grades=self.grades[first:last],
-            top_grade=self.max_grade,
         )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -90,11 +107,6 @@ class Judgements:
         relevant = np.add.reduceat(self.grades > 0, self.offsets[:-1], dtype=np.int64)
         return np.asarray(relevant > 0)
 
-    @cached_property
-    def max_grade(self) -> float:
-        """The highest grade, also of judgements that these are a part of; at least 0."""
-        return float(self.grades.max(initial=0)) if self.top_grade is None else self.top_grade
-
 
 class Documents(Protocol):
     """The documents of a run, one per row."""
@@ -119,14 +131,14 @@ class Run:
     query_ids: list[str]
     offsets: Ints
     """The documents of query ``q`` are the rows ``offsets[q]:offsets[q + 1]``."""
-    scores: NDArray[Any]
+    scores: FloatArray
     """Per row: float32 or float64 with the order and the ties of the scores given."""
     documents: Documents = field(repr=False)
     ranks: Ints | None = None
     """The rank column, where the source has one and it was requested."""
     complete: bool = False
     """Whether each list is known to hold every candidate there is."""
-    exact: NDArray[Any] | None = field(default=None, repr=False)
+    exact: NDArray[np.object_] | None = field(default=None, repr=False)
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
     n_tied_beyond_cut: Ints | None = None
     """Per query, where known: documents that tie with the last of the list and are not in it."""
@@ -138,7 +150,7 @@ class Run:
         return self.source if self.origins is None else self.origins.names(row)
 
     @property
-    def rounded(self) -> NDArray[Any]:
+    def rounded(self) -> FloatArray:
         """Per row: the score given, rounded to float64 where it cannot be held."""
         return self.scores if self.exact is None else rounded(self.exact)
 
@@ -151,6 +163,13 @@ class Run:
     def query_index(self) -> dict[str, int]:
         """Index of each query id."""
         return {query: i for i, query in enumerate(self.query_ids)}
+
+
+def listed_twice(source: str, query: str, doc: str) -> InputError:
+    """Make the error for a document that a query lists twice."""
+    return InputError(
+        f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for it"
+    )
 
 
 @dataclass(frozen=True)
@@ -176,10 +195,7 @@ class ColumnDocuments(Documents):
             if len(same) > 1:
                 origins = self.origins
                 files = self.source if origins is None else origins[start:stop].names(*same)
-                raise InputError(
-                    f"{files}: query {self.query_ids[q]!r} lists document "
-                    f"{self.doc_ids[int(row)]!r} more than once; keep one score for it"
-                )
+                raise listed_twice(files, self.query_ids[q], self.doc_ids[int(row)])
 
     @property
     def _query(self) -> NDArray[np.int32]:
@@ -206,51 +222,34 @@ class ColumnDocuments(Documents):
 
 @dataclass(frozen=True)
 class DictDocuments(Documents):
-    """Documents that are the keys of a dictionary per query."""
+    """Documents that are the keys of a dictionary per query, all of them text."""
 
-    source: str
-    query_ids: Sequence[str]
     offsets: Ints
-    lists: Sequence[dict[Any, Any]]
+    lists: Sequence[dict[object, object]]
 
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
         query = np.searchsorted(self.offsets, rows, "right") - 1
         keys = {q: list(self.lists[q]) for q in np.unique(query).tolist()}
         place = rows - self.offsets[query]
-        ids = [
-            text_id(keys[q][i], self.source)
-            for q, i in zip(query.tolist(), place.tolist(), strict=True)
-        ]
-        return id_column(ids)
-
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
-        """Row of each document in the list of its query, −1 where it was not retrieved."""
-        return self._find(queries, doc_ids.to_list())
+        pairs = zip(query.tolist(), place.tolist(), strict=True)
+        return id_column([str(keys[q][i]) for q, i in pairs])
 
     def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
         """Find the documents of some judgements, without the threads of polars."""
         ids = judgements.id_list
-        return self._find(
-            queries, ids if len(rows) == len(ids) else [ids[row] for row in rows.tolist()]
-        )
+        return self.find(queries, [ids[row] for row in rows.tolist()])
 
-    def _find(self, queries: Ints, ids: Sequence[str]) -> Ints:
+    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
+        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        ids = list(doc_ids)
         bounds = [0, *((queries[1:] != queries[:-1]).nonzero()[0] + 1).tolist(), len(queries)]
         found: list[int] = []
         for a, b in pairwise(bounds if len(queries) else ()):
             wanted = dict(zip(ids[a:b], range(b - a), strict=True))
-            q = int(queries[a])
-            places = places_of(self.lists[q], wanted)
-            if places is None:
-                places = places_of(self._as_text(q), wanted) or []
-            found += places
+            found += places_of(self.lists[int(queries[a])], wanted)
         place = np.array(found, np.int64)
         return np.where(place >= 0, place + self.offsets[queries], -1)
-
-    def _as_text(self, q: int) -> dict[str, Any]:
-        """Give the list of query `q` with all ids as text."""
-        return with_text_ids(self.lists[q], f"{self.source}, query {self.query_ids[q]!r}")
 
 
 @dataclass(frozen=True)
@@ -274,7 +273,7 @@ class SharedDocuments(Documents):
 
 
 def _by_query(
-    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: NDArray[Any]
+    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: FloatArray
 ) -> dict[str, dict[str, float]]:
     ids, values, bounds = doc_ids.to_list(), numbers.tolist(), offsets.tolist()
     return {

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
-from deadheat.numbers import exact_floats
+from deadheat.numbers import Numbers, exact_floats
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
 """What ends an id, or makes a file that begins with it something else, to some reader.
@@ -98,7 +96,7 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _digits(score: NDArray[Any]) -> pl.Series:
+def _digits(score: Numbers) -> pl.Series:
     """Write scores with all digits."""
     if score.dtype.kind == "O":  # numbers that float64 may not hold: the whole ones stay whole
         return pl.Series([str(x if isinstance(x, int) else float(x)) for x in score.tolist()])

@@ -90,9 +90,9 @@ class Measure(ABC):
 
     def __repr__(self) -> str:
         changed = [
-            f"{name}={getattr(self, name)!r}"
-            for name, declared in self.parameters().items()
-            if name != "cutoff" and getattr(self, name) != declared.default
+            f"{f.name}={value!r}"
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != f.default and f.name != "cutoff"
         ]
         arguments = f"({', '.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
@@ -141,6 +141,13 @@ class BinaryMeasure(Measure):
         """The lowest grade that is relevant; there is none between 0 and the smallest number."""
         return 5e-324 if self.rel is None else self.rel
 
+    def is_undecided(self, groups: TieGroups, above: Ints) -> NDArray[np.bool_]:
+        """Per query: is no relevant document in the first `above` places, and a place left."""
+        relevant = relevant_groups(groups, self.lowest_relevant).relevant
+        holds = (relevant > 0) & (groups.above < above[groups.query])
+        found = np.bincount(groups.query[holds], minlength=groups.n_queries) > 0
+        return (above < self.depth(groups)) & ~found
+
 
 @lru_cache
 def family(measure: Measure) -> Measure:
@@ -157,9 +164,3 @@ def exp_gain(measure: Measure, grade: Floats) -> Floats:
         )
     # Whole grades give whole numbers; below 1, subtracting 1 would cost the digits of small grades.
     return np.where(grade < 1, np.expm1(grade * np.log(2)), np.exp2(grade) - 1)
-
-
-def found_above(groups: TieGroups, above: Ints, lowest: float) -> NDArray[np.bool_]:
-    """Per query: does a tie group among the first `above` places hold a relevant document."""
-    holds = (relevant_groups(groups, lowest).relevant > 0) & (groups.above < above[groups.query])
-    return np.bincount(groups.query[holds], minlength=groups.n_queries) > 0

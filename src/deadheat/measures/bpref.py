@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example
-from deadheat.measures.kernel import group_offsets, rule_order, run_kernel
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,21 +38,12 @@ class BprefMeasure(BinaryMeasure):
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
-        offsets = group_offsets(groups)
+        in_queries, in_groups, _, _, rank = group_arrays(groups)
+        arrays = in_queries, in_groups, groups.grade, rank, rule_order(groups), groups.retrieved
         known = groups.n_relevant(self.rel)
-        return run_kernel(
-            preference_views,
-            groups.n_queries,
-            offsets.groups,
-            offsets.documents,
-            groups.grade,
-            groups.rank,
-            rule_order(groups),
-            groups.retrieved,
-            self.lowest_relevant,
-            known,
-            np.minimum(known, groups.n_nonrelevant(self.rel)),
-        )
+        most = np.minimum(known, groups.n_nonrelevant(self.rel))
+        own = self.lowest_relevant, known, most
+        return run_kernel(preference_views, groups.n_queries, *arrays, *own)
 
 
 def preference(a: float, m: float) -> float:
@@ -96,16 +85,16 @@ def preference_moments(r: int, n: int, a: int, m: float) -> tuple[float, float]:
 
 
 def preference_views(
-    in_queries: Sequence[int],
-    in_groups: Sequence[int],
-    grade: Sequence[float],
-    rank: Sequence[int],
-    order: Sequence[int],
-    retrieved: Sequence[int],
+    in_queries: Ints,
+    in_groups: Ints,
+    grade: Floats,
+    rank: Ints,
+    order: Ints,
+    retrieved: Ints,
     rel: float,
-    divisor: Sequence[float],
-    most: Sequence[float],
-    out: Any,
+    divisor: Floats,
+    most: Floats,
+    out: Floats,
 ) -> None:
     """Compute the views of bpref; `order` holds the documents of each query as the rule ranks."""
     for q in range(len(divisor)):

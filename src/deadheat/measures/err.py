@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.measures.base import Example, Measure, exp_gain
-from deadheat.measures.kernel import group_offsets, rule_order, run_kernel
+from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
 from deadheat.measures.large_groups import stopping_moments
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _MOST_STEPS = 1 << 18
 """Places times documents of a group that are computed one by one."""
@@ -61,38 +59,26 @@ class ERRMeasure(Measure):
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, and 0 for the variance."""
-        offsets, depth = group_offsets(groups), self.depth(groups)
+        arrays, depth = group_arrays(groups), self.depth(groups)
         places = np.clip(depth[groups.query] - groups.above, 0, groups.size)
-        documents = np.diff(offsets.documents)
+        documents = np.diff(arrays.in_groups)
         longest = places[places * documents <= _MOST_STEPS].max(initial=0)
-        return run_kernel(
-            expected_reciprocal_rank_views,
-            groups.n_queries,
-            offsets.groups,
-            offsets.documents,
-            groups.above,
-            groups.size,
-            groups.rank,
-            rule_order(groups),
-            self.stopping(groups),
-            depth,
-            _MOST_STEPS,
-            np.empty(longest + 1),
-        )
+        own = rule_order(groups), self.stopping(groups), depth, _MOST_STEPS, np.empty(longest + 1)
+        return run_kernel(expected_reciprocal_rank_views, len(depth), *arrays, *own)
 
 
 def expected_reciprocal_rank_views(
-    in_queries: Sequence[int],
-    in_groups: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    rank: Sequence[int],
-    order: Sequence[int],
-    stopping: Sequence[float],
-    depth: Sequence[int],
+    in_queries: Ints,
+    in_groups: Ints,
+    above: Ints,
+    size: Ints,
+    rank: Ints,
+    order: Ints,
+    stopping: Floats,
+    depth: Ints,
     most_steps: int,
-    passing: Any,
-    out: Any,
+    passing: Floats,
+    out: Floats,
 ) -> None:
     """Compute the views of ERR; there is no variance.
 

@@ -1,4 +1,4 @@
-"""What every measure is, told from its declaration: for the terminal and the documentation.
+"""Describe all measures, from their declarations, for the terminal and the documentation.
 
 ``python -m deadheat.measures.help > docs/measures.md`` writes the page of the documentation.
 """
@@ -24,55 +24,35 @@ number of relevant documents of the query, retrieved or not. Other parameters ar
 
 def as_text() -> str:
     """Define all measures for a terminal of 80 columns."""
-    introduction = [_wrap(paragraph) for paragraph in INTRODUCTION.split("\n\n")]
-    return "\n\n".join([*introduction, *map(_entry_as_text, MEASURES)])
+    entries = [_wrap(part, "  ") for measure in MEASURES for part in _describe(measure)]
+    return "\n\n".join([*map(_wrap, INTRODUCTION.split("\n\n")), *entries])
 
 
 def as_markdown() -> str:
     """Define all measures as a page of the documentation."""
-    page = "\n\n".join(["# Measures", INTRODUCTION, *map(_entry_as_markdown, MEASURES)])
-    return page.replace("``", "`") + "\n"
+    entries = [part for measure in MEASURES for part in _describe(measure)]
+    return "\n\n".join(["# Measures", INTRODUCTION, *entries]).replace("``", "`") + "\n"
 
 
-def _entry_as_text(measure: Measure) -> str:
-    heading = measure.name + (f"  (also: {', '.join(measure.aliases)})" if measure.aliases else "")
+def _describe(measure: Measure) -> list[str]:
+    """Give the paragraphs on a measure, in Markdown."""
     parameters = [
-        _wrap(f"{name}={declared.default!r}  {_meaning(declared)}", indent=2, hanging=4)
-        for name, declared in measure.parameters().items()
-    ]
-    example = _wrap(f"Example: {_worked(measure.example)}", indent=2, hanging=4)
-    return "\n\n".join(
-        [
-            f"{heading}\n{_wrap(_definition(measure), indent=2)}",
-            _wrap(measure.formula, indent=4, hanging=4),
-            "\n".join([*parameters, example]),
-        ]
-    )
-
-
-def _entry_as_markdown(measure: Measure) -> str:
-    names = ", ".join(f"``{alias}``" for alias in measure.aliases)
-    rows = [
-        f"| ``{name}`` | ``{declared.default!r}`` | {_meaning(declared)} |"
+        f"- ``{name}={declared.default!r}``: {_meaning(declared)}"
         for name, declared in measure.parameters().items()
     ]
     parts = [
         f"## {measure.name}",
-        _definition(measure),
+        " ".join((type(measure).__doc__ or "").split()),
         f"    {measure.formula}",
         f"Example: {_worked(measure.example)}",
-        "\n".join(["| parameter | unless given | what it is |", "|---|---|---|", *rows]),
-        f"Other names: {names}." if names else "",
+        "\n".join(parameters),
     ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _definition(measure: Measure) -> str:
-    return " ".join((type(measure).__doc__ or "").split())
+    names = ", ".join(f"``{alias}``" for alias in measure.aliases)
+    return [*parts, f"Other names: {names}."] if names else parts
 
 
 def _meaning(declared: Parameter) -> str:
-    """Tell what a parameter means and what it may be."""
+    """Describe the meaning and the allowed values of a parameter."""
     if not declared.choices:
         return f"{declared.rule}: {declared.about}."
     choices = "; ".join(f"``{word!r}``, {meaning}" for word, meaning in declared.choices.items())
@@ -80,7 +60,7 @@ def _meaning(declared: Parameter) -> str:
 
 
 def _worked(example: Example) -> str:
-    """Tell the list of an example, and how its value is worked out."""
+    """Describe the ranked list of an example, and how its value is computed."""
     unretrieved = f"; not retrieved {_grades(example.unretrieved)}" if example.unretrieved else ""
     return (
         f"ranked grades {_grades(example.ranked)}{unretrieved}: "
@@ -92,14 +72,18 @@ def _grades(grades: tuple[float | None, ...]) -> str:
     return ", ".join("unjudged" if grade is None else f"{grade:g}" for grade in grades)
 
 
-def _wrap(text: str, *, indent: int = 0, hanging: int = 0) -> str:
-    return textwrap.fill(
-        text.replace("``", ""),
-        width=80,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hanging),
-        break_on_hyphens=False,
-    )
+def _wrap(paragraph: str, indent: str = "") -> str:
+    """Wrap a paragraph for the terminal; the further lines of formulas and items are indented."""
+    if paragraph.startswith("## "):
+        return paragraph.removeprefix("## ")
+    lines = []
+    for line in paragraph.replace("``", "").splitlines():
+        hanging = "    " if line.startswith(("    ", "- ")) else ""
+        wrapped = textwrap.fill(
+            indent + line, 80, subsequent_indent=indent + hanging, break_on_hyphens=False
+        )
+        lines.append(wrapped)
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

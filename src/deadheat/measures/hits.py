@@ -1,4 +1,4 @@
-"""Hits: how many relevant documents stand above the cutoff."""
+"""Hits: the number of relevant documents above the cutoff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judged: how much of the top of the list anybody has judged."""
+"""Judged: the share of the first k documents that are judged."""
 
 from __future__ import annotations
 

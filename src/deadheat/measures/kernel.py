@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,20 +20,26 @@ VIEWS = ("expected", "best", "worst", "oblivious", "variance")
 """Rows of what a kernel computes; oblivious is the value under the tie rule."""
 
 
-class GroupOffsets(NamedTuple):
-    """Where the groups of each query, and the documents of each group, begin and end."""
+class GroupArrays(NamedTuple):
+    """What the kernel of a measure with gains or grades reads first."""
 
-    groups: Ints
-    """The groups of query ``q`` are ``groups[q]:groups[q + 1]``."""
-    documents: Ints
-    """The documents of group ``k`` are ``documents[k]:documents[k + 1]``."""
+    in_queries: Ints
+    """The groups of query ``q`` are ``in_queries[q]:in_queries[q + 1]``."""
+    in_groups: Ints
+    """The documents of group ``k`` are ``in_groups[k]:in_groups[k + 1]``."""
+    above: Ints
+    """Per group: ``c``, candidates above it."""
+    size: Ints
+    """Per group: ``g``, candidates in it."""
+    rank: Ints
+    """Per document: its rank under the tie rule."""
 
 
 class RelevantGroups(NamedTuple):
     """What the kernel of a binary measure reads."""
 
-    groups: Ints
-    """Offsets of the groups of each query."""
+    in_queries: Ints
+    """The groups of query ``q`` are ``in_queries[q]:in_queries[q + 1]``."""
     above: Ints
     """Per group: ``c``, candidates above it."""
     size: Ints
@@ -44,12 +50,12 @@ class RelevantGroups(NamedTuple):
     """Per relevant document: its rank under the tie rule, ascending inside each query."""
 
 
-def is_compiled(kernel: Callable[..., Any]) -> bool:
+def is_compiled(kernel: Callable[..., None]) -> bool:
     """Tell whether a kernel was compiled."""
     return not isinstance(kernel, FunctionType)
 
 
-def run_kernel(kernel: Callable[..., Any], n_queries: int, *arguments: Any) -> Floats:
+def run_kernel(kernel: Callable[..., None], n_queries: int, *arguments: object) -> Floats:
     """Call a kernel and return its views, a row for each of `VIEWS`, a column per query.
 
     Parameters
@@ -65,22 +71,22 @@ def run_kernel(kernel: Callable[..., Any], n_queries: int, *arguments: Any) -> F
     return out
 
 
-def group_offsets(groups: TieGroups) -> GroupOffsets:
+def group_arrays(groups: TieGroups) -> GroupArrays:
     """Compute the offsets of groups and documents, once for all measures."""
-    if "offsets" not in groups.derived:
-        in_queries = np.empty(groups.n_queries + 1, np.int64)
-        fill_offsets(groups.query, in_queries)
-        in_groups = np.empty(len(groups.size) + 1, np.int64)
-        fill_offsets(groups.group, in_groups)
-        groups.derived["offsets"] = GroupOffsets(in_queries, in_groups)
-    offsets: GroupOffsets = groups.derived["offsets"]
-    return offsets
+    if "arrays" not in groups.derived:
+        in_queries = find_offsets(groups.query, groups.n_queries)
+        in_groups = find_offsets(groups.group, len(groups.size))
+        groups.derived["arrays"] = GroupArrays(
+            in_queries, in_groups, groups.above, groups.size, groups.rank
+        )
+    arrays: GroupArrays = groups.derived["arrays"]
+    return arrays
 
 
 def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
     """Select the documents whose grade is at least `lowest`, once for all measures."""
     if ("relevant", lowest) not in groups.derived:
-        in_queries, in_groups = group_offsets(groups)
+        in_queries, in_groups, *_ = group_arrays(groups)
         relevant, ranks = np.empty(len(groups.size), np.int64), np.empty(len(groups.rank), np.int64)
         n, ordered = select_relevant(
             in_queries, in_groups, groups.grade, groups.rank, lowest, relevant, ranks
@@ -98,6 +104,17 @@ def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
 def rule_order(groups: TieGroups) -> Ints:
     """Return the documents in the order of queries and, inside a query, of the tie rule."""
     return np.lexsort((groups.rank, groups.document_query))
+
+
+def find_offsets(index: Ints, n: int) -> Ints:
+    """Return where the entries of each of `n` things begin and end in a sorted index.
+
+    >>> find_offsets(np.array([0, 0, 2]), 3)
+    array([0, 2, 2, 3])
+    """
+    offsets = np.empty(n + 1, np.int64)
+    fill_offsets(index, offsets)
+    return offsets
 
 
 def fill_offsets(index: Ints, out: Ints) -> None:

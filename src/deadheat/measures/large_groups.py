@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from deadheat.ties.groups import Floats, Ints
 
+N = TypeVar("N", float, Floats)
 FEW = 1024
 """So many places are added up one by one."""
 _NODES = 24
@@ -149,7 +150,7 @@ def _by_factorials(t: Floats, size: int, relevant: int) -> Floats:
     first = (g + 0.5) * np.log1p(t * r / (g * rest))
     first += t * np.log1p(-r / (g - t)) + r * np.log1p(-t / (g - r))
 
-    def series(n: Any) -> Any:
+    def series(n: N) -> N:
         return (1 / 12 - (1 / 360 - 1 / (1260 * n * n)) / (n * n)) / n
 
     return np.asarray(first + series(g - t) + series(g - r) - series(g) - series(rest))

@@ -10,18 +10,16 @@ variance of its gains times ``(g·Σw² − S²) / (g − 1)``. With ``D = Σ(w 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat.measures.base import BinaryMeasure, Measure, family
-from deadheat.measures.kernel import group_offsets, is_compiled, run_kernel
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.measures.kernel import group_arrays, is_compiled, run_kernel
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 _SHORTEST, _LONGEST = 1 << 10, 1 << 20
 """How many ranks a table of weights holds, at least and at most."""
@@ -36,9 +34,9 @@ class WeightTables(NamedTuple):
     Empty where every rank weighs 1.
     """
 
-    weight: Any
-    sums: Any
-    squares: Any
+    weight: Floats | list[float]
+    sums: Floats | list[float]
+    squares: Floats | list[float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +48,7 @@ class LinearMeasure(Measure):
         """Per document: its gain."""
 
     @abstractmethod
-    def divisor(self, groups: TieGroups) -> NDArray[Any]:
+    def divisor(self, groups: TieGroups) -> Floats | Ints:
         """Per query: ``Z``; a query whose ``Z`` is 0 scores 0."""
 
     def weight(self, rank: Floats) -> Floats:
@@ -79,45 +77,33 @@ class LinearMeasure(Measure):
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
-        offsets = group_offsets(groups)
         divisor = self.divisor(groups).astype(np.float64, copy=False)
-        return run_kernel(
-            linear_views,
-            groups.n_queries,
-            offsets.groups,
-            offsets.documents,
-            groups.above,
-            groups.size,
-            groups.rank,
-            self.gains(groups),
-            self.depth(groups),
-            divisor,
-            *self.tables(groups),
-            self,
-        )
+        own = self.gains(groups), self.depth(groups), divisor, *self.tables(groups), self
+        return run_kernel(linear_views, groups.n_queries, *group_arrays(groups), *own)
 
     def tables(self, groups: TieGroups) -> WeightTables:
         """Return weights of all ranks that can count, but not beyond `_LONGEST`."""
-        compiled = is_compiled(linear_views)
         if type(self).weight is LinearMeasure.weight:
-            return _weight_tables(LinearMeasure, 0, compiled)
+            return _weight_tables(None, 0)
         last = self.cutoff or groups.deepest
         if last >= _SHORTEST:
             last = min(last, groups.deepest)
         length = min(max(_SHORTEST, 1 << last.bit_length()), _LONGEST)
-        return _weight_tables(family(self), length, compiled)
+        return _weight_tables(family(self), length)
 
 
 @lru_cache(maxsize=32)
-def _weight_tables(measure: Any, length: int, compiled: bool) -> WeightTables:
+def _weight_tables(measure: LinearMeasure | None, length: int) -> WeightTables:
     """Build the tables of a measure; as lists where the kernel is interpreted."""
-    if length == 0:
+    if measure is None:
         arrays = [np.empty(0)] * 3
     else:
         weight = np.zeros(length)
         weight[1:] = measure.weight(np.arange(1, length, dtype=np.float64))
         arrays = [weight, prefix_sums(weight), prefix_sums(weight * weight)]
-    return WeightTables(*(arrays if compiled else [array.tolist() for array in arrays]))
+    if is_compiled(linear_views):
+        return WeightTables(*arrays)
+    return WeightTables(*(array.tolist() for array in arrays))
 
 
 def prefix_sums(values: Floats) -> Floats:
@@ -133,7 +119,7 @@ def prefix_sums(values: Floats) -> Floats:
     return np.asarray((sums + np.array(before)[:, None]).reshape(-1)[: len(values)])
 
 
-def weight_of(rank: int, weight: Sequence[float], measure: LinearMeasure) -> float:
+def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
     """Look up the weight of a rank."""
     if len(weight) == 0:
         return 1.0
@@ -143,9 +129,9 @@ def weight_of(rank: int, weight: Sequence[float], measure: LinearMeasure) -> flo
 def place_sums(
     c: int,
     places: int,
-    weight: Sequence[float],
-    sums: Sequence[float],
-    squares: Sequence[float],
+    weight: Floats,
+    sums: Floats,
+    squares: Floats,
     measure: LinearMeasure,
 ) -> tuple[float, float]:
     """Return ``S`` and ``D`` of the `places` below rank `c`."""
@@ -168,12 +154,12 @@ def place_sums(
 
 
 def ideal_sums(
-    in_queries: Sequence[int],
-    gain: Sequence[float],
+    in_queries: Ints,
+    gain: Floats,
     cutoff: int,
-    weight: Sequence[float],
+    weight: Floats,
     measure: LinearMeasure,
-    out: Any,
+    out: Floats,
 ) -> None:
     """Add up the weighted gains of each query, from rank 1 to the cutoff, into ``out[0]``."""
     for q in range(len(in_queries) - 1):
@@ -185,19 +171,19 @@ def ideal_sums(
 
 
 def linear_views(
-    in_queries: Sequence[int],
-    in_groups: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    rank: Sequence[int],
-    gain: Sequence[float],
-    depth: Sequence[int],
-    divisor: Sequence[float],
-    weight: Sequence[float],
-    sums: Sequence[float],
-    squares: Sequence[float],
+    in_queries: Ints,
+    in_groups: Ints,
+    above: Ints,
+    size: Ints,
+    rank: Ints,
+    gain: Floats,
+    depth: Ints,
+    divisor: Floats,
+    weight: Floats,
+    sums: Floats,
+    squares: Floats,
     measure: LinearMeasure,
-    out: Any,
+    out: Floats,
 ) -> None:
     """Compute the views of a linear measure; inside a group, gains are given from high to low."""
     for q in range(len(depth)):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties.groups import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,9 +43,8 @@ class MAPMeasure(BinaryMeasure):
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
         relevant = relevant_groups(groups, self.lowest_relevant)
         n, depth = groups.n_relevant(self.rel), self.depth(groups)
-        if self.divisor == "found":
-            return run_kernel(found_average_precision_views, len(n), *relevant, depth)
-        divisor = np.minimum(n, depth) if self.divisor == "min" else n
+        choices = {"N": n, "min": np.minimum(n, depth), "found": np.full(len(n), -1.0)}
+        divisor = choices[self.divisor]
         return run_kernel(average_precision_views, len(n), *relevant, depth, divisor)
 
 
@@ -82,6 +79,7 @@ def square_rest(v: float) -> float:
     return -v * v / 2 + v * v * v * (1 / 6.0 - v * v * (1 / 30.0 - v * v / 42.0))
 
 
+Moments = tuple[float, float, float, float]
 Sums = tuple[float, float, float, float, float, float, float, float, float]
 
 
@@ -164,73 +162,76 @@ def precision_sum(first: int, count: int, ahead: int, limit: int) -> float:
     return total
 
 
+def cut_group_views(c: int, g: int, r: int, limit: int, ahead: int, others: Moments) -> Moments:
+    """Compute expected, best, worst and variance where the cutoff cuts a group of divisor "found".
+
+    The number of documents found is random only through this group. Of its `r` relevant documents,
+    ``h`` are among its first ``T`` places with hypergeometric probability, and given ``h`` they lie
+    in these places as in a whole group of ``T``. Neither "relevant first" nor "relevant last" need
+    be best or worst: a relevant document far down lowers the quotient. So each ``h`` is tried with
+    its documents first, and last.
+
+    Parameters
+    ----------
+    ahead
+        Relevant documents above the group.
+    others
+        Expected, best, worst and variance of the sum of precisions of the groups above.
+    """
+    expected, best, worst, variance = others
+    places = limit - c
+    sums = place_sums(c, places, True)
+    fewest = max(0, places - (g - r))
+    most = min(r, places)
+    highest = 0.0
+    lowest = math.inf
+    weights = first = second = 0.0
+    # From the likeliest h outwards, so that no probability is too small to start from.
+    likeliest = min(max((r + 1) * (places + 1) // (g + 2), fewest), most)
+    for direction in range(2):
+        p = 1.0
+        h = likeliest
+        while fewest <= h <= most:
+            n = ahead + h
+            if n > 0:
+                high = (best + precision_sum(c + 1, h, ahead, limit)) / n
+                low = (worst + precision_sum(limit - h + 1, h, ahead, limit)) / n
+            else:
+                high = low = 0.0
+            highest = max(highest, high)
+            lowest = min(lowest, low)
+            if direction == 0 or h < likeliest:
+                weights += p
+                if n > 0:
+                    mean, spread = moments(sums, places, h, ahead) if h > 0 else (0.0, 0.0)
+                    mean = (expected + mean) / n
+                    first += p * mean
+                    second += p * (mean * mean + (variance + spread) / (n * (n + 0.0)))
+            if direction == 0:
+                p *= (r - h + 0.0) * (places - h) / ((h + 1.0) * (g - r - places + h + 1))
+                h += 1
+            else:
+                p *= (h + 0.0) * (g - r - places + h) / ((r - h + 1.0) * (places - h + 1))
+                h -= 1
+    first /= weights
+    return first, highest, lowest, max(second / weights - first * first, 0.0)
+
+
 def average_precision_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    divisor: Sequence[float],
-    out: Any,
+    in_queries: Ints,
+    above: Ints,
+    size: Ints,
+    relevant: Ints,
+    ranks: Ints,
+    depth: Ints,
+    divisor: Floats,
+    out: Floats,
 ) -> None:
-    """Compute the views of MAP with a divisor that does not depend on the order."""
+    """Compute the views of MAP; a divisor below 0 stands for the relevant documents found."""
     document = 0
     for q in range(len(depth)):
         limit = depth[q]
         z = divisor[q]
-        expected = best = worst = rule = variance = 0.0
-        tied = False
-        ahead = 0
-        for k in range(in_queries[q], in_queries[q + 1]):
-            c = above[k]
-            g = size[k]
-            r = relevant[k]
-            if r == 0:
-                continue
-            tied = tied or g > 1
-            best += precision_sum(c + 1, r, ahead, limit)
-            worst += precision_sum(c + g - r + 1, r, ahead, limit)
-            places = min(limit - c, g)
-            if g > 1 and places > 0:
-                mean, spread = moments(place_sums(c, places, places == g), g, r, ahead)
-                expected += mean
-                variance += spread
-            elif places > 0:
-                expected += (ahead + 1.0) / (c + 1)
-            for i in range(r):
-                if ranks[document + i] <= limit:
-                    rule += (ahead + i + 1.0) / ranks[document + i]
-            document += r
-            ahead += r
-        if z > 0:
-            out[0, q] = (expected if tied else best) / z
-            out[1, q] = best / z
-            out[2, q] = worst / z
-            out[3, q] = rule / z
-            out[4, q] = variance / (z * z)
-
-
-def found_average_precision_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    out: Any,
-) -> None:
-    """Compute the views of AP divided by the relevant documents found among the first k.
-
-    That number is random only through the group that the cutoff cuts. Of its `r` relevant
-    documents, ``h`` are among its first ``T`` places with hypergeometric probability, and given
-    ``h`` they lie in these places as in a whole group of ``T``. Neither "relevant first" nor
-    "relevant last" need be best or worst: a relevant document far down lowers the quotient. So
-    each ``h`` is tried with its documents first, and last.
-    """
-    document = 0
-    for q in range(len(depth)):
-        limit = depth[q]
         expected = best = worst = rule = variance = 0.0
         ahead = found = 0
         cut = -1
@@ -243,68 +244,39 @@ def found_average_precision_views(
                     found += 1
                     rule += (found + 0.0) / ranks[document + i]
             document += r
-            if r == 0 or c >= limit:
+            places = min(limit - c, g)
+            if r == 0 or places <= 0:
                 continue
-            if c + g > limit:
+            if z < 0 and places < g:
                 cut = k
                 continue
             best += precision_sum(c + 1, r, ahead, limit)
             worst += precision_sum(c + g - r + 1, r, ahead, limit)
-            mean, spread = moments(place_sums(c, g, True), g, r, ahead)
-            expected += mean
-            variance += spread
+            if g > 1:
+                mean, spread = moments(place_sums(c, places, places == g), g, r, ahead)
+                expected += mean
+                variance += spread
+            else:
+                expected += (ahead + 1.0) / (c + 1)
             ahead += r
-        if found > 0:
-            out[3, q] = rule / found
-        if cut < 0:
-            if ahead > 0:
-                out[0, q] = expected / ahead
-                out[1, q] = best / ahead
-                out[2, q] = worst / ahead
-                out[4, q] = variance / (ahead * (ahead + 0.0))
-            continue
-        c = above[cut]
-        g = size[cut]
-        r = relevant[cut]
-        places = limit - c
-        sums = place_sums(c, places, True)
-        fewest = max(0, places - (g - r))
-        most = min(r, places)
-        highest = 0.0
-        lowest = math.inf
-        weights = first = second = 0.0
-        # From the likeliest h outwards, so that no probability is too small to start from.
-        likeliest = min(max((r + 1) * (places + 1) // (g + 2), fewest), most)
-        for direction in range(2):
-            p = 1.0
-            h = likeliest
-            while fewest <= h <= most:
-                n = ahead + h
-                if n > 0:
-                    high = (best + precision_sum(c + 1, h, ahead, limit)) / n
-                    low = (worst + precision_sum(limit - h + 1, h, ahead, limit)) / n
-                else:
-                    high = low = 0.0
-                highest = max(highest, high)
-                lowest = min(lowest, low)
-                if direction == 0 or h < likeliest:
-                    weights += p
-                    if n > 0:
-                        mean, spread = moments(sums, places, h, ahead) if h > 0 else (0.0, 0.0)
-                        mean = (expected + mean) / n
-                        first += p * mean
-                        second += p * (mean * mean + (variance + spread) / (n * (n + 0.0)))
-                if direction == 0:
-                    p *= (r - h + 0.0) * (places - h) / ((h + 1.0) * (g - r - places + h + 1))
-                    h += 1
-                else:
-                    p *= (h + 0.0) * (g - r - places + h) / ((r - h + 1.0) * (places - h + 1))
-                    h -= 1
-        first /= weights
-        out[0, q] = first
-        out[1, q] = highest
-        out[2, q] = lowest
-        out[4, q] = max(second / weights - first * first, 0.0)
+        if cut >= 0:
+            out[0, q], out[1, q], out[2, q], out[4, q] = cut_group_views(
+                above[cut],
+                size[cut],
+                relevant[cut],
+                limit,
+                ahead,
+                (expected, best, worst, variance),
+            )
+        if z < 0:
+            z = found
+        if z > 0:
+            out[3, q] = rule / z
+            if cut < 0:
+                out[0, q] = expected / z
+                out[1, q] = best / z
+                out[2, q] = worst / z
+                out[4, q] = variance / (z * z)
 
 
 MAP = MAPMeasure()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, found_above
+from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.large_groups import stopping_moments
 from deadheat.ties.groups import Floats, Ints, TieGroups
@@ -32,8 +30,7 @@ class MRRMeasure(BinaryMeasure):
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1 / the next rank, or 0 where a relevant document stands above."""
-        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.lowest_relevant)
-        return np.where(reached, 1 / (above + 1), 0.0)
+        return np.where(self.is_undecided(groups, above), 1 / (above + 1), 0.0)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
@@ -77,13 +74,7 @@ def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float,
 
 
 def reciprocal_rank_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    out: Any,
+    in_queries: Ints, above: Ints, size: Ints, relevant: Ints, ranks: Ints, depth: Ints, out: Floats
 ) -> None:
     """Compute the views of MRR; only the first group with a relevant document matters."""
     document = 0

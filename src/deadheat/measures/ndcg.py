@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.measures.base import Example
 from deadheat.measures.dcg import DCGMeasure
-from deadheat.measures.kernel import fill_offsets, run_kernel
+from deadheat.measures.kernel import find_offsets, run_kernel
 from deadheat.measures.linear import ideal_sums
 from deadheat.ties.groups import Floats, TieGroups
 
@@ -39,14 +39,11 @@ class NDCGMeasure(DCGMeasure):
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the DCG of the ideal ranking."""
-        in_queries = np.empty(groups.n_queries + 1, np.int64)
-        fill_offsets(groups.ideal_query, in_queries)
+        in_queries = find_offsets(groups.ideal_query, groups.n_queries)
         gains = self.gain_of(groups.ideal_grade)
         cutoff = self.cutoff or len(gains)
-        weight = self.tables(groups).weight
-        ideal = run_kernel(ideal_sums, groups.n_queries, in_queries, gains, cutoff, weight, self)
-        sums: Floats = ideal[0]
-        return sums
+        arguments = in_queries, gains, cutoff, self.tables(groups).weight, self
+        return np.asarray(run_kernel(ideal_sums, groups.n_queries, *arguments)[0])
 
 
 nDCG = NDCGMeasure()  # noqa: N816 - written as its readers write it

@@ -1,4 +1,4 @@
-"""Parameters of measures, declared once: what they may be, unless given, and what they mean."""
+"""Parameters of measures: default, allowed values and meaning, declared once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = {
 class Parameter:
     """A parameter of a measure: one of some words, or else a number."""
 
-    default: Any
+    default: object
     """Its value unless given; where that is None, None may be given, too."""
     about: str
     """What it means."""
@@ -42,36 +42,25 @@ class Parameter:
         limits = " and ".join(f"{LIMITS[name][0]} {limit}" for name, limit in self.limits.items())
         return f"a {'whole ' if self.whole else ''}number {limits}"
 
-    @property
-    def largest(self) -> float:
-        """The largest number that can be computed with."""
-        return 2**63 - 1 if self.whole else LARGEST_GRADE
-
-    def admits(self, value: Any) -> bool:
-        """Tell whether a value keeps to the rule."""
-        if value is None:
-            return self.default is None
-        if self.choices:
-            return isinstance(value, str) and value in self.choices
-        if self.whole and (isinstance(value, bool) or not isinstance(value, int)):
-            return False
-        return (
-            isinstance(value, (int, float))
-            and value <= self.largest
-            and all(LIMITS[name][1](value, limit) for name, limit in self.limits.items())
-        )
-
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         """Refuse a value that breaks the rule; `name` is that of the parameter and its measure."""
-        if self.admits(value):
-            return
-        too_large = isinstance(value, (int, float)) and value > self.largest
-        why = ", which is beyond any list or grade" if too_large else ""
-        raise InputError(f"{name} must be {self.rule}, not {value!r}{why}")
+        admitted, why = False, ""
+        if value is None:
+            admitted = self.default is None
+        elif self.choices:
+            admitted = isinstance(value, str) and value in self.choices
+        elif isinstance(value, int if self.whole else (int, float)):
+            is_flag = self.whole and isinstance(value, bool)
+            too_large = value > (2**63 - 1 if self.whole else LARGEST_GRADE)
+            within = all(LIMITS[word][1](value, limit) for word, limit in self.limits.items())
+            admitted = within and not is_flag and not too_large
+            why = ", which is beyond any list or grade" if too_large else ""
+        if not admitted:
+            raise InputError(f"{name} must be {self.rule}, not {value!r}{why}")
 
 
 def parameter(
-    default: Any,
+    default: object,
     *,
     about: str,
     choices: Mapping[str, str] | None = None,
@@ -80,7 +69,7 @@ def parameter(
 ) -> Any:
     """Declare a field of a measure to be a parameter; the arguments are those of `Parameter`.
 
-    What is accepted, what an error says and what the help tells all follow from here:
+    Validation, error messages and help are made from this declaration:
     ``p: float = parameter(0.8, above=0, below=1, about="the chance to go on")``.
     """
     declared = Parameter(default, about, choices or {}, whole, limits)

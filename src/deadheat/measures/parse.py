@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import difflib
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.measures import DCG, MEASURES, RBP, Recall, Success, nDCG
@@ -48,7 +46,7 @@ def parse_measure(text: str) -> Measure:
     return measures[0]
 
 
-def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
+def parse_measures(measures: str | Measure | Iterable[object]) -> list[Measure]:
     """Read measures, each once and in the order given.
 
     A string may name several measures, and several cutoffs of each; measures of ir_measures are
@@ -67,7 +65,7 @@ def parse_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     return _parse(measures)
 
 
-def _parse(measures: Iterable[Any]) -> list[Measure]:
+def _parse(measures: Iterable[object]) -> list[Measure]:
     parsed: list[Measure] = []
     for measure in measures:
         if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
@@ -110,7 +108,17 @@ def _expand(text: str) -> list[Measure]:
         measure = measure(**_arguments(measure, text, arguments))
     if cutoffs is None:
         return [measure]
-    return [measure @ _cutoff(text, k) for k in cutoffs.split(",")]
+    measures = []
+    for k in cutoffs.split(","):
+        try:
+            cutoff = int(k)
+        except ValueError:
+            raise InputError(
+                f"the cutoff of {text!r:.100} must be a whole number, not {k!r:.100}; name one "
+                "measure at a time"
+            ) from None
+        measures.append(measure @ cutoff)
+    return measures
 
 
 def _split(text: str) -> list[str]:
@@ -130,41 +138,26 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _cutoff(text: str, k: str) -> int:
+def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, object]:
+    """Read the parameters of `measure`, such as ``rel=2, gain='exp'``, each by name and once."""
     try:
-        return int(k)
-    except ValueError:
-        raise InputError(
-            f"the cutoff of {text!r:.100} must be a whole number, not {k!r:.100}; name one measure "
-            "at a time"
-        ) from None
-
-
-def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, Any]:
-    """Read the parameters of `measure`, each by its name and once."""
-    keywords = _keywords(arguments)
-    if keywords is None:
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        keywords = [(str(k.arg), ast.literal_eval(k.value)) for k in call.keywords]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         rules = ", ".join(f"{name} ({p.rule})" for name, p in measure.parameters().items())
         raise InputError(
             f"cannot read the parameters of {text!r:.100}: write them by name, like "
             f"(rel=2, gain='exp'); {measure.name} has {rules}"
-        )
-    values: dict[str, Any] = {}
+        ) from None
+    values: dict[str, object] = {}
     for keyword, value in keywords:
         name, words = _FOREIGN_PARAMETERS.get(keyword, (keyword, {}))
         if name in values:
             raise InputError(f"{name} is given twice in {text!r:.100}: keep one")
         values[name] = words.get(value, value) if isinstance(value, str) else value
     return values
-
-
-def _keywords(arguments: str) -> list[tuple[str, Any]] | None:
-    """Names and values of ``rel=2, gain='exp'``; None where it is anything else."""
-    with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        call = ast.parse(f"f({arguments})", mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
-            return [(str(k.arg), ast.literal_eval(k.value)) for k in call.keywords]
-    return None
 
 
 def _suggestion(name: str) -> str:

@@ -1,4 +1,4 @@
-"""R_cap: recall, of what the cutoff leaves room for."""
+"""R_cap: recall, divided by the largest recall that the cutoff allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RBP-residual: what RBP does not know (Moffat and Zobel, 2008)."""
+"""RBP-residual: the uncertainty of RBP, from unjudged ranks (Moffat and Zobel, 2008)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Success: is there a relevant document above the cutoff."""
+"""Success: whether a relevant document is above the cutoff."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example, found_above
+from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
@@ -28,8 +26,7 @@ class SuccessMeasure(BinaryMeasure):
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1, or 0 where a relevant document stands above."""
-        reached = (above < self.depth(groups)) & ~found_above(groups, above, self.lowest_relevant)
-        return reached.astype(np.float64)
+        return self.is_undecided(groups, above).astype(np.float64)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
@@ -52,13 +49,7 @@ def miss_probability(g: int, r: int, places: int) -> float:
 
 
 def success_views(
-    in_queries: Sequence[int],
-    above: Sequence[int],
-    size: Sequence[int],
-    relevant: Sequence[int],
-    ranks: Sequence[int],
-    depth: Sequence[int],
-    out: Any,
+    in_queries: Ints, above: Ints, size: Ints, relevant: Ints, ranks: Ints, depth: Ints, out: Floats
 ) -> None:
     """Compute the views of Success; only the first group with a relevant document matters."""
     document = 0
