@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.comparison.statistics import (
+    CLOSE,
     METHODS,
     TOLERANCE,
     Outcomes,
@@ -87,8 +88,7 @@ class Standing:
     @cached_property
     def outcomes(self) -> list[Outcomes]:
         """What random tie-breaking can make of the value of each run."""
-        n = len(self.results)
-        return [Outcomes.of(result, self.measure, n) for result in self.results]
+        return [Outcomes.of(result, self.measure) for result in self.results]
 
     @cached_property
     def rank(self) -> NDArray[np.int64]:
@@ -178,7 +178,7 @@ def summarised(standing: Standing, alpha: float) -> tuple[dict[str, Any], list[D
     pairs = list(combinations(range(len(standing.names)), 2))
     for i, j in pairs:
         order = sign(standing.expected[i] - standing.expected[j])
-        odds = duel(standing.outcomes[i], standing.outcomes[j], alpha)
+        odds = duel(standing.outcomes[i], standing.outcomes[j], alpha, close=CLOSE)
         decided = keeps_order(order, odds, alpha)
         overlapping += odds.method != "certain"
         undecided += not decided
