@@ -153,11 +153,13 @@ def _restrict(result: Result, measures: list[Measure], query_ids: list[str]) -> 
     """Return a result in some of its measures and queries."""
     place = {query: i for i, query in enumerate(result.query_names)}
     rows = np.array([place[query] for query in query_ids])
-    views = {
-        measure: Views(
-            **{k: None if v is None else v[rows] for k, v in vars(result.views[measure]).items()}
+    views = {}
+    for measure in measures:
+        whole = result.views[measure]
+        expected, best, worst, oblivious = (
+            values[rows] for values in (whole.expected, whole.best, whole.worst, whole.oblivious)
         )
-        for measure in measures
-    }
+        variance = None if whole.variance is None else whole.variance[rows]
+        views[measure] = Views(expected, best, worst, oblivious, variance)
     groups = None if result.groups is None else result.groups.take(rows)
     return replace(result, query_ids=query_ids, views=views, groups=groups)

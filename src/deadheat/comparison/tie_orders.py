@@ -73,16 +73,18 @@ def rank_weights(measure: Measure, groups: TieGroups) -> RankWeights | None:
     if not isinstance(measure, BinaryMeasure):
         return None
     relevant = groups.is_relevant(measure.rel)
-    before = np.cumsum(relevant) - relevant
+    before: Ints = np.cumsum(relevant) - relevant
     n = before - before[np.searchsorted(query, query)] + 1
     if isinstance(measure, MAPMeasure) and measure.divisor != "found":
         divisor = groups.n_relevant(measure.rel)
         if measure.divisor == "min":
             divisor = np.minimum(divisor, measure.depth(groups))
-        return RankWeights(relevant, relevant * n / divisor[query], np.reciprocal, ascending=True)
+        coefficient = np.where(relevant, n / divisor[query], 0.0)
+        return RankWeights(relevant, coefficient, np.reciprocal, ascending=True)
     if isinstance(measure, (MRRMeasure, SuccessMeasure)):
         weight = np.reciprocal if isinstance(measure, MRRMeasure) else np.ones_like
-        return RankWeights(relevant, 1.0 * (relevant & (n == 1)), weight, ascending=True)
+        first = (relevant & (n == 1)).astype(np.float64)
+        return RankWeights(relevant, first, weight, ascending=True)
     return None
 
 
