@@ -48,14 +48,9 @@ def outcomes_at_most(expected: float, width: float) -> Outcomes:
         worst=expected - width,
         best=expected + width,
         variance=width / 4 / n,
-        exact_variance=False,
         third=math.inf,
-        squares=width / n,
         down=1 / n,
         up=1 / n,
-        still=0.0,
-        moving=np.empty((0, 3)),
-        two_valued=False,
     )
 
 

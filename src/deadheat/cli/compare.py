@@ -19,8 +19,7 @@ from deadheat.cli.common import (
 )
 from deadheat.cli.help import Command
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison import compare_results
-from deadheat.comparison.align import checked, named
+from deadheat.comparison import check_result, compare_results, name_systems
 from deadheat.remarks import texts
 from deadheat.report.findings import describe_comparison
 
@@ -77,7 +76,7 @@ def command(
     results = evaluate_runs(qrels, runs, measures, **options)
     with progress_bar() as progress:
         comparison = compare_results(
-            named(results, checked),
+            name_systems(results, check_result),
             baseline=baseline,
             alpha=alpha,
             resamples=resamples,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison.leaderboard import Leaderboard, build_leaderboard, leaderboards
-from deadheat.comparison.leaderboard.sources import found_runs, read_manifest
-from deadheat.errors import InputError
+from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
+from deadheat.comparison.leaderboard.sources import find_runs, read_manifest
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.report.findings import describe_leaderboard
 from deadheat.settings import QUERY_POLICIES, TIE_RULES
 
@@ -154,7 +155,8 @@ def command(
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
     settings = {name: value for name, value in settings.items() if value is not None}
     settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
-    with progress_bar() as progress:
+    with progress_bar() as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
@@ -165,7 +167,7 @@ def command(
         else:
             check_standard_input(qrels, published, *runs)
             boards = [
-                build_leaderboard(
+                leaderboard(
                     qrels,
                     _named(runs, qrels, published),
                     measures or None,
@@ -215,7 +217,7 @@ def _named(words: Sequence[str], *without: str | None) -> Any:
     found = [run.path for run in runs if run.label is None]
     if not named:
         return found
-    return named | {source.name: source.run for source in found_runs(found, without)}
+    return named | {source.name: source.run for source in find_runs(found, without)}
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:

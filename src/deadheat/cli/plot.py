@@ -30,8 +30,7 @@ from deadheat.cli.common import (
 )
 from deadheat.cli.help import Command, complete_measures
 from deadheat.cli.names import split_name
-from deadheat.comparison import ranking
-from deadheat.comparison.align import aligned
+from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_run, rank_query
 from deadheat.formats import read_qrels, read_run
@@ -195,7 +194,7 @@ def _ranks(
     parsed = parse_measure(measure)
     systems = _evaluate([parsed], **given)
     groups = None if group_by is None else _groups(systems, group_by)
-    systems, _ = aligned(systems, [parsed], given["queries"])
+    systems, _ = align_systems(systems, [parsed], given["queries"])
     first = next(iter(systems.values()))
     what = f"{parsed!r} of {counted(len(first.query_ids), 'query')}"
     plot = figures.rank_intervals(ranking(systems), groups=groups, what=what, width=width)

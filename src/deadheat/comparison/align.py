@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.evaluation.names import short_names, shown_names
-from deadheat.evaluation.result import Result, Views
-from deadheat.evaluation.stored import same_judgements
+from deadheat.evaluation import Result, Views, same_judgements, short_names
+from deadheat.evaluation.names import shown_names
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, warning
 
-
-def checked(result: Any) -> Result:
-    """Refuse what is not a result."""
-    if not isinstance(result, Result):
-        raise InputError(
-            f"results of evaluate are compared, not a {type(result).__name__}; to compare runs, "
-            "give judgements and runs: compare(qrels, runs, measures)"
-        )
-    return result
+T = TypeVar("T")
 
 
-def named(given: Any, result_of: Callable[[Any], Result]) -> dict[str, Result]:
-    """Give the results of a dict or list of systems under distinct names.
+def name_systems(
+    given: T | Mapping[str, T] | Iterable[T], result_of: Callable[[T], Result]
+) -> dict[str, Result]:
+    """Return the results of systems under distinct names.
 
     Parameters
     ----------
@@ -41,7 +34,7 @@ def named(given: Any, result_of: Callable[[Any], Result]) -> dict[str, Result]:
     """
     if isinstance(given, (str, Path, Result)):
         given = [given]
-    systems = list(given.values() if isinstance(given, Mapping) else given)
+    systems = list(given.values() if isinstance(given, Mapping) else given)  # type: ignore[arg-type]
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     results = list(map(result_of, systems))
@@ -57,8 +50,18 @@ def named(given: Any, result_of: Callable[[Any], Result]) -> dict[str, Result]:
     return dict(zip(names, results, strict=True))
 
 
-def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str, str]]:
-    """Names of A and B: all pairs, or every other system as A and the baseline as B."""
+def check_result(result: object) -> Result:
+    """Refuse what is not a result."""
+    if not isinstance(result, Result):
+        raise InputError(
+            f"results of evaluate are compared, not a {type(result).__name__}; to compare runs, "
+            "give judgements and runs: compare(qrels, runs, measures)"
+        )
+    return result
+
+
+def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[str, str]]:
+    """Return the names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
     labels = shown_names({name: result.provenance for name, result in systems.items()})
@@ -78,7 +81,6 @@ def pairs_of(systems: dict[str, Result], baseline: str | None) -> list[tuple[str
 
 def check_origins(systems: dict[str, Result]) -> list[Remark]:
     """Refuse systems with different judgements; warn where their ties mean different things."""
-    remarks = []
     name, first = next(iter(systems.items()))
     for other, result in systems.items():
         if not same_judgements(first, result):
@@ -87,32 +89,28 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
                 f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
                 "can be compared on the same judgements only"
             )
+    remarks = []
     for option in ("tie_break", "tie_tolerance", "score_dtype"):
-        mine = getattr(first.provenance.settings, option)
-        others = [
-            other
-            for other, result in systems.items()
-            if getattr(result.provenance.settings, option) != mine
-        ]
+        values = {n: getattr(result.provenance.settings, option) for n, result in systems.items()}
+        others = [other for other, value in values.items() if value != values[name]]
         if others:
-            more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
             remarks.append(
                 warning(
                     "{name} and {other}{more} differ in {option}, {mine} and {theirs}: evaluate "
                     "them alike, or their ties do not compare",
                     name=name,
                     other=others[0],
-                    more=more,
+                    more=f" (and {len(others) - 1} more)" if len(others) > 1 else "",
                     option=option,
-                    mine=repr(mine),
-                    theirs=repr(getattr(systems[others[0]].provenance.settings, option)),
+                    mine=repr(values[name]),
+                    theirs=repr(values[others[0]]),
                 )
             )
     return remarks
 
 
-def aligned(
-    systems: dict[str, Result], measures: Any, queries: str
+def align_systems(
+    systems: dict[str, Result], measures: str | Measure | Iterable[object] | None, queries: str
 ) -> tuple[dict[str, Result], list[Remark]]:
     """Restrict results to the measures and queries that all of them have, in one order.
 
@@ -147,17 +145,21 @@ def aligned(
         pattern = "compared on the {shared} of {every:query} that all share"
         remarks.append(warning(pattern, shared=len(shared), every=len(every)))
     chosen = [query for query in next(iter(systems.values())).query_names if query in shared]
-    restricted = {name: _restricted(result, common, chosen) for name, result in systems.items()}
+    restricted = {name: _restrict(result, common, chosen) for name, result in systems.items()}
     return restricted, remarks
 
 
-def _restricted(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
+def _restrict(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
+    """Return a result in some of its measures and queries."""
     place = {query: i for i, query in enumerate(result.query_names)}
     rows = np.array([place[query] for query in query_ids])
     views = {}
     for measure in measures:
-        whole = vars(result.views[measure])
-        part: dict[str, Any] = {k: None if v is None else v[rows] for k, v in whole.items()}
-        views[measure] = Views(**part)
+        whole = result.views[measure]
+        expected, best, worst, oblivious = (
+            values[rows] for values in (whole.expected, whole.best, whole.worst, whole.oblivious)
+        )
+        variance = None if whole.variance is None else whole.variance[rows]
+        views[measure] = Views(expected, best, worst, oblivious, variance)
     groups = None if result.groups is None else result.groups.take(rows)
     return replace(result, query_ids=query_ids, views=views, groups=groups)

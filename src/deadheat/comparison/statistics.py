@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.comparison.tie_orders import DRAWS, QUICK, THOROUGH, n_draws, reachable, sample_sums
-from deadheat.evaluation.result import Floats, Result
+from deadheat.comparison.tie_orders import n_draws, sample_sums
+from deadheat.evaluation.result import Floats, Result, Views
 from deadheat.measures import Measure
 
 TOLERANCE = 1e-12
@@ -26,9 +26,10 @@ TOLERANCE = 1e-12
 MANY = 1 << 16
 """Up to so many different values, the distribution of a mean is computed exactly."""
 CLOSE = 0.05
-"""A probability with an error up to this is not sampled (again) if no verdict depends on it."""
-FEW = 32
-"""If ties can move no more queries than this, orders are drawn unless bounds are as close."""
+"""Among many systems a probability with an error up to this is not sampled if no verdict depends
+on it."""
+BUDGET = 1 << 22
+"""How many documents are placed to draw tie orders of a system in a measure."""
 CONFIDENCE = 0.999
 """Probability with which the error of a sampled probability holds."""
 METHODS = {
@@ -183,32 +184,21 @@ class Outcomes:
     best: float
     variance: float
     """Of the mean; the largest possible where the measure has none."""
-    exact_variance: bool
-    """Whether the variance is known."""
     third: float
-    """Upper bound of the third absolute central moments of the queries, added up."""
-    squares: float
-    """Squared ranges of the queries, added up."""
+    """Upper bound of the third absolute central moments of the queries, added up; infinite where
+    the variance is not known."""
     down: float
     """How far one query can take the mean below its expectation, at most."""
     up: float
     """How far one query can take the mean above its expectation, at most."""
-    still: float
-    """The part of the mean that ties cannot move."""
-    moving: Floats
-    """Probability of the best, best and worst of the queries that ties can move, a row each,
-    the values divided by the number of queries."""
-    two_valued: bool
-    """Whether each of these queries takes no other values than its best and its worst."""
-    work: int = QUICK
-    """How much work the first draw of tie orders may take (`tie_orders.n_draws`)."""
-    sample: Callable[[int], Floats | None] = lambda _: None
-    """Gives means under random tie orders, drawn with so much work (`tie_orders.n_draws`); None
-    where tie orders cannot be drawn."""
+    two_valued: bool = False
+    """Whether each query takes no other values than its best and its worst."""
+    find_distribution: Callable[[], Distribution | None] = lambda: None
+    """Computes `distribution`."""
 
     @classmethod
-    def of(cls, result: Result, measure: Measure, n_systems: int = 2) -> Outcomes:
-        """Take the outcomes from the result of one of `n_systems` systems that are compared.
+    def of(cls, result: Result, measure: Measure) -> Outcomes:
+        """Take the outcomes from the result of a system.
 
         The views hold two moments of each value. They give the distribution of a query where
         it takes just two values, as it does when two documents tie: then and only then the
@@ -222,135 +212,123 @@ class Outcomes:
         expected, best, worst = (x[moved] / n for x in (views.expected, views.best, views.worst))
         width = best - worst
         largest = (best - expected) * (expected - worst)
-        known = views.variance is not None
         variance = largest if views.variance is None else views.variance[moved] / n**2
+        third = float((variance * np.maximum(best - expected, expected - worst)).sum())
+        known = views.variance is not None
         two_valued = known and bool(np.all(largest - variance <= 1e-9 * width**2))
-        still = float(views.expected[~moved].sum()) / n
-        probability = np.clip((expected - worst) / width, 0, 1)
-        moving = np.column_stack([probability, best, worst])
-        digest = hashlib.blake2b(repr(measure).encode())
-        for values in (views.expected, views.best, views.worst):
-            digest.update(np.round(values, 9).tobytes())  # whatever the last bits are
-        seed = int.from_bytes(digest.digest()[:16], "little")
 
-        def sample(work: int) -> Floats | None:
-            rng = np.random.default_rng(seed)
+        def find_distribution() -> Distribution | None:
+            still = float(views.expected[~moved].sum()) / n
+            rng = np.random.default_rng(_seed(measure, views))
             if two_valued:
-                draws = n_draws(len(moving), work)
-                return still + _sample_two_valued(moving, draws, rng) if draws else None
-            if result.groups is None:
+                probability = np.clip((expected - worst) / width, 0, 1)
+                still += float(worst.sum())
+                exact = _add_two_valued(still, width, probability)
+                if exact is not None:
+                    return exact
+                sums = _sample_two_valued(width, probability, rng)
+            elif result.groups is None:
                 return None
-            groups = reachable(result.groups.take(np.flatnonzero(moved)), measure)
-            draws = n_draws(groups, work)
-            return still + sample_sums(groups, measure, draws, rng) / n if draws else None
+            else:
+                groups = result.groups.take(np.flatnonzero(moved))
+                sums = sample_sums(groups, measure, BUDGET, rng)
+                sums = None if sums is None else sums / n
+            if sums is None:
+                return None
+            return Distribution.of(still + sums, np.full(len(sums), 1 / len(sums)), len(sums))
 
         return cls(
             expected=float(views.expected.mean()),
             worst=float(views.worst.mean()),
             best=float(views.best.mean()),
             variance=float(variance.sum()),
-            exact_variance=known,
-            third=float((variance * np.maximum(best - expected, expected - worst)).sum()),
-            squares=float((width**2).sum()),
+            third=third if known else math.inf,
             down=float((expected - worst).max(initial=0)),
             up=float((best - expected).max(initial=0)),
-            still=still,
-            moving=moving,
             two_valued=two_valued,
-            work=max(QUICK, THOROUGH * 8 // n_systems),
-            sample=sample,
+            find_distribution=find_distribution,
         )
 
     @cached_property
-    def exact(self) -> Distribution | None:
-        """The distribution of the mean; None if it is not known, or takes too many values."""
-        if not self.two_valued:
+    def distribution(self) -> Distribution | None:
+        """The distribution of the mean, exact or from random tie orders; None if it is unknown."""
+        return self.find_distribution()
+
+
+def _seed(measure: Measure, views: Views) -> int:
+    """Return a number that depends on what is drawn only, whatever the last bits are."""
+    digest = hashlib.blake2b(repr(measure).encode(), digest_size=16)
+    for values in (views.expected, views.best, views.worst):
+        digest.update(np.round(values, 9).tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _add_two_valued(start: float, width: Floats, probability: Floats) -> Distribution | None:
+    """Add independent values that are 0 or `width`; return None if the sum takes too many values.
+
+    Values with the same width are counted first: their sum takes few values.
+    """
+    found = Distribution.of(np.array([start]), np.ones(1))
+    widths = np.round(width / TOLERANCE)
+    for each in np.unique(widths):
+        same = np.flatnonzero(widths == each)
+        if len(found.values) * (len(same) + 1) > 4 * MANY:
             return None
-        probability, best, worst = self.moving.T
-        # Queries with the same step are counted first: their sum takes few values.
-        steps = np.round((best - worst) / TOLERANCE)
-        found = Distribution.of(np.array([self.still + worst.sum()]), np.ones(1))
-        for step in np.unique(steps):
-            same = np.flatnonzero(steps == step)
-            if len(found.values) * (len(same) + 1) > 4 * MANY:
-                return None
-            times = np.ones(1)
-            for p in probability[same]:
-                times = np.convolve(times, [1 - p, p])
-            values = found.values[:, None] + (best - worst)[same[0]] * np.arange(len(times))
-            found = Distribution.of(values.ravel(), np.outer(found.weights, times).ravel())
-            if len(found.values) > MANY:
-                return None
-        return found
-
-    @cached_property
-    def quick(self) -> Distribution | None:
-        """The distribution of the mean, exact or from few draws; None if neither is possible."""
-        return self._draw(self.work) if self.exact is None else self.exact
-
-    @cached_property
-    def thorough(self) -> Distribution | None:
-        """The distribution of the mean, exact or from many draws; None if neither is possible."""
-        few = self.quick
-        if few is None or few.draws is None or few.draws == DRAWS or self.work >= THOROUGH:
-            return few
-        return self._draw(THOROUGH)
-
-    def _draw(self, work: int) -> Distribution | None:
-        means = self.sample(work)
-        if means is None:
-            return None
-        return Distribution.of(means, np.full(len(means), 1 / len(means)), len(means))
+        times = np.ones(1)
+        for p in probability[same]:
+            times = np.convolve(times, [1 - p, p])
+        values = found.values[:, None] + width[same[0]] * np.arange(len(times))
+        found = Distribution.of(values.ravel(), np.outer(found.weights, times).ravel())
+    return found if len(found.values) <= MANY else None
 
 
-def _sample_two_valued(moving: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Draw the part of a mean that ties move, where each query takes its best or its worst."""
-    probability, best, worst = moving.T
-    block = max(1, (1 << 20) // max(1, len(moving)))
-    return np.concatenate(
-        [
-            (rng.random((min(block, draws - start), len(moving))) < probability) @ (best - worst)
-            for start in range(0, draws, block)
-        ]
-    ) + float(worst.sum())
+def _sample_two_valued(
+    width: Floats, probability: Floats, rng: np.random.Generator
+) -> Floats | None:
+    """Draw sums of independent values that are 0 or `width`."""
+    draws = n_draws(len(width), BUDGET)
+    block = min(draws, max(1, (1 << 20) // len(width)))
+    sums = [
+        (rng.random((block, len(width))) < probability) @ width for _ in range(0, draws, block or 1)
+    ]
+    return np.concatenate(sums)[:draws] if sums else None
 
 
-def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05) -> Chances:
+def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05, *, close: float = 0.01) -> Chances:
     """Compute who wins of two systems under random tie-breaking.
 
-    It is certain, or exact, or follows from close bounds, or is sampled: with few draws first, and
-    with many where the few leave open whether a system wins with probability ``1 − alpha``.
-    Where tie orders cannot be drawn, bounds are given however wide they are.
+    It is certain, or exact, or follows from bounds that are close, or is sampled. Where tie orders
+    cannot be drawn, bounds are given however wide they are.
+
+    Parameters
+    ----------
+    alpha
+        Whether a system wins with a probability of ``1 − alpha`` is what a verdict depends on.
+    close
+        Largest error of bounds that settle the verdict; elsewhere it is 0.01.
     """
     low, high = sign(a.worst - b.best), sign(a.best - b.worst)
     if low > 0 or high < 0 or low == high == 0:
         return Chances(float(low > 0), float(high < 0), "certain")
-    if a.exact is not None and b.exact is not None:
-        return _count(a.exact, b.exact)
     least, most = bounds(a, b)
     bounded = Chances((least + most) / 2, 1 - (least + most) / 2, "bound", (most - least) / 2)
     settled = abs(max(bounded.a_wins, bounded.b_wins) - (1 - alpha)) > bounded.error
-    few = len(a.moving) + len(b.moving) <= FEW
-    enough = CLOSE if settled and not few else 0.01
-    if bounded.error <= enough or a.quick is None or b.quick is None:
+    enough = close if settled else 0.01
+    if bounded.error <= enough and not (a.two_valued and b.two_valued):
         return bounded
-    counted = _count(a.quick, b.quick)
-    unclear = abs(max(counted.a_wins, counted.b_wins) - (1 - alpha)) <= counted.error
-    if unclear and a.thorough is not None and b.thorough is not None:
-        counted = _count(a.thorough, b.thorough)
-    return min(counted, bounded, key=lambda odds: odds.error)
+    if a.distribution is None or b.distribution is None:
+        return bounded
+    return min(_count(a.distribution, b.distribution), bounded, key=lambda odds: odds.error)
 
 
 def _count(a: Distribution, b: Distribution) -> Chances:
     """Compute who wins from the distributions; fastest where the shorter is looked up."""
-    if len(a.values) <= len(b.values):
-        a_wins = float(a.weights @ b.below_each(a.values))
-        b_wins = float(a.weights @ b.above_each(a.values))
-    else:
-        a_wins = float(b.weights @ a.above_each(b.values))
-        b_wins = float(b.weights @ a.below_each(b.values))
-    method, error = _precision([a, b], [a_wins, b_wins])
-    return Chances(a_wins, b_wins, method, error)
+    if len(a.values) > len(b.values):
+        swapped = _count(b, a)
+        return swapped._replace(a_wins=swapped.b_wins, b_wins=swapped.a_wins)
+    a_wins = float(a.weights @ b.below_each(a.values))
+    b_wins = float(a.weights @ b.above_each(a.values))
+    return Chances(a_wins, b_wins, *_precision([a, b], [a_wins, b_wins]))
 
 
 def _precision(used: Sequence[Distribution], found: Sequence[float]) -> tuple[str, float]:
@@ -374,23 +352,22 @@ def bounds(a: Outcomes, b: Outcomes) -> tuple[float, float]:
     """Least and largest probability that A beats B, from moments and ranges of the queries.
 
     Tie orders of different queries are independent. So the difference of the means is a sum
-    of independent values, and inequalities of Bennett, Hoeffding and Cantelli bound how likely
-    it is to lie on the other side of 0 than its expectation. Where the variance is known, the
-    normal probability is off by at most ``0.56 Σ E|X − E|³ / σ³`` (Berry–Esseen, with the constant
-    of Shevtsova 2010).
+    of independent values, and inequalities of Bennett and Cantelli bound how likely it is to lie
+    on the other side of 0 than its expectation. Where the variance is known, the normal
+    probability is off by at most ``0.56 Σ E|X − E|³ / σ³`` (Berry–Esseen, with the constant of
+    Shevtsova 2010).
     """
     mean, variance = a.expected - b.expected, a.variance + b.variance
-    squares = a.squares + b.squares
-    least = 1 - _tail(mean - TOLERANCE, variance, max(a.down, b.up), squares)
-    most = _tail(-mean - TOLERANCE, variance, max(a.up, b.down), squares)
-    if a.exact_variance and b.exact_variance and variance > 0:
+    least = 1 - _tail(mean - TOLERANCE, variance, max(a.down, b.up))
+    most = _tail(-mean - TOLERANCE, variance, max(a.up, b.down))
+    if variance > 0:
         error = 0.56 * (a.third + b.third) / variance**1.5
         normal = math.erfc(-mean / math.sqrt(2 * variance)) / 2
         least, most = max(least, normal - error), min(most, normal + error)
     return least, most
 
 
-def _tail(gap: float, variance: float, step: float, squares: float) -> float:
+def _tail(gap: float, variance: float, step: float) -> float:
     """Bound the probability that a sum of independent values is `gap` or more off its mean.
 
     Parameters
@@ -399,8 +376,6 @@ def _tail(gap: float, variance: float, step: float, squares: float) -> float:
         Of the sum, known to 1e−7 of its root.
     step
         How far a single value can go in this direction from its mean.
-    squares
-        Squared ranges of the values, added up.
     """
     if gap <= 0:
         return 1.0
@@ -408,8 +383,7 @@ def _tail(gap: float, variance: float, step: float, squares: float) -> float:
     step = max(step, TOLERANCE)
     u = step * gap / variance
     bennett = math.exp(-variance / step**2 * ((1 + u) * math.log1p(u) - u))
-    hoeffding = math.exp(-2 * gap**2 / max(squares, TOLERANCE**2))
-    return min(bennett, hoeffding, variance / (variance + gap**2))
+    return min(bennett, variance / (variance + gap**2))
 
 
 def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
@@ -422,12 +396,13 @@ def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
     if len(systems) == 2:
         odds = duel(systems[0], systems[1])
         return [odds.a_wins, odds.b_wins], odds.method, odds.error
-    quick = [each.quick for each in systems if each.quick is not None]
-    if len(quick) == len(systems):
-        places = _count_first_places(quick)
-        if places[2] <= CLOSE:
-            return places
-        return _count_first_places([x.thorough for x in systems if x.thorough is not None])
+    known = [each.distribution for each in systems if each.distribution is not None]
+    if len(known) == len(systems):
+        found = []
+        for i, own in enumerate(known):
+            others = [other.below_each(own.values) for j, other in enumerate(known) if j != i]
+            found.append(float(own.weights @ np.prod(others, axis=0)))
+        return found, *_precision(known, found)
     ends = []
     for i, one in enumerate(systems):
         pairs = [duel(one, other) for j, other in enumerate(systems) if j != i]
@@ -436,15 +411,6 @@ def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
         ends.append((min(least, most), min(most, 1.0)))
     middles = [(least + most) / 2 for least, most in ends]
     return middles, "bound", max((most - least) / 2 for least, most in ends)
-
-
-def _count_first_places(systems: Sequence[Distribution]) -> tuple[list[float], str, float]:
-    """Compute what `first_places` returns from the distributions of the systems."""
-    found = []
-    for i, own in enumerate(systems):
-        others = [other.below_each(own.values) for j, other in enumerate(systems) if j != i]
-        found.append(float(own.weights @ np.prod(others, axis=0)))
-    return found, *_precision(systems, found)
 
 
 def ranks(values: Floats) -> NDArray[np.int64]:

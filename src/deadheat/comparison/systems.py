@@ -2,45 +2,91 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import threading
-from collections.abc import Iterable
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict, cast, overload
 
 import numpy as np
 
 from deadheat._lazy import pl
-from deadheat.comparison import significance, statistics
-from deadheat.comparison.align import aligned, check_origins, checked, named, pairs_of
+from deadheat.comparison import significance
+from deadheat.comparison.align import (
+    align_systems,
+    check_origins,
+    check_result,
+    list_pairs,
+    name_systems,
+)
 from deadheat.comparison.comparison import COLUMNS, FEW_SYSTEMS, TESTS, Comparison, Settings
-from deadheat.comparison.significance import Pairs
-from deadheat.comparison.statistics import METHODS, Outcomes, sign
+from deadheat.comparison.statistics import (
+    CLOSE,
+    METHODS,
+    Outcomes,
+    duel,
+    rank_intervals,
+    ranks,
+    sign,
+    verdict,
+)
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_run
+from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_source
 from deadheat.evaluation.result import Floats
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import Remark, emits_warnings, note, warning
-from deadheat.settings import EvalOptions, EvalSettings
+from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_POLL_SECONDS = 0.2
-"""How often threads are waited for: a wait without end may not notice Ctrl-C."""
+MeasuresLike = str | Measure | Iterable[object]
 
 
+class CompareOptions(TypedDict, total=False):
+    """Keyword arguments of `compare_results`."""
+
+    baseline: str | None
+    alpha: float
+    resamples: int
+    seed: int
+    progress: Progress | None
+
+
+@overload
+def compare(
+    results: Mapping[str, Result] | Iterable[Result],
+    /,
+    runs: None = None,
+    measures: MeasuresLike | None = None,
+    *,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    resamples: int = 9999,
+    seed: int = 0,
+    queries: QueryPolicy = "judged",
+) -> Comparison: ...
+@overload
+def compare(
+    qrels: QrelsLike,
+    /,
+    runs: Mapping[str, RunLike] | Iterable[RunLike],
+    measures: MeasuresLike | None = None,
+    *,
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    resamples: int = 9999,
+    seed: int = 0,
+    **options: Unpack[EvalOptions],
+) -> Comparison: ...
 @emits_warnings
 def compare(
-    results_or_qrels: Any,
-    runs: Any = None,
-    measures: str | Measure | Iterable[Any] | None = None,
+    results_or_qrels: Mapping[str, Result] | Iterable[Result] | QrelsLike,
+    runs: Mapping[str, RunLike] | Iterable[RunLike] | None = None,
+    measures: MeasuresLike | None = None,
     *,
     baseline: str | None = None,
     alpha: float = 0.05,
@@ -90,37 +136,33 @@ def compare(
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-        judgements = read_qrels(results_or_qrels)
-
-        def result_of(run: Any) -> Result:
-            source = read_run(run, with_ranks=settings.needs_ranks)
-            return evaluate_run(judgements, source, parsed, settings)
-
-        systems = named(runs, result_of)
+        judgements = read_qrels(cast(QrelsLike, results_or_qrels))
+        evaluate = partial(evaluate_source, judgements, measures=parsed, settings=settings)
+        systems = name_systems(runs, evaluate)
     elif late := [name for name in options if name != "queries"]:
         raise InputError(f"{', '.join(late)}: these results have been evaluated already")
     else:
-        systems = named(results_or_qrels, checked)
+        systems = name_systems(results_or_qrels, check_result)
     return compare_results(
         systems,
         measures,
+        queries=settings.queries,
         baseline=baseline,
         alpha=alpha,
         resamples=resamples,
         seed=seed,
-        queries=settings.queries,
     )
 
 
 def compare_results(
     systems: dict[str, Result],
-    measures: Any = None,
+    measures: MeasuresLike | None = None,
     *,
+    queries: str = "judged",
     baseline: str | None = None,
     alpha: float = 0.05,
     resamples: int = 9999,
     seed: int = 0,
-    queries: str = "judged",
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare named results as `compare` does, without emitting warnings.
@@ -130,23 +172,27 @@ def compare_results(
     progress
         Called with what is done, how many steps are done, and how many there are.
     """
-    _check_options(alpha, resamples, seed)
-    names = pairs_of(systems, baseline)
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
+    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    names = list_pairs(systems, baseline)
     remarks = check_origins(systems)
-    systems, alignment = aligned(systems, measures, queries)
-    n = len(_first(systems).query_ids)
+    systems, alignment = align_systems(systems, measures, queries)
+    n = len(next(iter(systems.values())).query_ids)
     tukey = baseline is None and len(systems) > FEW_SYSTEMS
     test = None if n == 1 else "Tukey" if tukey else "Holm"
     settings = Settings(n, alpha, resamples, seed, baseline, test)
-    least = _least_p_value(settings, len(names))
-    pairs = _pairs(systems, names, settings, least=least, progress=progress)
-    remarks += alignment + _power(settings, len(names), least) + _identical(systems)
+    least_p = _least_p_value(settings, len(names))
+    pairs = _compare_pairs(systems, names, settings, least_p <= alpha, progress)
+    remarks += alignment + _warn_of_power(settings, len(names), least_p) + _warn_of_twins(systems)
     remarks += [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
         if method in pairs["probability_method"]
     ]
-    remarks += _how_tested(settings, len(names))
+    remarks += _describe_test(settings, len(names))
     return Comparison(
         pairs,
         ranking(systems),
@@ -158,7 +204,7 @@ def compare_results(
 
 
 def compare_if_possible(
-    systems: dict[str, Result], measures: Iterable[Measure], **options: Any
+    systems: dict[str, Result], measures: Iterable[Measure], **options: Unpack[CompareOptions]
 ) -> tuple[Comparison | None, str]:
     """Compare systems on the queries they share; return None and the reason if that fails.
 
@@ -181,176 +227,167 @@ def compare_if_possible(
         return None, str(error)
 
 
-def _pairs(
+def _compare_pairs(
     systems: dict[str, Result],
     names: list[tuple[str, str]],
     settings: Settings,
-    *,
-    least: float | None,
+    testable: bool,
     progress: Progress | None,
 ) -> pl.DataFrame:
-    """Compare every pair in every measure; `least` is the least p-value that is possible."""
-    measures = list(_first(systems).views)
-    testable = least is not None and least <= settings.alpha
-    over_queries = _over_queries(systems, names, settings, progress)
-    rows: dict[tuple[str, str, Measure], tuple[Any, ...]] = {}
-    for m, tests in zip(measures, over_queries, strict=True):
-        outcomes = {name: Outcomes.of(result, m, len(systems)) for name, result in systems.items()}
-        marks = {name: _fingerprint(result, [m]) for name, result in systems.items()}
-        for (name_a, name_b), tested in zip(names, tests, strict=True):
-            a, b = systems[name_a][m], systems[name_b][m]
-            difference, oblivious = a.expected - b.expected, a.oblivious - b.oblivious
-            lowest, highest = a.worst - b.best, a.best - b.worst
-            std = None if a.std is None or b.std is None else math.hypot(a.std, b.std)
-            overlap = sign(lowest) <= 0 <= sign(highest)
-            odds = statistics.duel(outcomes[name_a], outcomes[name_b], settings.alpha)
-            verdict = statistics.verdict(
-                difference,
-                oblivious,
-                odds.a_wins,
-                odds.b_wins,
-                tested[1] if testable else None,
-                settings.alpha,
-                error=odds.error,
-                identical=marks[name_a] == marks[name_b],
-            )
-            ties = (difference, std, lowest, highest, overlap, *odds)
-            against = sign(difference) * sign(oblivious) < 0
-            rows[name_a, name_b, m] = (verdict, *ties, oblivious, against, *tested)
-    words = {m: repr(m) for m in measures}
-    table = [(a, b, words[m], *rows[a, b, m]) for a, b in names for m in measures]
-    floats = dict.fromkeys(
-        ("std", "p_value", "p_corrected", "interval_low", "interval_high"), pl.Float64
-    )
-    return pl.DataFrame(table, list(COLUMNS), schema_overrides=floats, orient="row")
-
-
-def _over_queries(
-    systems: dict[str, Result],
-    names: list[tuple[str, str]],
-    settings: Settings,
-    progress: Progress | None,
-) -> list[list[list[float | None]]]:
-    """P-value, corrected p-value and interval of every pair, in every measure."""
-    measures = list(_first(systems).views)
-    if settings.test is None:
-        return [[[None] * 4] * len(names)] * len(measures)
+    """Compare every pair in every measure; `testable` if some p-value could be significant."""
     place = {name: i for i, name in enumerate(systems)}
     pairs = np.array([(place[a], place[b]) for a, b in names])
-    columns = [[result.views[m].expected for result in systems.values()] for m in measures]
-    flips = min(2**settings.queries, settings.resamples)
-    each = flips + (settings.resamples if settings.test == "Tukey" else 0)
-    steps = _Steps(each * len(measures), progress)
+    a, b = pairs.T
+    close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
+    tests = _test_pairs(systems, pairs, settings, progress)
+    frames = []
+    for measure, (p_value, p_corrected, low, high) in tests.items():
+        views = _mean_views(systems, measure)
+        outcomes = [Outcomes.of(result, measure) for result in systems.values()]
+        odds = [
+            duel(outcomes[i], outcomes[j], settings.alpha, close=close) for i, j in pairs.tolist()
+        ]
+        values = [_values(result, measure) for result in systems.values()]
+        difference = views["expected"][a] - views["expected"][b]
+        oblivious = views["oblivious"][a] - views["oblivious"][b]
+        lowest, highest = views["worst"][a] - views["best"][b], views["best"][a] - views["worst"][b]
+        verdicts = [
+            verdict(
+                difference[k],
+                oblivious[k],
+                odds[k].a_wins,
+                odds[k].b_wins,
+                p_corrected[k] if testable else None,
+                settings.alpha,
+                error=odds[k].error,
+                identical=values[i] == values[j],
+            )
+            for k, (i, j) in enumerate(pairs.tolist())
+        ]
+        columns = {
+            "a": [name for name, _ in names],
+            "b": [name for _, name in names],
+            "measure": [repr(measure)] * len(names),
+            "verdict": verdicts,
+            "difference": difference,
+            "std": np.hypot(views["std"][a], views["std"][b]),
+            "lowest": lowest,
+            "highest": highest,
+            "overlap": [sign(x) <= 0 <= sign(y) for x, y in zip(lowest, highest, strict=True)],
+            **dict(
+                zip(
+                    ("a_wins", "b_wins", "probability_method", "probability_error"),
+                    zip(*odds, strict=True),
+                    strict=True,
+                )
+            ),
+            "oblivious_difference": oblivious,
+            "reversed": [sign(x) * sign(y) < 0 for x, y in zip(difference, oblivious, strict=True)],
+            "p_value": p_value,
+            "p_corrected": p_corrected,
+            "interval_low": low,
+            "interval_high": high,
+            "pair": range(len(names)),
+        }
+        frames.append(pl.DataFrame(columns, nan_to_null=True))
+    return pl.concat(frames).sort("pair", maintain_order=True).select(list(COLUMNS))
 
-    def test(of: list[Floats]) -> list[list[float | None]]:
-        return _tested(np.column_stack(of), pairs, settings, steps.done)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy releases Python's lock
-        try:
-            tests = [pool.submit(test, of) for of in columns]
-            while wait(tests, _POLL_SECONDS, FIRST_EXCEPTION).not_done:
-                if any(each.done() and each.exception() for each in tests):
-                    break
-            return [each.result() for each in tests]
-        except BaseException:  # Ctrl-C: leaving the pool waits for its threads
-            steps.stop()
-            raise
-
-
-class _Steps:
-    """Counts the resamples that threads have done, and ends the threads when asked to."""
-
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self.total, self.progress = total, progress
-        self.count = 0
-        self.lock, self.stopped = threading.Lock(), threading.Event()
-
-    def done(self, steps: int) -> None:
-        """Count steps; called by the threads between blocks of resamples."""
-        if self.stopped.is_set():
-            raise CancelledError
-        if steps and self.progress is not None:
-            with self.lock:
-                self.count += steps
-                self.progress("resampling", self.count, self.total)
-
-    def stop(self) -> None:
-        """End all threads at their next step."""
-        self.stopped.set()
-
-
-def _tested(
-    values: Floats, pairs: Pairs, settings: Settings, step: significance.Step
-) -> list[list[float | None]]:
-    """P-value, corrected p-value and interval of every pair of columns."""
+def _test_pairs(
+    systems: dict[str, Result],
+    pairs: significance.Pairs,
+    settings: Settings,
+    progress: Progress | None,
+) -> dict[Measure, Floats]:
+    """Return four rows per measure: p-value, corrected p-value, interval; NaN without a test."""
+    measures = list(next(iter(systems.values())).views)
+    if settings.test is None:
+        return dict.fromkeys(measures, np.full((4, len(pairs)), np.nan))
     resamples, seed = settings.resamples, settings.seed
-    own = significance.sign_flip_p_values(values, pairs, resamples, seed, step)
-    if settings.test == "Tukey":
-        # Never below the pair's own: one erratic system must not lend its spread to others.
-        family = significance.tukey_p_values(values, pairs, resamples, seed, step)
-        corrected = np.maximum(own, family)
-    else:
-        corrected = significance.holm(own)
-    intervals = significance.student_intervals(values, pairs, settings.alpha)
-    rows: list[list[float | None]] = np.vstack([own, corrected, intervals]).T.tolist()
-    return rows
+    flips = min(2**settings.queries, resamples)
+    total = len(measures) * (flips + (resamples if settings.test == "Tukey" else 0))
+    done = 0
+
+    def step(steps: int) -> None:
+        nonlocal done
+        done += steps
+        if progress is not None:
+            progress("resampling", done, total)
+
+    tests = {}
+    for measure in measures:
+        values = np.column_stack([result.views[measure].expected for result in systems.values()])
+        own = significance.sign_flip_p_values(values, pairs, resamples, seed, step)
+        if settings.test == "Tukey":
+            # Never below the pair's own: one erratic system must not lend its spread to others.
+            family = significance.tukey_p_values(values, pairs, resamples, seed, step)
+            corrected = np.maximum(own, family)
+        else:
+            corrected = significance.holm(own)
+        intervals = significance.student_intervals(values, pairs, settings.alpha)
+        tests[measure] = np.vstack([own, corrected, intervals])
+    return tests
 
 
 def ranking(systems: dict[str, Result]) -> pl.DataFrame:
-    """Rank all systems in every measure; they have the same measures and queries (`aligned`)."""
+    """Rank systems that have the same measures and queries (`align_systems`), in every measure."""
     frames = []
-    for measure in _first(systems).views:
-        of = [result[measure] for result in systems.values()]
-        values = {
-            view: np.array([getattr(summary, view) for summary in of], np.float64)
-            for view in ("expected", "std", "worst", "best", "oblivious")
-        }
-        best_rank, worst_rank = statistics.rank_intervals(values["worst"], values["best"])
-        places = {
-            "rank": statistics.ranks(values["expected"]),
+    for measure in next(iter(systems.values())).views:
+        values = _mean_views(systems, measure)
+        best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
+        columns = {
+            "measure": [repr(measure)] * len(systems),
+            "system": list(systems),
+            "rank": ranks(values["expected"]),
             "best_rank": best_rank,
             "worst_rank": worst_rank,
-            "oblivious_rank": statistics.ranks(values["oblivious"]),
+            "oblivious_rank": ranks(values["oblivious"]),
+            **values,
         }
-        names = {"measure": [repr(measure)] * len(of), "system": list(systems)}
-        frame = pl.DataFrame({**names, **places, **values}, nan_to_null=True)
-        frames.append(frame.sort("rank", maintain_order=True))
+        frames.append(pl.DataFrame(columns, nan_to_null=True).sort("rank", maintain_order=True))
     return pl.concat(frames)
 
 
-def _first(systems: dict[str, Result]) -> Result:
-    return next(iter(systems.values()))
+def _mean_views(systems: dict[str, Result], measure: Measure) -> dict[str, Floats]:
+    """Return the views of all systems, NaN where there is none."""
+    summaries = [result[measure] for result in systems.values()]
+    return {
+        view: np.array([getattr(summary, view) for summary in summaries], np.float64)
+        for view in ("expected", "std", "worst", "best", "oblivious")
+    }
 
 
-def _fingerprint(result: Result, measures: Iterable[Measure]) -> bytes:
-    """Tell apart results that differ in a bit of what ties leave or take."""
-    digest = hashlib.blake2b()
-    for views in (result.views[measure] for measure in measures):
-        for values in (views.expected, views.best, views.worst):
-            digest.update(values.tobytes())
-    return digest.digest()
+def _values(result: Result, *measures: Measure) -> bytes:
+    """Return the values of all queries that ties leave or take, to tell results apart."""
+    views = [result.views[measure] for measure in measures]
+    return b"".join(x.tobytes() for v in views for x in (v.expected, v.best, v.worst))
 
 
-def _check_options(alpha: float, resamples: int, seed: int) -> None:
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
-    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+def _warn_of_twins(systems: dict[str, Result]) -> list[Remark]:
+    """Warn of systems that look like one run given twice."""
+    alike: dict[bytes, list[str]] = {}
+    for name, result in systems.items():
+        alike.setdefault(_values(result, *result.views), []).append(name)
+    pattern = "{names} and {last} have the same values in every query: is it one run twice?"
+    return [
+        warning(pattern, names=", ".join(names[:-1]), last=names[-1])
+        for names in alike.values()
+        if len(names) > 1
+    ]
 
 
-def _least_p_value(settings: Settings, pairs: int) -> float | None:
-    """Give the least corrected p-value that a pair can get; None where there is no test."""
+def _least_p_value(settings: Settings, pairs: int) -> float:
+    """Return the least corrected p-value that a pair can get; infinite where there is no test."""
     if settings.test is None:
-        return None
+        return math.inf
     n, resamples = settings.queries, settings.resamples
     least = 2 / 2**n if 2**n <= resamples else 1 / (resamples + 1)
     return min(1.0, pairs * least) if settings.test == "Holm" else least
 
 
-def _power(settings: Settings, pairs: int, least: float | None) -> list[Remark]:
+def _warn_of_power(settings: Settings, pairs: int, least: float) -> list[Remark]:
     """Warn where no difference could be significant."""
-    if least is None:
+    if settings.test is None:
         return [warning("there is one query: nothing can be said about other queries")]
     if least <= settings.alpha:
         return []
@@ -359,12 +396,9 @@ def _power(settings: Settings, pairs: int, least: float | None) -> list[Remark]:
         "with {n:query}, {resamples:resample} and {pairs:pair} no corrected p-value can be below "
         "{least}: none can reach {alpha}"
     )
-    if 2**n > resamples:
-        family = pairs if settings.test == "Holm" else 1
-        needed = math.ceil(family / settings.alpha) - 1
-        pattern += "; take {needed:resample} or more" if needed < 2**n else ""
-    else:
-        needed = 0
+    needed = math.ceil((pairs if settings.test == "Holm" else 1) / settings.alpha) - 1
+    if resamples < 2**n and needed < 2**n:
+        pattern += "; take {needed:resample} or more"
     return [
         warning(
             pattern,
@@ -378,7 +412,7 @@ def _power(settings: Settings, pairs: int, least: float | None) -> list[Remark]:
     ]
 
 
-def _how_tested(settings: Settings, pairs: int) -> list[Remark]:
+def _describe_test(settings: Settings, pairs: int) -> list[Remark]:
     """Say which test over queries was made, and how."""
     if settings.test is None:
         return []
@@ -399,17 +433,4 @@ def _how_tested(settings: Settings, pairs: int) -> list[Remark]:
             level=f"{100 * (1 - settings.alpha):g}",
             seed=settings.seed,
         )
-    ]
-
-
-def _identical(systems: dict[str, Result]) -> list[Remark]:
-    """Warn of systems that look like one run given twice."""
-    alike: dict[bytes, list[str]] = {}
-    for name, result in systems.items():
-        alike.setdefault(_fingerprint(result, result.views), []).append(name)
-    pattern = "{names} and {last} have the same values in every query: is it one run twice?"
-    return [
-        warning(pattern, names=", ".join(names[:-1]), last=names[-1])
-        for names in alike.values()
-        if len(names) > 1
     ]

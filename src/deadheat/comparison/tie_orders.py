@@ -2,78 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.measures import Measure
+from deadheat.measures.base import BinaryMeasure
 from deadheat.measures.kernel import VIEWS
+from deadheat.measures.linear import LinearMeasure
+from deadheat.measures.map import MAPMeasure
+from deadheat.measures.mrr import MRRMeasure
+from deadheat.measures.success import SuccessMeasure
 from deadheat.ties.groups import Floats, Ints, TieGroups
 
-DRAWS = 40_000
-"""Tie orders drawn of each system at most: a probability is then off by less than 0.01."""
-FEWEST_DRAWS = 1_000
-"""Tie orders drawn of each system at least."""
-QUICK, THOROUGH = 1 << 19, 1 << 21
-"""About how many documents are placed for one system in one measure: at first, and at most."""
-_ROW = 16
-"""What the evaluation of one order costs apart from its documents, in documents placed."""
-_DRAWN, _EVALUATED = 1 << 20, 1 << 16
-"""Ranks drawn, and evaluated, at a time; the second fit into a processor's cache."""
-_FEW = 64
-"""Of so few documents the most orders are drawn at once."""
+MOST_DRAWS, FEWEST_DRAWS = 40_000, 1_000
+"""Tie orders drawn of a system; a probability from the most is off by less than 0.01."""
+_BLOCK = 1 << 13
+"""How many tie orders are drawn at a time."""
+_PLACED = 1 << 18
+"""About how many documents are placed at a time where a measure's kernel evaluates them."""
 
 
-def n_draws(drawn: TieGroups | int, work: int) -> int:
-    """Return how many tie orders to draw of these groups, or of so many values.
+def n_draws(cost: int, budget: int) -> int:
+    """Return how many tie orders to draw, each of which costs as much as placing `cost` documents.
 
-    It is 0 where not even `FEWEST_DRAWS` can be drawn with `THOROUGH` work.
+    It is 0 where not even `FEWEST_DRAWS` orders can be drawn within the budget.
     """
-    if isinstance(drawn, TieGroups):
-        documents = np.bincount(drawn.group, minlength=len(drawn.size))
-        several = documents > 1
-        each = len(drawn.group) + int(_cost(drawn.size, documents)[several].sum())
-    else:
-        each = drawn
-    if each <= _FEW:
-        return DRAWS
-    each += _ROW
-    if each * FEWEST_DRAWS > THOROUGH:
-        return 0
-    return min(DRAWS, max(FEWEST_DRAWS, work // max(1, each)))
+    affordable = budget // max(1, cost)
+    return 0 if affordable < FEWEST_DRAWS else min(affordable, MOST_DRAWS)
+
+
+def _cost(groups: TieGroups) -> int:
+    """Estimate what `random_ranks` costs for each draw, in documents placed one by one."""
+    documents = np.bincount(groups.group, minlength=len(groups.size))
+    return len(groups.group) + int(np.minimum(groups.size, documents**2 // 16).sum())
+
+
+class RankWeights(NamedTuple):
+    """A measure that adds up ``coefficient · weight(rank)`` over documents.
+
+    The documents that count have the ranks of their group in ascending order if `ascending`, and in
+    random order otherwise.
+    """
+
+    counts: NDArray[np.bool_]
+    """Per document: whether it counts."""
+    coefficient: Floats
+    """Per document."""
+    weight: Callable[[Floats], Floats]
+    ascending: bool
+
+
+def rank_weights(measure: Measure, groups: TieGroups) -> RankWeights | None:
+    """Return the weights of a measure that adds up weights of ranks, or None for others.
+
+    A linear measure does, and so do MAP, MRR and Success if the n-th relevant document of a tie
+    group is the one that stands n-th in it: AP adds up n / rank over the n-th relevant documents
+    of a query, and MRR and Success look at the first one only.
+    """
+    query = groups.document_query
+    if isinstance(measure, LinearMeasure) and type(measure).views is LinearMeasure.views:
+        divisor = measure.divisor(groups)[query].astype(np.float64)
+        gains = measure.gains(groups)
+        coefficient = np.divide(gains, divisor, out=np.zeros(len(gains)), where=divisor > 0)
+        return RankWeights(coefficient != 0, coefficient, measure.weight, ascending=False)
+    if not isinstance(measure, BinaryMeasure):
+        return None
+    relevant = groups.is_relevant(measure.rel)
+    before: Ints = np.cumsum(relevant) - relevant
+    n = before - before[np.searchsorted(query, query)] + 1
+    if isinstance(measure, MAPMeasure) and measure.divisor != "found":
+        divisor = groups.n_relevant(measure.rel)
+        if measure.divisor == "min":
+            divisor = np.minimum(divisor, measure.depth(groups))
+        coefficient = np.where(relevant, n / divisor[query], 0.0)
+        return RankWeights(relevant, coefficient, np.reciprocal, ascending=True)
+    if isinstance(measure, (MRRMeasure, SuccessMeasure)):
+        weight = np.reciprocal if isinstance(measure, MRRMeasure) else np.ones_like
+        first = (relevant & (n == 1)).astype(np.float64)
+        return RankWeights(relevant, first, weight, ascending=True)
+    return None
 
 
 def sample_sums(
+    groups: TieGroups, measure: Measure, budget: int, rng: np.random.Generator
+) -> Floats | None:
+    """Return the sum of a measure over queries under each of many random tie orders.
+
+    It is None where the budget of documents to place is too small.
+    """
+    groups = _select(groups, (groups.above < measure.depth(groups)[groups.query])[groups.group])
+    weights = rank_weights(measure, groups)
+    if weights is None:
+        draws = n_draws(_cost(groups), budget)
+        return _sample_any(groups, measure, draws, rng) if draws else None
+    used = groups.sum_groups(weights.coefficient != 0) > 0
+    moving = weights.counts & (used & (groups.size > 1))[groups.group]
+    rank = groups.best_rank
+    fixed = ~moving & (rank <= measure.depth(groups)[groups.document_query])
+    total = weights.coefficient[fixed] @ weights.weight(rank[fixed].astype(np.float64))
+    tied, coefficient = _select(groups, moving), weights.coefficient[moving]
+    draws, depth = n_draws(_cost(tied), budget), measure.depth(tied)
+    sums = np.full(draws, total)
+    for start in range(0, draws, _BLOCK):
+        part = sums[start : start + _BLOCK]
+        for group, documents in enumerate(_slices(tied)):
+            ranks = (
+                tied.above[group]
+                + 1
+                + random_places(
+                    int(tied.size[group]),
+                    documents.stop - documents.start,
+                    len(part),
+                    rng,
+                    ascending=weights.ascending,
+                )
+            )
+            weighed = weights.weight(ranks.astype(np.float64))
+            part += coefficient[documents] @ (weighed * (ranks <= depth[tied.query[group]]))
+    return sums if draws else None
+
+
+def _slices(groups: TieGroups) -> list[slice]:
+    """Return where the documents of each group stand."""
+    ends = np.append(groups.first_document, len(groups.group)).tolist()
+    return [slice(*pair) for pair in pairwise(ends)]
+
+
+def _sample_any(
     groups: TieGroups, measure: Measure, draws: int, rng: np.random.Generator
 ) -> Floats:
-    """Return the sum of a measure over queries under each of `draws` random tie orders."""
-    length = max(1, len(groups.group))
+    """Return the sum of any measure over queries under random tie orders."""
+    block = min(draws, max(1, _PLACED // len(groups.group)))
+    repeated = TieGroups.concat([groups] * block)
     sums = []
-    repeated: dict[int, TieGroups] = {}
-    for ranks in _in_blocks(draws, max(1, _DRAWN // length)):
-        drawn = random_ranks(groups, len(ranks), rng)
-        for some in _in_blocks(len(ranks), max(1, _EVALUATED // length)):
-            if len(some) not in repeated:
-                repeated[len(some)] = _repeat(groups, len(some))
-            orders = replace(repeated[len(some)], rank=drawn[some.start : some.stop].reshape(-1))
-            values = measure.views(orders)[VIEWS.index("oblivious")]
-            sums.append(values.reshape(len(some), groups.n_queries).sum(axis=1))
-    return np.concatenate(sums)
+    for _ in range(0, draws, block):
+        orders = replace(repeated, rank=random_ranks(groups, block, rng).reshape(-1))
+        values = measure.views(orders)[VIEWS.index("oblivious")]
+        sums.append(values.reshape(block, groups.n_queries).sum(axis=1))
+    return np.concatenate(sums)[:draws]
 
 
-def _in_blocks(n: int, length: int) -> Iterator[range]:
-    return (range(start, min(start + length, n)) for start in range(0, n, length))
-
-
-def reachable(groups: TieGroups, measure: Measure) -> TieGroups:
-    """Return the groups without those that lie past the cutoff of a measure."""
-    kept = groups.above < measure.depth(groups)[groups.query]
-    if kept.all():
-        return groups
-    documents = kept[groups.group]
+def _select(groups: TieGroups, documents: NDArray[np.bool_]) -> TieGroups:
+    """Return some of the documents of interest, and the groups that hold them."""
+    kept = groups.sum_groups(documents) > 0
     return replace(
         groups,
         query=groups.query[kept],
@@ -82,62 +158,34 @@ def reachable(groups: TieGroups, measure: Measure) -> TieGroups:
         group=(np.cumsum(kept) - 1)[groups.group[documents]],
         grade=groups.grade[documents],
         rank=groups.rank[documents],
-    )
-
-
-def _repeat(groups: TieGroups, times: int) -> TieGroups:
-    """Return the groups of all queries several times, each time as further queries."""
-    n = np.arange(times)[:, None]
-
-    def numbered(index: Ints, length: int) -> Ints:
-        return np.asarray((index + length * n).reshape(-1))
-
-    def tiled(values: NDArray[Any]) -> NDArray[Any]:
-        return np.tile(values, times)
-
-    return TieGroups(
-        query=numbered(groups.query, groups.n_queries),
-        above=tiled(groups.above),
-        size=tiled(groups.size),
-        group=numbered(groups.group, len(groups.size)),
-        grade=tiled(groups.grade),
-        rank=tiled(groups.rank),
-        retrieved=tiled(groups.retrieved),
-        ideal_query=numbered(groups.ideal_query, groups.n_queries),
-        ideal_grade=tiled(groups.ideal_grade),
-        zeros=None if groups.zeros is None else tiled(groups.zeros),
         top_grade=groups.max_grade,
     )
 
 
 def random_ranks(groups: TieGroups, draws: int, rng: np.random.Generator) -> Ints:
-    """Return ranks of the documents of interest: a row for each random order of tied documents."""
-    documents = np.bincount(groups.group, minlength=len(groups.size))
+    """Return ranks of the documents of interest, a row for each random order of tied documents."""
     ranks = np.tile(groups.above[groups.group] + 1, (draws, 1))
-    alone = np.flatnonzero((documents == 1) & (groups.size > 1))
-    drawn = rng.random((draws, len(alone))) * groups.size[alone]
-    ranks[:, groups.first_document[alone]] += drawn.astype(np.int64)
-    for group in np.flatnonzero(documents > 1).tolist():
-        first, n = int(groups.first_document[group]), int(documents[group])
-        # Equal documents may come in the order of their ranks, which spares measures the sorting.
-        alike = groups.grade[first] == groups.grade[first + n - 1]
-        places = _random_places(int(groups.size[group]), n, draws, rng, ascending=bool(alike))
-        ranks[:, first : first + n] += places
+    for documents, size in zip(_slices(groups), groups.size.tolist(), strict=True):
+        if size > 1:
+            ranks[:, documents] += random_places(
+                size, documents.stop - documents.start, draws, rng
+            ).T
     return ranks
 
 
-def _random_places(
-    size: int, n: int, draws: int, rng: np.random.Generator, *, ascending: bool
-) -> Ints:
-    """Return `n` different places of a group, ascending or in random order, a row for each draw."""
+def random_places(
+    size: int, n: int, draws: int, rng: np.random.Generator, *, ascending: bool = False
+) -> NDArray[np.integer]:
+    """Return `n` different places of a group, ascending or in random order, a column per draw."""
+    kind = np.min_scalar_type(size)
     if n * n > 16 * size:
-        every = np.broadcast_to(np.arange(size), (draws, size))
-        shuffled: Ints = rng.permuted(every, axis=1)[:, :n]
-        return np.sort(shuffled, axis=1) if ascending else shuffled
-    places: Ints = np.empty((n, draws), np.int64)
+        every = np.broadcast_to(np.arange(size, dtype=kind), (draws, size))
+        shuffled = rng.permuted(every, axis=1)[:, :n].T
+        return np.sort(shuffled, axis=0) if ascending else shuffled
+    places: NDArray[np.integer] = np.empty((n, draws), kind)
     taken = np.empty_like(places)
     for i in range(n):
-        place = rng.integers(0, size - i, draws)  # counts the places that are still free
+        place = rng.integers(0, size - i, draws, kind)  # counts the places that are still free
         for earlier in taken[:i]:
             place += place >= earlier
         places[i] = place
@@ -146,11 +194,4 @@ def _random_places(
             place = np.maximum(taken[j], place)
             taken[j] = lower
         taken[i] = place
-    drawn = taken if ascending else places
-    return np.asarray(drawn.T)
-
-
-def _cost(size: Ints, documents: Ints) -> Ints:
-    """Estimate what `_random_places` costs, in documents placed."""
-    squared = documents * documents
-    return np.where(squared > 16 * size, size, squared // 16)
+    return taken if ascending else places

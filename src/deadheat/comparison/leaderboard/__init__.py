@@ -1,12 +1,11 @@
 """Whole leaderboards: a hundred runs at once, published numbers checked, ranks that ties allow."""
 
 from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.make import build_leaderboard, leaderboard, leaderboards
+from deadheat.comparison.leaderboard.make import leaderboard, leaderboards
 from deadheat.comparison.leaderboard.published import PublishedBoard, read_published
-from deadheat.comparison.leaderboard.rows import ROWS
 from deadheat.comparison.leaderboard.rules import FoundRule
 from deadheat.comparison.leaderboard.sources import BoardSpec, read_manifest
-from deadheat.comparison.leaderboard.summary import DecisionError, Winner
+from deadheat.comparison.leaderboard.standings import ROWS, DecisionError, Winner
 
 __all__ = [
     "ROWS",
@@ -16,7 +15,6 @@ __all__ = [
     "Leaderboard",
     "PublishedBoard",
     "Winner",
-    "build_leaderboard",
     "leaderboard",
     "leaderboards",
     "read_manifest",

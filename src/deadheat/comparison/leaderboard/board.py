@@ -10,7 +10,7 @@ from typing import Any
 from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.rules import FoundRule
-from deadheat.comparison.leaderboard.summary import DecisionError, Winner
+from deadheat.comparison.leaderboard.standings import DecisionError, Winner
 from deadheat.comparison.leaderboard.tables import Part, board_parts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
@@ -59,7 +59,7 @@ class Leaderboard:
         return list(self.settings)
 
     @property
-    def unknown_definitions(self) -> list[dict[str, Any]]:
+    def unknown_definitions(self) -> list[dict[str, object]]:
         """Rows of the summary of measures whose published values have an unknown definition."""
         return self.summary.filter(pl.col("official").is_null()).to_dicts()
 

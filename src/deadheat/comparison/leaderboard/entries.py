@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis.cuts import cut_lists
@@ -25,7 +25,6 @@ from deadheat.formats.folders import is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.packages import available_cores
 from deadheat.settings import EvalSettings
-from deadheat.ties import TieGroups
 from deadheat.ties.build import Counted, count_groups
 
 T = TypeVar("T")
@@ -33,15 +32,11 @@ _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read
 """Where a message begins to quote a file, or what another library said of it."""
 _MANY = 2_000_000
 """Of more distinct scores of a run in parts no grid is looked for: memory must not grow with it."""
-Outcome = tuple[dict[str, T], dict[str, str]]
-"""What a function gave of each run, by its name; and what was wrong with the runs it failed on."""
-Work = Callable[[Callable[[Source], T], Sequence[Source], str], Outcome[T]]
-"""Applies a function to every run; the words say what that is doing."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A run of a leaderboard: what its documents were is forgotten."""
+    """A run of a leaderboard without its documents."""
 
     name: str
     results: Mapping[Measure, Result]
@@ -53,46 +48,41 @@ class Entry:
 
 
 def evaluate_entry(
-    source: Source,
-    judgements: Judgements,
-    settings: Mapping[Measure, EvalSettings],
+    source: Source, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
 ) -> Entry:
-    """Read a run, evaluate it under every setting, and let it go."""
+    """Read a run, and evaluate it under every setting."""
     asked: dict[EvalSettings, list[Measure]] = {}
     for measure, setting in settings.items():
         asked.setdefault(setting, []).append(measure)
     counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
-    distinct: NDArray[Any] = np.empty(0)
-    n_parts = 0
-    for own, run in parts_of(source, judgements, with_ranks=any(s.needs_ranks for s in asked)):
+    with_ranks = any(setting.needs_ranks for setting in asked)
+    for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
         for setting, measures in asked.items():
             with_judged = need_judged(measures)
             counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
-        if not n_parts:
-            distinct = np.unique(run.scores)
-        elif len(distinct) <= _MANY:
-            distinct = np.union1d(distinct, run.scores)
-        source_name, n_parts = run.source, n_parts + 1
+        if n_parts == 1:
+            scores = np.unique(run.scores)
+        elif len(scores) <= _MANY:
+            scores = np.union1d(scores, run.scores)
+    too_many = n_parts > 1 and len(scores) > _MANY
+    grid = f"fp{8 * scores.itemsize}" if too_many else find_grid(scores).name
     results: dict[Measure, Result] = {}
     cut: dict[Measure, int] = {}
     for setting, measures in asked.items():
         whole = together(counted[setting])
-        result = result_of_counted(whole, judgements, source_name, measures, setting)
+        result = result_of_counted(whole, judgements, run.source, measures, setting)
         results |= dict.fromkeys(measures, result)
-        cut |= _cut_lists(whole.groups, measures)
-    return Entry(source.name, results, cut, _grid(distinct, n_parts))
+        above = whole.groups.end_above
+        for measure in measures:
+            at_stake = 0.0 if above is None else measure.at_stake(whole.groups, above)
+            cut[measure] = int((cut_lists(whole.groups) & (at_stake >= SHOWN)).sum())
+    return Entry(source.name, results, cut, grid)
 
 
-def _grid(distinct: NDArray[Any], parts: int) -> str:
-    if parts > 1 and len(distinct) > _MANY:
-        return f"fp{8 * distinct.itemsize}"
-    return find_grid(distinct).name
-
-
-def parts_of(
+def read_parts(
     source: Source, judgements: Judgements, *, with_ranks: bool
 ) -> Iterator[tuple[Judgements, Run]]:
-    """Read a run, and give it with the judgements; one of many files in parts that fit in memory.
+    """Read a run, and yield it with the judgements; one of many files in parts that fit in memory.
 
     `with_ranks` asks for ranks, but not every run has some.
     """
@@ -108,79 +98,59 @@ def parts_of(
     yield judgements, run
 
 
-def one_by_one(
-    function: Callable[[Source], T],
-    sources: Sequence[Source],
-    what: str,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    engine: Engine | None = None,
-) -> Outcome[T]:
-    """Apply a function to every run, several at a time.
-
-    The workers are those of an engine, or else threads: decompressing, reading and counting leave
-    the interpreter free, and the judgements are shared. What comes back does not depend on it.
-
-    Returns
-    -------
-    values, failures
-        By the names of the runs, in their order; a failure is what was wrong with the run.
-    """
-    values: dict[str, T] = {}
-    failures: dict[str, str] = {}
-    outcomes = (
-        _in_threads(function, sources, workers)
-        if engine is None
-        else _by_engine(function, sources, engine)
-    )
-    for done, (source, value, failure) in enumerate(outcomes, start=1):
-        if failure is None:
-            values[source.name] = value
-        else:
-            failures[source.name] = failure
-        if progress is not None:
-            progress(what, done, len(sources))
-    names = [source.name for source in sources]
-    return (
-        {name: values[name] for name in names if name in values},
-        {name: failures[name] for name in names if name in failures},
-    )
-
-
-def _in_threads(
-    function: Callable[[Source], T], sources: Sequence[Source], workers: int | None
-) -> Iterator[tuple[Source, Any, str | None]]:
-    """Give every run with what the function gave, or what was wrong with the run."""
-    with ThreadPoolExecutor(workers or available_cores()) as pool:
-        futures = [pool.submit(_Outcomes(function), source) for source in sources]
-        try:
-            for source, future in zip(sources, futures, strict=True):
-                yield source, *future.result()
-        except BaseException:  # also Ctrl-C: what has not begun need not begin
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _by_engine(
-    function: Callable[[Source], T], sources: Sequence[Source], engine: Engine
-) -> Iterator[tuple[Source, Any, str | None]]:
-    """Give the same, as it is done."""
-    with engine.pool(lambda: _Outcomes(function)) as pool:
-        for source, (value, failure) in pool.results(sources):
-            yield source, value, failure
-
-
 @dataclass(frozen=True)
-class _Outcomes:
-    """Gives what a function gives, and what was wrong with the run if it gives nothing."""
+class Workers:
+    """Applies functions to all runs: in threads of this process, or by the workers of an engine."""
 
-    function: Callable[[Source], Any]
+    number: int | None = None
+    """How many threads; as many as there are cores unless given."""
+    progress: Progress | None = None
+    engine: Engine | None = None
 
-    def __call__(self, source: Source) -> tuple[Any, str | None]:
-        try:
-            return self.function(source), None
-        except InputError as error:
-            return None, without_content(str(error), source)
+    def apply(
+        self, function: Callable[[Source], T], sources: Sequence[Source], what: str
+    ) -> tuple[dict[str, T], dict[str, str]]:
+        """Apply a function to every run; `what` says to `progress` what that is doing.
+
+        Returns
+        -------
+        values, failures
+            By the names of the runs, in their order; a failure is what was wrong with the run.
+        """
+        values: dict[str, T] = {}
+        failures: dict[str, str] = {}
+        for done, (source, (value, failure)) in enumerate(self._outcomes(function, sources), 1):
+            if value is None:
+                failures[source.name] = failure
+            else:
+                values[source.name] = value
+            if self.progress is not None:
+                self.progress(what, done, len(sources))
+        names = [source.name for source in sources]
+        return (
+            {name: values[name] for name in names if name in values},
+            {name: failures[name] for name in names if name in failures},
+        )
+
+    def _outcomes(
+        self, function: Callable[[Source], T], sources: Sequence[Source]
+    ) -> Iterable[tuple[Source, tuple[T | None, str]]]:
+        attempt = partial(_attempt, function)
+        if self.engine is not None:
+            with self.engine.pool(lambda: attempt) as workers:
+                yield from workers.results(sources)
+            return
+        # Decompressing, reading and counting leave the interpreter free for other threads.
+        with ThreadPoolExecutor(self.number or available_cores()) as pool:
+            yield from zip(sources, pool.map(attempt, sources), strict=True)
+
+
+def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:
+    """Return what a function returns for a run, or None and what was wrong with the run."""
+    try:
+        return function(source), ""
+    except InputError as error:
+        return None, without_content(str(error), source)
 
 
 def without_content(message: str, source: Source) -> str:
@@ -197,11 +167,3 @@ def without_content(message: str, source: Source) -> str:
     rest = message[len(begin) :]
     quote = _QUOTE.search(rest)
     return message if quote is None else f"{begin}{rest[: quote.start()]}…"
-
-
-def _cut_lists(groups: TieGroups, measures: Sequence[Measure]) -> dict[Measure, int]:
-    """Per measure: lists that were cut inside a tie group which can move its digits."""
-    if groups.end_above is None:
-        return dict.fromkeys(measures, 0)
-    cut, above = cut_lists(groups), groups.end_above
-    return {m: int((cut & (m.at_stake(groups, above) >= SHOWN)).sum()) for m in measures}

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat._lazy import pl
 from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.entries import evaluate_entry, one_by_one
-from deadheat.comparison.leaderboard.plan import Plan, plan_found, plan_told
+from deadheat.comparison.leaderboard.entries import Workers, evaluate_entry
 from deadheat.comparison.leaderboard.published import (
     PublishedBoard,
-    matched,
-    mixed_digits,
+    PublishedLike,
+    match_runs,
     read_published,
 )
-from deadheat.comparison.leaderboard.rows import (
-    rows_of,
-    standing_of,
-    unmet_remarks,
-    winners_of,
-    words_of,
-)
+from deadheat.comparison.leaderboard.rules import Plan, plan_found, plan_given
 from deadheat.comparison.leaderboard.sources import (
-    Source,
-    found_runs,
+    PathLike,
+    RunsLike,
+    find_runs,
     read_manifest,
     run_sources,
 )
-from deadheat.comparison.leaderboard.summary import summarised
+from deadheat.comparison.leaderboard.standings import Standing, word_column
 from deadheat.engines import Engine, Progress
-from deadheat.errors import InputError
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
-from deadheat.formats import read_qrels
+from deadheat.formats import QrelsLike, read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, emits_warnings, some, warning
+from deadheat.remarks import Remark, emits_warnings
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:
@@ -48,12 +42,12 @@ if TYPE_CHECKING:
 
 @emits_warnings
 def leaderboard(
-    qrels: Any,
-    runs: Any,
-    measures: str | Measure | Iterable[Any] | None = None,
+    qrels: QrelsLike,
+    runs: RunsLike,
+    measures: str | Measure | Iterable[object] | None = None,
     *,
-    published: Any = None,
-    columns: Mapping[str, Any] | None = None,
+    published: PublishedLike | None = None,
+    columns: Mapping[str, str | Measure | None] | None = None,
     name_column: str | None = None,
     group: str | None = None,
     alpha: float = 0.05,
@@ -116,38 +110,6 @@ def leaderboard(
     >>> board.rows.select("run", "expected", "worst", "best", "best_rank", "worst_rank").rows()
     [('tied', 0.75, 0.5, 1.0, 1, 2), ('sure', 0.75, 0.75, 0.75, 1, 2)]
     """
-    return build_leaderboard(
-        *(qrels, runs, measures),
-        published=published,
-        columns=columns,
-        name_column=name_column,
-        group=group,
-        alpha=alpha,
-        workers=workers,
-        progress=progress,
-        engine=engine,
-        name=name,
-        **options,
-    )
-
-
-def build_leaderboard(
-    qrels: Any,
-    runs: Any,
-    measures: str | Measure | Iterable[Any] | None = None,
-    *,
-    published: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    name_column: str | None = None,
-    group: str | None = None,
-    alpha: float = 0.05,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    engine: Engine | None = None,
-    name: str = "",
-    **options: Unpack[EvalOptions],
-) -> Leaderboard:
-    """Make a leaderboard as `leaderboard` does, without emitting warnings."""
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
@@ -155,63 +117,57 @@ def build_leaderboard(
     board = None if published is None else read_published(published, columns, name_column)
     _check_group(board, group)
     sources = run_sources(runs, without=(qrels, published))
-    rows, remarks = _rows_of(board, sources)
+    rows: dict[str, str] = {}
+    remarks: list[Remark] = []
+    if board is not None:
+        rows, remarks = match_runs(board, sources)
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    told = None if set(options) <= {"nan"} else settings
-    work = partial(one_by_one, workers=workers, progress=progress, engine=engine)
+    searched = set(options) <= {"nan"}
+    pool = Workers(workers, progress, engine)
     if board is None:
         plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), settings))
-    elif told is None:
-        plan = plan_found(board, rows, asked, sources, judgements, work)
+    elif searched:
+        plan = plan_found(board, rows, asked, sources, judgements, pool)
     else:
-        plan = plan_told(board, asked, told)
+        plan = plan_given(board, asked, settings)
+    source = judgements.source if board is None else board.source
     if not plan.settings and len(plan.failures) < len(sources):
         raise InputError(
-            f"{judgements.source if board is None else board.source}: no run that could be read "
-            "has a published number; give the measures to evaluate (-m)"
+            f"{source}: no run that could be read has a published number; give the measures to "
+            "evaluate (-m)"
         )
     left = [source for source in sources if source.name not in plan.failures]
     with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
     evaluate = partial(evaluate_entry, judgements=judgements, settings=with_nan)
-    entries, failed = work(evaluate, left, "evaluating")
+    entries, failed = pool.apply(evaluate, left, "evaluating")
     failures = plan.failures | failed
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    standings = [
-        standing_of(measure, entries, rows, plan.columns.get(measure)) for measure in plan.settings
-    ]
-    frames = [
-        rows_of(standing, entries, board, rows, plan.columns.get(standing.measure))
-        for standing in standings
-    ]
-    facts, errors = zip(*(summarised(standing, alpha) for standing in standings), strict=True)
+    standings = [Standing.of(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
+    facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
-    unmet = [
-        remark
-        for standing in standings
-        if (column := plan.columns.get(standing.measure)) is not None
-        for remark in unmet_remarks(
-            standing, column, plan.settings[standing.measure], searched=told is None
-        )
-    ]
+    for standing in standings:
+        remarks += standing.unmet_remarks(plan.settings[standing.measure], searched=searched)
+    words = () if board is None else tuple(map(word_column, board.words))
+    in_groups = None if group is None else word_column(group)
     return Leaderboard(
-        name or Path(judgements.source if board is None else board.source).name,
-        pl.concat(frames),
-        pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
-        [error for own in errors for error in own],
-        [winner for s in standings for winner in winners_of(s, board, rows, group)],
-        plan.rules,
-        plan.settings,
-        tuple(words_of(board)),
-        group,
-        alpha,
-        failures,
-        entries,
-        (*remarks, *unmet, *plan.remarks),
+        name=name or Path(source).name,
+        rows=pl.concat(standing.in_official_order() for standing in standings),
+        summary=pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
+        decision_errors=[error for own in errors for error in own],
+        winners=[winner for standing in standings for winner in standing.winners(in_groups)],
+        rules=plan.rules,
+        settings=plan.settings,
+        words=words,
+        group=group,
+        alpha=alpha,
+        failures=failures,
+        entries=entries,
+        remarks=(*remarks, *plan.remarks),
     )
 
 
@@ -225,32 +181,19 @@ def _check_group(board: PublishedBoard | None, group: str | None) -> None:
         raise InputError(f"{board.source}: there is no column of words {group!r}; it has {known}")
 
 
-def _rows_of(
-    board: PublishedBoard | None, sources: Sequence[Source]
-) -> tuple[dict[str, str], list[Remark]]:
-    """Names in the board of the runs, and remarks on what is only here or only there."""
-    if board is None:
-        return {}, []
-    rows, unlisted, absent = matched(board, sources)
-    if not rows:
-        raise InputError(
-            f"no run is in {board.source}: the runs are called like {sources[0].name!r}, the board "
-            f"names {board.names[0]!r}"
-        )
-    only = {
-        "{n:run} not in the board: {names}": unlisted,
-        "{n:run} of the board without a run file: {names}": absent,
-    }
-    remarks = [
-        warning(pattern, n=len(names), names=some(names))
-        for pattern, names in only.items()
-        if names
-    ]
-    return rows, remarks + mixed_digits(board)
+class BoardOptions(EvalOptions, total=False):
+    """Options of `leaderboard` that hold for all boards of a manifest."""
+
+    name_column: str | None
+    group: str | None
+    alpha: float
+    workers: int | None
+    progress: Progress | None
+    engine: Engine | None
 
 
 def leaderboards(
-    manifest: str | os.PathLike[str], *, allow_outside: bool = False, **options: Any
+    manifest: PathLike, *, allow_outside: bool = False, **options: Unpack[BoardOptions]
 ) -> list[Leaderboard]:
     """Make every leaderboard of a manifest; warnings are on each, and none is emitted.
 
@@ -262,7 +205,7 @@ def leaderboards(
     allow_outside
         Read files outside of the folder of the manifest, too. Unless given, absolute paths,
         ``..`` and links that lead out of that folder are refused.
-    options
+    **options
         Further options of `leaderboard`, for all of them.
     """
     specs = read_manifest(manifest, allow_outside=allow_outside)
@@ -270,18 +213,20 @@ def leaderboards(
     boards = []
     for number, spec in enumerate(specs, 1):
         try:
-            runs = found_runs(spec.runs, (spec.qrels, spec.published), inside)
-            boards.append(
-                build_leaderboard(
-                    spec.qrels,
-                    {source.name: source.run for source in runs},
-                    spec.measures or None,
-                    published=spec.published,
-                    columns=spec.columns,
-                    name=spec.name,
-                    **options,
+            runs = find_runs(spec.runs, (spec.qrels, spec.published), inside)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeadheatWarning)
+                boards.append(
+                    leaderboard(
+                        spec.qrels,
+                        {source.name: source.run for source in runs},
+                        spec.measures,
+                        published=spec.published,
+                        columns=spec.columns,
+                        name=spec.name,
+                        **options,
+                    )
                 )
-            )
         except InputError as error:
             raise InputError(f"{manifest}: board {number}: {error}") from None
     return boards

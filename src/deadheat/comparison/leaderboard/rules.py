@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from deadheat.comparison.leaderboard.published import Cell, PublishedColumn
+from deadheat.comparison.leaderboard.entries import Workers, read_parts
+from deadheat.comparison.leaderboard.published import Cell, PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.sources import Source
 from deadheat.evaluation import views_of
 from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
+from deadheat.remarks import Remark, note, warning
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import TieGroups, build_groups
 from deadheat.ties.groups import Floats
@@ -28,41 +31,14 @@ from deadheat.ties.scores import prepare_scores
 ORDERS = ("id_desc", "id_asc", "input", "rank")
 """Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
 PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
-"""Score precisions to try: the second lot only where the first leaves a number unmet."""
+"""Score precisions to try: the second pair only where the first leaves a number unmet."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 """Values of RBP's p to try where a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
 """What a setting consists of."""
 _MOST_GRADES = 6
-
-
-def is_known(met: int, of: int) -> bool:
-    """Whether the definition of published numbers is known: a rule meets more than half of them.
-
-    A few unmet numbers among many may be mistakes. Where most are unmet, those that are met may
-    be so by chance, and the evaluator computed something else.
-    """
-    return 2 * met > of
-
-
-def n_choices(settings: EvalSettings) -> int:
-    """Count the aspects in which settings are not the defaults."""
-    return sum(getattr(settings, name) != getattr(EvalSettings, name) for name in ASPECTS)
-
-
-def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
-    """Describe how an evaluator ranks and averages, or aspects of it.
-
-    The default choice of queries is not mentioned.
-    """
-    dtype = settings.score_dtype
-    names = {format: word for word, format in SCORE_PRECISIONS.items()}
-    words = {
-        "score_dtype": f"{names[dtype]} scores" if dtype else "scores as given",
-        "tie_break": f"ties by {settings.tie_order}",
-        "queries": "" if settings.queries == "judged" else f"queries={settings.queries!r}",
-    }
-    return ", ".join(words[name] for name in aspects if words[name])
+Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
+"""Per column, setting and variant: whether the number of a run is met, and how far off it is."""
 
 
 @dataclass(frozen=True)
@@ -109,20 +85,17 @@ class FoundRule:
         text = f"{self.column}: {self.met} of {self.of} met with {rule}"
         if not undetermined:
             return text
-        what = " and ".join(map(self._undetermined_words, undetermined))
+        words = {aspect: ASPECTS[aspect] for aspect in undetermined}
+        orders = list(dict.fromkeys(setting.tie_order for setting in self.candidates))
+        if len(orders) == 2:
+            words["tie_break"] += f" ({orders[0]} or {orders[1]})"
         return (
-            f"{text}; {what} not determined by these numbers ({len(self.candidates)} settings "
-            f"agree), the shortest is: {describe(self.setting)}"
+            f"{text}; {' and '.join(words.values())} not determined by these numbers "
+            f"({len(self.candidates)} settings agree), the shortest is: {describe(self.setting)}"
         )
 
-    def _undetermined_words(self, aspect: str) -> str:
-        """Name a part of the setting; of only two tie orders that agree, also name these."""
-        orders = list(dict.fromkeys(s.tie_order for s in self.candidates))
-        two = f" ({orders[0]} or {orders[1]})" if len(orders) == 2 else ""
-        return ASPECTS[aspect] + (two if aspect == "tie_break" else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values."""
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values."""
         return {
             **vars(self),
             "stated": repr(self.stated),
@@ -135,12 +108,145 @@ class FoundRule:
         }
 
 
-Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
-"""Per column, setting and variant: whether the number is met, and how far off it is."""
+def is_known(met: int, of: int) -> bool:
+    """Whether the definition of published numbers is known: a rule meets more than half of them.
+
+    A few unmet numbers among many may be mistakes. Where most are unmet, those that are met may
+    be so by chance, and the evaluator computed something else.
+    """
+    return 2 * met > of
+
+
+def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
+    """Describe how an evaluator ranks and averages, or aspects of it.
+
+    The default choice of queries is not mentioned.
+    """
+    dtype = settings.score_dtype
+    names = {format: word for word, format in SCORE_PRECISIONS.items()}
+    words = {
+        "score_dtype": f"{names[dtype]} scores" if dtype else "scores as given",
+        "tie_break": f"ties by {settings.tie_order}",
+        "queries": "" if settings.queries == "judged" else f"queries={settings.queries!r}",
+    }
+    return ", ".join(words[name] for name in aspects if words[name])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is evaluated, and how."""
+
+    settings: dict[Measure, EvalSettings]
+    columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
+    """Where each measure is published, if it is."""
+    rules: list[FoundRule] = field(default_factory=list)
+    """What the columns were found to be, where that was searched for."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Runs that could not be read in the search, and why."""
+    remarks: tuple[Remark, ...] = ()
+
+
+def plan_given(
+    board: PublishedBoard, asked: Sequence[Measure] | None, setting: EvalSettings
+) -> Plan:
+    """Plan to evaluate all measures of a board, or those asked for, under one setting."""
+    columns: dict[Measure, PublishedColumn] = {}
+    for column in board.columns:
+        columns.setdefault(column.measure, column)
+    measures = list(columns) if asked is None else asked
+    published = {measure: columns[measure] for measure in measures if measure in columns}
+    return Plan(dict.fromkeys(measures, setting), published)
+
+
+def plan_found(
+    board: PublishedBoard,
+    rows: Mapping[str, str],
+    asked: Sequence[Measure] | None,
+    sources: Sequence[Source],
+    judgements: Judgements,
+    workers: Workers,
+) -> Plan:
+    """Plan to evaluate all measures of a board, or those asked for, as the board was made.
+
+    Parameters
+    ----------
+    rows
+        The board's names of the runs that are in it.
+    workers
+        Read the runs.
+    """
+    grades = np.unique(judgements.grades[judgements.grades > 0]).tolist()
+    readings = {
+        column.name: [
+            measure
+            for measure in variants(column.measure, grades)
+            if asked is None or column.measure in asked or measure in asked
+        ]
+        for column in board.columns
+    }
+    columns = [column for column in board.columns if readings[column.name]]
+    listed = [source for source in sources if source.name in rows]
+
+    def find_gaps(source: Source, precisions: Sequence[str | None]) -> Gaps:
+        row = rows[source.name]
+        numbers = {c.name: c.cells[row] for c in columns if row in c.cells}
+        parts = read_parts(source, judgements, with_ranks=True)
+        return _find_gaps(parts, judgements, numbers, readings, precisions)
+
+    rules: list[FoundRule] = []
+    failures: dict[str, str] = {}
+    gaps: list[Gaps] = []
+    for precisions in PRECISIONS:
+        find = partial(find_gaps, precisions=precisions)
+        found, failed = workers.apply(find, listed, "finding the rule")
+        failures |= failed
+        gaps += found.values()
+        rules = _choose_rules(columns, gaps)
+        if all(rule.met == rule.of for rule in rules):
+            break
+        listed = [source for source in listed if source.name not in failures]
+
+    remarks = _note_disagreement(rules)
+    by_measure: dict[Measure, FoundRule] = {}
+    for rule in rules:
+        first = by_measure.setdefault(rule.measure, rule)
+        if first is not rule:
+            pattern = "the columns {one} and {other} are both {measure}: the second is left out"
+            names = {"one": first.column, "other": rule.column}
+            remarks.append(warning(pattern, measure=repr(rule.measure), **names))
+    variant = {rule.stated: measure for measure, rule in by_measure.items()}
+    measures = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
+    met = [rule.setting for rule in by_measure.values() if rule.known]
+    usual = max(met, key=met.count) if met else EvalSettings()  # for what the board does not have
+    named = {column.name: column for column in columns}
+    return Plan(
+        {m: by_measure[m].setting if m in by_measure else usual for m in measures},
+        {m: named[by_measure[m].column] for m in measures if m in by_measure},
+        rules,
+        failures,
+        tuple(remarks),
+    )
+
+
+def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
+    """Say which columns need which setting, where none serves all of them."""
+    met = [rule for rule in rules if rule.known]
+    if not met or set.intersection(*(set(rule.equally_good) for rule in met)):
+        return []
+    columns: dict[EvalSettings, list[str]] = {}
+    for rule in met:
+        columns.setdefault(rule.setting, []).append(rule.column)
+    needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
+    return [
+        note(
+            f"no rule serves all columns, so the board describes {len(columns)} different "
+            f"rankings; {'; '.join(needs)}"
+        )
+    ]
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
-    """All readings of a measure's name, that which it says first.
+    """Return all readings of a measure's name, that which it says first.
 
     Parameters
     ----------
@@ -155,25 +261,20 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
     >>> variants(parse_measure("P@5"), [1.0, 2.0])
     [Precision@5, Precision(rel=2)@5]
     """
-    choices: dict[str, list[Any]] = {}
+    choices: dict[str, list[object]] = {}
     for name, declared in measure.parameters().items():
         own = getattr(measure, name)
-        others: Sequence[Any] = list(declared.choices)
-        if name == "rel" and own is None:
-            others = list(map(_plain, sorted(grades)[1:_MOST_GRADES]))  # the lowest is in None
+        others: list[object] = list(declared.choices)
+        if name == "rel" and own is None:  # the lowest grade is in None; whole grades as integers
+            others = [int(g) if g == int(g) else g for g in sorted(grades)[1:_MOST_GRADES]]
         elif name == "p" and own == declared.default:
-            others = PERSISTENCE
+            others = list(PERSISTENCE)
         choices[name] = [own, *(other for other in others if other != own)]
     combined = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
     return [measure(**parameters) for parameters in combined]
 
 
-def _plain(grade: float) -> float:
-    """Write whole grades without a point, as people do."""
-    return int(grade) if grade == int(grade) else grade
-
-
-def gaps_of(
+def _find_gaps(
     parts: Iterable[tuple[Judgements, Run]],
     judgements: Judgements,
     numbers: Mapping[str, Cell],
@@ -195,72 +296,81 @@ def gaps_of(
     """
     wanted = dict.fromkeys(measure for column in numbers for measure in readings[column])
     top_grade = float(judgements.grades.max(initial=0))
-    values: dict[EvalSettings, dict[Measure, list[Floats]]] = {}
+    values: dict[tuple[EvalSettings, Measure], list[Floats]] = {}
     reports: dict[str, MatchReport] = {}
     n_parts = 0
     for own, run in parts:
         n_parts += 1
-        for settings, groups in _rankings(run, own, precisions, wanted, reports):
+        for settings, groups in _rank_all(run, own, precisions, wanted, reports):
             ranked = replace(groups, top_grade=top_grade)
             for measure, views in views_of(ranked, wanted).items():
                 for setting in settings:
-                    values.setdefault(setting, {}).setdefault(measure, []).append(views.oblivious)
+                    values.setdefault((setting, measure), []).append(views.oblivious)
     for report in reports.values():
         report.check(judgements, run.source)
-    found: Gaps = {column: {} for column in numbers}
-    for setting, of_measures in values.items():
-        for column, cell in numbers.items():
-            for measure in readings[column]:
-                known = of_measures[measure]
-                if len(known) == n_parts:  # not every part may have ranks
-                    mean = float(np.concatenate(known).mean())
-                    gap = cell.met_by(mean), abs(mean - cell.value)
-                    found[column][setting, measure] = gap
-    return found
+    means = {
+        key: float(np.concatenate(of_parts).mean())
+        for key, of_parts in values.items()
+        if len(of_parts) == n_parts  # not every part may have ranks
+    }
+    return {
+        column: {
+            key: (cell.met_by(mean), abs(mean - cell.value))
+            for key, mean in means.items()
+            if key[1] in readings[column]
+        }
+        for column, cell in numbers.items()
+    }
 
 
-def _rankings(
+def _rank_all(
     run: Run,
     judgements: Judgements,
     precisions: Sequence[str | None],
     measures: Iterable[Measure],
     reports: dict[str, MatchReport],
 ) -> Iterator[tuple[list[EvalSettings], TieGroups]]:
-    """Tie groups of a run under every setting; settings that rank the same queries together.
+    """Yield the tie groups of a run under every setting, with the settings that give them.
 
-    How it reports the judgements is added to `reports`, by the policy of queries.
+    How the run matches the judgements is added to `reports`, by the policy of queries.
     """
     with_judged = need_judged(measures)
-    alike: dict[tuple[str, ...], list[str]] = {}
-    lists_of: dict[tuple[str, ...], JudgedLists] = {}
+    alike: dict[tuple[str, ...], tuple[JudgedLists, list[str]]] = {}
     for policy in QUERY_POLICIES:
         lists, report = match_lists(judgements, run, queries=policy, with_judged=with_judged)
         reports[policy] = reports[policy] + report if policy in reports else report
-        alike.setdefault(tuple(lists.query_ids), []).append(policy)
-        lists_of[tuple(lists.query_ids)] = lists
+        alike.setdefault(tuple(lists.query_ids), (lists, []))[1].append(policy)
     orders = [rule for rule in ORDERS if rule != "rank" or run.ranks is not None]
     for precision in precisions:
         seen, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
-        for (queries, policies), rule in product(alike.items(), orders):
-            groups = build_groups(lists_of[queries]._replace(run=seen), EvalSettings(rule))
-            yield (
-                [EvalSettings(rule, queries=policy, score_dtype=precision) for policy in policies],
-                groups,
-            )
+        for (lists, policies), rule in product(alike.values(), orders):
+            settings = [EvalSettings(rule, queries=p, score_dtype=precision) for p in policies]
+            yield settings, build_groups(lists._replace(run=seen), EvalSettings(rule))
 
 
-def chosen_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> list[FoundRule]:
+def _choose_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> list[FoundRule]:
     """Choose for each column the rule that meets most of its numbers.
 
-    `runs` are the gaps of each run; those of one run may come in several parts.
-
     Among rules that meet as many, the one that also serves most other columns, and then the
-    shortest; a variant of the measure only where it meets more than what its name says.
+    one with most defaults; a variant of the measure only where it meets more than what its name
+    says. `runs` are the gaps of each run; those of one run may come in several parts.
     """
     policies = _distinct_policies(runs)
-    totals = {column.name: _totals(column.name, runs, policies) for column in columns}
-    best = {name: _best_settings(total) for name, total in totals.items()}
-    shared = Counter(s for name, own in best.items() if _met_by_most(totals[name]) for s in own)
+    totals: dict[str, dict[tuple[EvalSettings, Measure], tuple[int, int, float]]] = {}
+    best: dict[str, list[EvalSettings]] = {}
+    shared: Counter[EvalSettings] = Counter()
+    for column in columns:
+        total = totals[column.name] = {}
+        for gaps in runs:
+            for key, (is_met, gap) in gaps.get(column.name, {}).items():
+                if key[0].queries in policies:
+                    met, held, largest = total.get(key, (0, 0, 0.0))
+                    total[key] = met + is_met, held + 1, max(largest, gap)
+        most = max((met for met, _, _ in total.values()), default=0)
+        settings = [setting for (setting, _), (met, _, _) in total.items() if met == most]
+        best[column.name] = list(dict.fromkeys(settings))
+        if any(is_known(met, held) for met, held, _ in total.values()):
+            shared.update(best[column.name])
     rules = []
     for column in columns:
         total, settings = totals[column.name], best[column.name]
@@ -268,7 +378,7 @@ def chosen_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> li
             continue  # no run has a number in it
         most = max(shared[setting] for setting in settings)
         candidates = tuple(setting for setting in settings if shared[setting] == most)
-        setting = min(candidates, key=n_choices)  # the first of these
+        setting = min(candidates, key=_n_choices)  # the first of these
         measure = max(
             (measure for own, measure in total if own == setting),
             key=lambda measure: total[setting, measure][0],
@@ -280,8 +390,13 @@ def chosen_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> li
     return rules
 
 
+def _n_choices(settings: EvalSettings) -> int:
+    """Count the aspects in which settings are not the defaults."""
+    return sum(getattr(settings, name) != getattr(EvalSettings, name) for name in ASPECTS)
+
+
 def _distinct_policies(runs: Sequence[Gaps]) -> list[str]:
-    """Give the policies of queries that differ from all before them in some number.
+    """Return the policies of queries that differ from all before them in some number.
 
     Where every run has every judged query, all of them choose the same queries.
     """
@@ -300,43 +415,3 @@ def _distinct_policies(runs: Sequence[Gaps]) -> list[str]:
         if not any(alike(policy, other) for other in distinct):
             distinct.append(policy)
     return distinct
-
-
-_Totals = dict[tuple[EvalSettings, Measure], tuple[int, int, float]]
-
-
-def _totals(column: str, runs: Sequence[Gaps], policies: Sequence[str]) -> _Totals:
-    """Numbers met, numbers held against, and the largest gap, per setting and variant."""
-    totals: _Totals = {}
-    for gaps in runs:
-        for key, (met, gap) in gaps.get(column, {}).items():
-            if key[0].queries not in policies:
-                continue
-            before, held, largest = totals.get(key, (0, 0, 0.0))
-            totals[key] = before + met, held + 1, max(largest, gap)
-    return totals
-
-
-def _best_settings(total: _Totals) -> list[EvalSettings]:
-    most = max((met for met, _, _ in total.values()), default=0)
-    return list(dict.fromkeys(s for (s, _), (met, _, _) in total.items() if met == most))
-
-
-def _met_by_most(total: _Totals) -> bool:
-    """Whether some rule meets most of the numbers of a column."""
-    return any(is_known(met, held) for met, held, _ in total.values())
-
-
-def disagreement(rules: Sequence[FoundRule]) -> list[str]:
-    """Say which columns need which setting, where none serves all of them."""
-    met = [rule for rule in rules if rule.known]
-    if not met or set.intersection(*(set(rule.equally_good) for rule in met)):
-        return []
-    columns: dict[EvalSettings, list[str]] = {}
-    for rule in met:
-        columns.setdefault(rule.setting, []).append(rule.column)
-    needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
-    return [
-        f"no rule serves all columns, so the board describes {len(columns)} different rankings; "
-        + "; ".join(needs)
-    ]

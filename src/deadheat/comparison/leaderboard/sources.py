@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import run_name
+from deadheat.formats import RunLike
 from deadheat.formats.ids import text_id
 
 if sys.version_info >= (3, 11):
@@ -20,14 +20,17 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+PathLike = str | os.PathLike[str]
+RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
+"""What the runs of a board may be: named runs, or paths of files, folders and patterns."""
+
 
 @dataclass(frozen=True)
 class Source:
     """A run before it is read."""
 
     name: str
-    run: Any
-    """A path, or whatever else `deadheat.read_run` takes."""
+    run: RunLike
 
     @property
     def path(self) -> Path | None:
@@ -35,7 +38,7 @@ class Source:
         return Path(self.run) if isinstance(self.run, (str, os.PathLike)) else None
 
 
-def run_sources(runs: Any, *, without: Iterable[Any] = ()) -> list[Source]:
+def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Source]:
     """List the runs that were meant.
 
     Parameters
@@ -49,13 +52,15 @@ def run_sources(runs: Any, *, without: Iterable[Any] = ()) -> list[Source]:
     if isinstance(runs, Mapping):
         sources = [Source(text_id(name), run) for name, run in runs.items()]
     else:
-        sources = found_runs(runs, without)
+        sources = find_runs(runs, without)
     if not sources:
         raise InputError("there is no run: give files, folders or patterns such as 'runs/*.xz'")
     return sources
 
 
-def found_runs(runs: Any, without: Iterable[Any], inside: Path | None = None) -> list[Source]:
+def find_runs(
+    runs: PathLike | Iterable[PathLike], without: Iterable[object], inside: Path | None = None
+) -> list[Source]:
     """List the files that paths, folders and patterns name, each once, under distinct names.
 
     A file that does not lie in the folder `inside` is refused.
@@ -67,70 +72,63 @@ def found_runs(runs: Any, without: Iterable[Any], inside: Path | None = None) ->
                 f"runs are given by their paths, or as {{name: run}}, not as a "
                 f"{type(run).__name__} without a name"
             )
-    others = {_place(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
-    places = {_place(path): path for run in given for path in _files(run)}
+    others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
+    places = {_resolve(path): path for run in given for path in _list_files(Path(run))}
     if inside is not None:
         for path in places.values():
-            refuse_outside(path, inside)
+            _refuse_outside(path, inside)
     paths = [path for place, path in places.items() if place not in others]
     names = [run_name(_text(path)) for path in paths]
-    twice = {name for name in names if names.count(name) > 1}
     return [
-        Source(_text(path) if name in twice else name, path)
+        Source(_text(path) if names.count(name) > 1 else name, path)
         for name, path in zip(names, paths, strict=True)
     ]
 
 
-def refuse_outside(path: Path, folder: Path) -> None:
+def _list_files(path: Path) -> list[Path]:
+    """Return the files that a path, a folder or a pattern names."""
+    with _naming(path):
+        if path.is_dir():
+            found = [file for file in path.iterdir() if not file.name.startswith(".")]
+            missing = "there is no file in this folder"
+        elif path.exists() or not glob.has_magic(str(path)):
+            return [path]  # one that does not exist is reported when it is read
+        else:
+            found = list(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
+            missing = "no file has such a name"
+        files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise InputError(f"{path}: {missing}")
+    return files
+
+
+def _refuse_outside(path: Path, folder: Path) -> None:
     """Refuse a path that leads out of a folder: by its name, or by a link."""
-    if ".." in path.parts or not _place(path).is_relative_to(_place(folder)):
+    if ".." in path.parts or not _resolve(path).is_relative_to(_resolve(folder)):
         raise InputError(
             f"{_text(path):.200}: a manifest may only name files in its own folder; if these files "
             "are meant, allow it with --allow-outside (allow_outside=True)"
         )
 
 
-def _place(path: Path) -> Path:
-    """Where a path leads, links followed."""
-    with _named(path):
+def _resolve(path: Path) -> Path:
+    """Return where a path leads, links followed."""
+    with _naming(path):
         return path.resolve()
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Turn what the system says about a path into an InputError."""
     try:
         yield
-    except InputError:
-        raise
     except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
         fault = getattr(error, "strerror", None) or error
         raise InputError(f"{_text(path):.200}: this is no name of a file ({fault})") from None
 
 
-def _files(run: str | os.PathLike[str]) -> list[Path]:
-    """Files that one word names."""
-    with _named(Path(run)):
-        return _found(Path(run))
-
-
-def _found(path: Path) -> list[Path]:
-    if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
-        if not files:
-            raise InputError(f"{path}: there is no file in this folder")
-        return files
-    if path.exists() or not glob.has_magic(str(path)):
-        return [path]  # one that is not there is told of when it is read
-    found = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207
-    files = sorted(file for file in found if file.is_file())
-    if not files:
-        raise InputError(f"{path}: no file has such a name")
-    return files
-
-
 def _text(path: Path) -> str:
-    """A path as text; one that is not UTF-8 as far as it is."""
+    """Return a path as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
@@ -140,15 +138,26 @@ class BoardSpec:
 
     name: str
     qrels: str
-    runs: tuple[str, ...]
+    runs: list[str]
     published: str | None = None
-    measures: tuple[str, ...] = ()
+    measures: list[str] | None = None
     """Those of the published board, or the usual ones, unless given."""
-    columns: Mapping[str, str] | None = None
+    columns: dict[str, str] | None = None
     """Measures of published columns whose names do not tell."""
 
 
-def read_manifest(path: str | os.PathLike[str], *, allow_outside: bool = False) -> list[BoardSpec]:
+_TYPES: dict[str, tuple[type, str]] = {
+    "name": (str, "a text"),
+    "qrels": (str, "a text"),
+    "runs": (list, "a list of texts"),
+    "published": (str, "a text"),
+    "measures": (list, "a list of texts"),
+    "columns": (dict, "a table of texts"),
+}
+"""The fields of a board: their types, also in words."""
+
+
+def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardSpec]:
     """Read a TOML file with a ``[[board]]`` per round or task.
 
     Each has ``qrels`` and ``runs``, perhaps ``name``, ``published``, ``measures`` and
@@ -170,60 +179,61 @@ def read_manifest(path: str | os.PathLike[str], *, allow_outside: bool = False) 
     boards = data.pop("board", None)
     if data or not isinstance(boards, list) or not all(isinstance(b, dict) for b in boards):
         raise InputError(f"{path}: expected one or more tables [[board]], each with qrels and runs")
-    specs = [_spec(f"{path}: board {i}", board, i) for i, board in enumerate(boards, 1)]
+    specs = []
+    for number, board in enumerate(boards, 1):
+        try:
+            fields = {"name": f"board {number}", **_check_fields(board)}
+            spec = BoardSpec(**fields)  # type: ignore[arg-type]
+            specs.append(_locate(spec, Path(path).parent, allow_outside=allow_outside))
+        except InputError as error:
+            raise InputError(f"{path}: board {number}: {error}") from None
     names = [spec.name for spec in specs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{path}: two boards are called {twice[0]!r:.60}")
-    return [
-        _from_folder(f"{path}: board {i}", spec, Path(path).parent, allow_outside=allow_outside)
-        for i, spec in enumerate(specs, 1)
-    ]
+    return specs
 
 
-def _spec(where: str, board: dict[str, Any], number: int) -> BoardSpec:
-    known = [field.name for field in fields(BoardSpec)]
+def _check_fields(board: dict[str, object]) -> dict[str, object]:
+    """Return the fields of a board of a manifest; refuse unknown, missing and mistyped ones."""
+    checked: dict[str, object] = {}
     for key, value in board.items():
-        if key not in known:
-            raise InputError(f"{where}: unknown {key!r:.60}; it can have {', '.join(known)}")
-        if key in ("runs", "measures"):
-            board[key] = value = (value,) if isinstance(value, str) else value
-            fits = isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
-            kind = "a list of texts"
-        elif key == "columns":
-            fits = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
-            kind = "a table of texts"
-        else:
-            fits, kind = isinstance(value, str), "a text"
-        if not fits:
-            raise InputError(
-                f"{where}: {key} must be {kind}, not of the type {type(value).__name__}"
-            )
+        if key not in _TYPES:
+            raise InputError(f"unknown {key!r:.60}; it can have {', '.join(_TYPES)}")
+        kind, words = _TYPES[key]
+        if kind is list and isinstance(value, str):
+            value = [value]
+        texts = value.values() if isinstance(value, dict) else value
+        fits = isinstance(value, kind)
+        if not fits or not all(isinstance(text, str) for text in texts):  # type: ignore[attr-defined]
+            raise InputError(f"{key} must be {words}, not of the type {type(value).__name__}")
+        checked[key] = value
     for key in ("qrels", "runs"):
-        if not board.get(key):
-            raise InputError(f"{where}: {key} is missing")
-    lists: dict[str, Any] = {key: tuple(board[key]) for key in ("runs", "measures") if key in board}
-    words: dict[str, Any] = {"name": f"board {number}", **board, **lists}
-    return BoardSpec(**words)
+        if not checked.get(key):
+            raise InputError(f"{key} is missing")
+    return checked
 
 
-def _from_folder(where: str, spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
-    """Give the paths of a board as they are seen from here."""
+def _locate(spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
+    """Return a board with paths that start at the working directory."""
 
-    def path(key: str, name: str) -> str:
+    def locate(key: str, name: str) -> str:
+        path = folder / name
         try:
             if name == "-":
                 raise InputError("a manifest cannot name standard input (-)")
-            with _named(folder / name), suppress(FileNotFoundError, NotADirectoryError):
-                (folder / name).stat()
+            with _naming(path), suppress(FileNotFoundError, NotADirectoryError):
+                path.stat()
             if not allow_outside:
-                refuse_outside(folder / name, folder)
+                _refuse_outside(path, folder)
         except InputError as error:
-            raise InputError(f"{where}: {key}: {error}") from None
-        return str(folder / name)
+            raise InputError(f"{key}: {error}") from None
+        return str(path)
 
-    return replace(
-        spec,
-        qrels=path("qrels", spec.qrels),
-        runs=tuple(path("runs", run) for run in spec.runs),
-        published=None if spec.published is None else path("published", spec.published),
+    return BoardSpec(
+        spec.name,
+        locate("qrels", spec.qrels),
+        [locate("runs", run) for run in spec.runs],
+        None if spec.published is None else locate("published", spec.published),
+        spec.measures,
+        spec.columns,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deadheat._lazy import pl
-from deadheat.comparison.leaderboard.summary import FIRST_METHODS, Winner, has_scipy
+from deadheat.comparison.leaderboard.standings import Winner, has_scipy, word_column
+from deadheat.comparison.statistics import METHODS
 from deadheat.packages import install_command
 from deadheat.remarks import counted, some
 from deadheat.tables import Column, Heading, Table
@@ -74,7 +75,11 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
         Column("rank", "count"),
         Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *([] if board.group is None else [Column(group_column(board), "word", drop_priority=6)]),
+        *(
+            []
+            if board.group is None
+            else [Column(word_column(board.group), "word", drop_priority=6)]
+        ),
         Column("published", drop_priority=7),
         Column("reproduced", "flag", title="met", drop_priority=5),
         Column("expected"),
@@ -86,12 +91,6 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
         Column("grid", "word", title="scores are", drop_priority=1),
     ]
     return [c for c in columns if rows[c.sources[0]].null_count() < len(rows)]
-
-
-def group_column(board: Leaderboard) -> str:
-    """Name the column of the rows that says which group a run belongs to."""
-    group = board.group or ""
-    return group if group in board.words else f"{group} (board)"
 
 
 def summary_table(board: Leaderboard) -> Table:
@@ -154,7 +153,7 @@ def winner_parts(board: Leaderboard) -> list[Part]:
     )
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
-    notes = [f"P, {method}: {FIRST_METHODS[method]}" for method in methods]
+    notes = [f"P, {method}: {METHODS[method]}" for method in methods]
     flips = sum(winner.probability - winner.error < 1 - board.alpha for winner in contested)
     notes.append(f"a coin flip, bold: P below {1 - board.alpha:g}, {flips} of {len(contested)}")
     return [Table(frame, columns, "Contested winners", notes, grouped=1)]

@@ -7,9 +7,9 @@ from typing import Any
 
 from deadheat._lazy import pl
 from deadheat.comparison.leaderboard import Leaderboard
+from deadheat.comparison.leaderboard.standings import word_column
 from deadheat.comparison.leaderboard.tables import (
     error_lines,
-    group_column,
     row_columns,
     summary_table,
     winner_parts,
@@ -84,7 +84,7 @@ def _colours(board: Leaderboard) -> dict[str, int]:
     """Number of the colour of every group, in the official order; none if there are too many."""
     if board.group is None:
         return {}
-    names = board.ranking()[group_column(board)].drop_nulls().unique(maintain_order=True)
+    names = board.ranking()[word_column(board.group)].drop_nulls().unique(maintain_order=True)
     return {name: i for i, name in enumerate(names)} if len(names) <= COLOURS else {}
 
 
@@ -107,7 +107,7 @@ def _measure(
         drawn.append(
             {
                 "words": [row[name] or "" for name in facets],
-                "colour": colours.get(row[group_column(board)], 0) if colours else 0,
+                "colour": colours.get(row[word_column(board.group or "")], 0) if colours else 0,
                 "values": marks(values, row["worst"], row["best"], row["expected"], official),
                 "ranks": marks(
                     ranks, row["best_rank"], row["worst_rank"], row["rank"], official_rank

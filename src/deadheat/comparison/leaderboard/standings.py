@@ -1,0 +1,408 @@
+"""All runs of a board in one measure: their rows, and what ties do to ranks, pairs and winners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from deadheat._lazy import pl
+from deadheat.comparison.leaderboard.entries import Entry
+from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.rules import describe, is_known
+from deadheat.comparison.statistics import (
+    CLOSE,
+    TOLERANCE,
+    Outcomes,
+    duel,
+    first_places,
+    keeps_order,
+    rank_intervals,
+    ranks,
+    sign,
+)
+from deadheat.errors import MissingPackageError
+from deadheat.evaluation import Result
+from deadheat.evaluation.result import Floats
+from deadheat.measures import Measure
+from deadheat.packages import require
+from deadheat.remarks import Remark, some, warning
+from deadheat.settings import EvalSettings
+
+ROWS = {
+    "measure": "what the row is about",
+    "run": "name of the run",
+    "published": "the published value",
+    "unit": "one in the last digit of the published value, as it was printed",
+    "reproduced": "whether the oblivious value rounds to it, in the digits it was printed with",
+    "published_rank": "rank by the published value, among all runs of the board",
+    "expected": "mean over all orders of tied documents",
+    "std": "tie std: standard deviation of the mean under random tie-breaking",
+    "worst": "value with ties broken against the run",
+    "best": "value with ties broken in favour of it",
+    "range": "best − worst",
+    "oblivious": "value under the tie rule",
+    "bias": "oblivious − expected",
+    "rank": "rank in expectation; equal values share the better rank",
+    "best_rank": "rank with its ties broken for it and those of all others against them",
+    "worst_rank": "rank with its ties broken against it and those of all others for them",
+    "cut_lists": "lists cut inside a tie group that can move the digits of the measure",
+    "grid": "the number grid of its scores",
+    "queries": "how many queries were averaged",
+}
+"""The columns of `Leaderboard.rows`; those of words that a published board has come after `run`."""
+MOVED = (0.0, 0.001, 0.01)
+"""Ranges from which on a run counts as moved by its ties."""
+ORDERS = ("official", "expected", "best", "worst")
+"""The orders of a board that Kendall's τ compares."""
+
+
+@dataclass(frozen=True)
+class DecisionError:
+    """Two runs whose official order is the reverse of the one that their ties leave them."""
+
+    measure: str
+    above: str
+    """The run with the higher official value, and the lower expected one."""
+    below: str
+    official: tuple[float, float]
+    """Their official values."""
+    expected: tuple[float, float]
+    """Their means over all orders of tied documents."""
+    rank: int
+    """Rank of the upper one by its official value, among the runs that were evaluated."""
+    published: bool
+    """Whether the official values were published; else they are the oblivious ones."""
+
+    def __str__(self) -> str:
+        high, low = format_apart(*self.official)
+        mean, other = format_apart(*self.expected)
+        verb = "is published above" if self.published else "is above"
+        values = f"{high} > {low}" if self.published else f"oblivious {high} > {low}"
+        return (
+            f"{self.above} {verb} {self.below} in {self.measure} ({values}), but its mean over all "
+            f"tie orders is lower ({mean} < {other})"
+        )
+
+
+def format_apart(one: float, other: float) -> tuple[str, str]:
+    """Write two values with four decimals, or with as many as tell them apart.
+
+    >>> format_apart(0.702, 0.6968), format_apart(0.70201, 0.70203)
+    (('0.7020', '0.6968'), ('0.70201', '0.70203'))
+    """
+    for digits in range(4, 17):
+        texts = f"{one:.{digits}f}", f"{other:.{digits}f}"
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+@dataclass(frozen=True)
+class Winner:
+    """Who comes first in a measure, on the whole board or inside a group of it."""
+
+    measure: str
+    group: str | None
+    """None: the whole board."""
+    runs: int
+    official: list[str]
+    """First by the published values, or by the oblivious ones without a board; several share
+    the place where they are equal. Empty where the published value of the first is not met."""
+    expected: str
+    """First in expectation."""
+    probability: float
+    """That the expected winner comes first under random tie-breaking."""
+    method: str
+    """One of `deadheat.comparison.METHODS`."""
+    contenders: dict[str, float]
+    """Everybody whom some way to break ties puts first, with the probability of that."""
+    error: float = 0.0
+    """Largest distance of these probabilities from the true ones."""
+
+    @property
+    def contested(self) -> bool:
+        """Whether ties decide who comes first."""
+        return self.method != "certain"
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """All runs of a board in one measure."""
+
+    measure: Measure
+    runs: pl.DataFrame
+    """A row per run: the columns of `ROWS`, those of words, and the helpers ``_official``, the
+    published value or without a board the oblivious one, and ``_place``, the row of the board."""
+    results: Sequence[Result]
+    column: PublishedColumn | None
+    """The published column of the measure."""
+    known: bool
+    """Whether the definition of the published values is known: more than half of them are met."""
+
+    @classmethod
+    def of(
+        cls,
+        measure: Measure,
+        entries: Mapping[str, Entry],
+        board: PublishedBoard | None,
+        rows: Mapping[str, str],
+        column: PublishedColumn | None,
+    ) -> Standing:
+        """Put the runs beside what was published of them; `rows` are their names in the board."""
+        results = [entry.results[measure] for entry in entries.values()]
+        summaries = [result[measure] for result in results]
+        views = {
+            view: np.array([getattr(summary, view) for summary in summaries], np.float64)
+            for view in ("expected", "std", "worst", "best", "range", "oblivious", "bias")
+        }
+        cells = [None if column is None else column.cells.get(rows.get(n, "")) for n in entries]
+        met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
+        values = {} if column is None else {row: c.value for row, c in column.cells.items()}
+        published_ranks = ranks(np.array(list(values.values()))).tolist()
+        place_of = dict(zip(values, published_ranks, strict=True))
+        official = views["oblivious"] if column is None else [c and c.value for c in cells]
+        names = [] if board is None else board.names
+        places = [names.index(rows[name]) if name in rows else None for name in entries]
+        words = {} if board is None else {word_column(h): board.words[h] for h in board.words}
+        best_rank, worst_rank = rank_intervals(views["worst"], views["best"])
+        columns = {
+            "measure": [repr(measure)] * len(entries),
+            "run": list(entries),
+            **{name: [p if p is None else own[p] for p in places] for name, own in words.items()},
+            "published": [c and c.value for c in cells],
+            "unit": [c and c.unit for c in cells],
+            "reproduced": met,
+            "published_rank": [place_of.get(rows.get(name, "")) for name in entries],
+            **views,
+            "rank": ranks(views["expected"]),
+            "best_rank": best_rank,
+            "worst_rank": worst_rank,
+            "cut_lists": [entry.cut[measure] for entry in entries.values()],
+            "grid": [entry.grid for entry in entries.values()],
+            "queries": [len(result.query_ids) for result in results],
+            "_official": official,
+            "_place": places,
+        }
+        types = {"published_rank": pl.Int64, "reproduced": pl.Boolean, "_place": pl.Int64}
+        types |= dict.fromkeys(("published", "unit", "_official"), pl.Float64)
+        types |= dict.fromkeys(words, pl.String)
+        frame = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+        known = column is None or is_known(met.count(True), len(met) - met.count(None))
+        return cls(measure, frame, results, column, known)
+
+    def values(self, column: str) -> Floats:
+        """Return a column of numbers, NaN where there is none."""
+        return np.asarray(self.runs[column].cast(pl.Float64).fill_null(np.nan), np.float64)
+
+    @property
+    def comparable(self) -> Floats:
+        """The official values whose order says something about ties; NaN elsewhere.
+
+        A published value that deadheat does not compute itself may differ from the expected one
+        for any other reason.
+        """
+        official = self.values("_official")
+        if self.column is None:
+            return official
+        return np.where((self.values("reproduced") == 1) & self.known, official, np.nan)
+
+    @cached_property
+    def outcomes(self) -> list[Outcomes]:
+        """What random tie-breaking can make of the value of each run."""
+        return [Outcomes.of(result, self.measure) for result in self.results]
+
+    def in_official_order(self) -> pl.DataFrame:
+        """Return the rows of the runs, the first one officially first."""
+        return self.runs.sort(
+            "_official",
+            "_place",
+            "expected",
+            descending=[True, False, True],
+            nulls_last=True,
+            maintain_order=True,
+        ).drop("_official", "_place")
+
+    def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
+        """Warn of published numbers that are not met, and say what follows from that.
+
+        Parameters
+        ----------
+        searched
+            Whether `setting` is the one that meets most numbers of all that were tried.
+        """
+        missed = self.runs.filter(pl.col("reproduced") == False)  # noqa: E712
+        if self.column is None or missed.is_empty():
+            return []
+        gap = (missed["oblivious"] - missed["published"]).abs().max()
+        pattern = (
+            "{column}: {missed} of {of} published numbers are not met by {rule} ({most}; the "
+            "largest gap is {gap}); these runs take no part in reversed pairs, errors and τ: {runs}"
+            if self.known
+            else "{column}: the definition of these numbers is unknown: {missed} of {of} are not "
+            "met by {rule} ({most}; the largest gap is {gap}); nothing is said about their "
+            "published order"
+        )
+        return [
+            warning(
+                pattern,
+                column=self.column.name,
+                missed=len(missed),
+                of=self.runs["published"].count(),
+                rule=f"{self.measure}, {describe(setting)}",
+                gap=f"{gap:.4f}",
+                most="no rule that was tried meets more"
+                if searched
+                else "as given, no rule was tried",
+                runs=some(missed["run"].to_list()),
+            )
+        ]
+
+    def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
+        """Count what ties do to the runs and pairs of a board, and compare its orders.
+
+        ``reversed``: pairs whose official order is not that of their expectations. ``overlapping``:
+        pairs that some way to break their ties reverses. ``undecided``: pairs that random
+        tie-breaking leaves in the order of their expectations with a probability below
+        ``1 − alpha``. ``decision_errors``: reversed pairs that are not undecided.
+
+        Where the definition of the published values is unknown, nothing about their order is
+        attributed to ties: ``reversed``, ``decision_errors`` and the τ of the official order are
+        None. ``oblivious_reversed`` and ``oblivious_errors`` count the same for the oblivious
+        values, which are always computed here.
+        """
+        expected, oblivious = self.values("expected"), self.values("oblivious")
+        comparable = self.comparable
+        n_reversed = overlapping = undecided = oblivious_reversed = oblivious_errors = 0
+        errors: list[DecisionError] = []
+        pairs = list(combinations(range(len(expected)), 2))
+        for i, j in pairs:
+            order = sign(expected[i] - expected[j])
+            odds = duel(self.outcomes[i], self.outcomes[j], alpha, close=CLOSE)
+            decided = keeps_order(order, odds, alpha)
+            overlapping += odds.method != "certain"
+            undecided += not decided
+            if order * np.nan_to_num(comparable[i] - comparable[j]) < -TOLERANCE:
+                n_reversed += 1
+                if decided:
+                    errors.append(self._decision_error(*((i, j) if order < 0 else (j, i))))
+            if order * sign(oblivious[i] - oblivious[j]) < 0:
+                oblivious_reversed += 1
+                oblivious_errors += decided
+        official = "oblivious" if self.column is None else "published"
+        is_published = self.column is not None
+        width = self.values("range")
+        facts: dict[str, object] = {
+            "measure": repr(self.measure),
+            "runs": len(expected),
+            "official": official if self.known else None,
+            "published": self.runs["published"].count() if is_published else None,
+            "met": self.runs["reproduced"].sum() if is_published else None,
+            **{f"range_above_{x:g}": int((width > max(x, TOLERANCE)).sum()) for x in MOVED},
+            "pairs": len(pairs),
+            "reversed": n_reversed if self.known else None,
+            "overlapping": overlapping,
+            "undecided": undecided,
+            "decision_errors": len(errors) if self.known else None,
+            "oblivious_reversed": oblivious_reversed,
+            "oblivious_errors": oblivious_errors,
+            **self._kendall_taus(),
+        }
+        # Those at the top of the board first, then those with a wide gap.
+        errors.sort(key=lambda error: (error.rank, error.expected[0] - error.expected[1]))
+        return facts, errors
+
+    def _decision_error(self, above: int, below: int) -> DecisionError:
+        names, official, expected = (
+            self.runs["run"],
+            self.values("_official"),
+            self.runs["expected"],
+        )
+        return DecisionError(
+            repr(self.measure),
+            names[above],
+            names[below],
+            (float(official[above]), float(official[below])),
+            (expected[above], expected[below]),
+            1 + int((official > official[above] + TOLERANCE).sum()),
+            self.column is not None,
+        )
+
+    def _kendall_taus(self) -> dict[str, float | None]:
+        """Return Kendall's τ-b between every two orders of the board; None where one is missing.
+
+        With a published board, of the runs that have a number in it.
+        """
+        values = {view: self.values(view) for view in ORDERS[1:]} | {"official": self.comparable}
+        taus: dict[str, float | None] = {}
+        for one, other in combinations(ORDERS, 2):
+            official = self.comparable if one == "official" else self.values("_official")
+            used = ~np.isnan(official)
+            taus[f"tau_{one}_{other}"] = _kendall_tau(values[one][used], values[other][used])
+        return taus
+
+    def winners(self, group: str | None) -> list[Winner]:
+        """Find who comes first, and who inside each group of two runs or more.
+
+        Parameters
+        ----------
+        group
+            The column of `runs` that says which group a run belongs to; None for no groups.
+        """
+        winners = [self._winner(range(len(self.runs)), None)]
+        members: dict[str, list[int]] = {}
+        for i, word in enumerate([] if group is None else self.runs[group].to_list()):
+            if word:
+                members.setdefault(word, []).append(i)
+        return winners + [self._winner(own, w) for w, own in members.items() if len(own) > 1]
+
+    def _winner(self, members: Sequence[int], group: str | None) -> Winner:
+        """Find who comes first of some runs, and how certain that is."""
+        own = np.array(members)
+        worst, best = self.values("worst")[own], self.values("best")[own]
+        leader = int(own[np.argmax(self.values("expected")[own])])
+        possible = rank_intervals(worst, best)[0] == 1
+        first = own[possible].tolist()
+        if len(first) == 1 or (best - worst)[possible].max() <= TOLERANCE:  # equal values share it
+            odds, method, error = [1.0 / len(first)] * len(first), "certain", 0.0
+        else:
+            odds, method, error = first_places([self.outcomes[i] for i in first])
+        values = np.nan_to_num(self.values("_official")[own], nan=-np.inf)
+        official = own[(values >= values.max() - TOLERANCE) & np.isfinite(values)]
+        if np.isnan(self.comparable[official]).any():
+            official = []
+        names = self.runs["run"]
+        return Winner(
+            repr(self.measure),
+            group,
+            len(own),
+            [names[int(i)] for i in official],
+            names[leader],
+            odds[first.index(leader)],
+            method,
+            {names[i]: p for i, p in zip(first, odds, strict=True)},
+            error,
+        )
+
+
+def word_column(heading: str) -> str:
+    """Name the column of `Leaderboard.rows` that holds a published column of words."""
+    return f"{heading} (board)" if heading in ROWS else heading
+
+
+def _kendall_tau(one: Floats, other: Floats) -> float | None:
+    if len(one) < 2 or not np.ptp(one) or not np.ptp(other) or not has_scipy():
+        return None  # there is no order
+    return float(require("scipy.stats", "Kendall's τ").kendalltau(one, other).statistic)
+
+
+def has_scipy() -> bool:
+    """Whether Kendall's τ can be computed."""
+    try:
+        require("scipy.stats", "Kendall's τ")
+    except MissingPackageError:
+        return False
+    return True
