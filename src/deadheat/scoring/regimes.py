@@ -18,6 +18,8 @@ Regime = Literal["native", "hps", "head"]
 """How much of the scoring is done in FP32; `REGIMES` says what each means."""
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
 Backend = Literal["auto", "torch", "numpy"]
+Scores = npt.NDArray[np.float32] | npt.NDArray[np.int64]
+"""Integers where integers were multiplied."""
 
 REGIMES: dict[str, str] = {
     "native": "scoring in the model's dtype",
@@ -58,7 +60,7 @@ def regime_order(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def scoring_format(regime: str, model_dtype: object, function: Scoring | None = None) -> Format:
+def scoring_format(regime: str, model_dtype: object, function: str | None = None) -> Format:
     """Give the scoring dtype of a regime for a model dtype.
 
     Integer products are exact, and so stay integers in every regime; `function` says whether
@@ -77,7 +79,7 @@ def scoring_format(regime: str, model_dtype: object, function: Scoring | None = 
 def scoring_provenance(
     regime: str,
     model_dtype: object,
-    function: Scoring | None = None,
+    function: str | None = None,
     backend: Backend = "auto",
     threads: int | None = None,
 ) -> ScoringProvenance:
@@ -122,7 +124,7 @@ def score(
     queries: Any = None,
     documents: Any = None,
     backend: Backend = "auto",
-) -> npt.NDArray[Any]:
+) -> Scores:
     """Score stored logits or embeddings under a regime.
 
     Parameters

@@ -6,21 +6,14 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
 
 import numpy as np
 
 from deadheat._lazy import pl
 from deadheat.engines import Engine
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import (
-    Block,
-    block_length,
-    cut_blocks,
-    score_block,
-    share_blocks,
-)
-from deadheat.evaluation.corpus.chunks import Barrier, Shard
+from deadheat.evaluation.corpus.blocks import Block, block_length, score_block, share_blocks
+from deadheat.evaluation.corpus.chunks import Chunk, Matrix, check_same_length
 from deadheat.evaluation.corpus.stored import StoredShard
 from deadheat.numbers import exact_floats
 from deadheat.provenance import Record
@@ -77,25 +70,10 @@ class StoredEmbeddings:
     queries: Products
     parts: Sequence[StoredShard]
 
-    def blocks(self, first: int, last: int, barrier: Barrier) -> Iterator[Block]:
-        """Yield the rows from `first` to before `last`, in blocks of one length."""
-        rows = _Rows(self.parts, first, last)
-        shard = Shard(rows, start=first, documents=last - first)
-        return cut_blocks(shard.read_again(self.queries, barrier), block_length(len(self.queries)))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Some rows of stored parts, whichever files they lie in."""
-
-    parts: Sequence[StoredShard]
-    first: int
-    last: int
-    reuses_buffers: ClassVar[bool] = False
-
-    def __call__(self) -> Iterator[tuple[range, Any]]:
-        for part in self.parts:
-            yield from part.between(self.first, self.last)
+    def read_block(self, first: int, last: int) -> Block:
+        """Return the rows from `first` to before `last`, whichever files they lie in."""
+        rows = [chunk for part in self.parts for chunk in part.between(first, last)]
+        return Block([Chunk(numbers, own, np.array(numbers)) for numbers, own in rows])
 
 
 def compare_embeddings(
@@ -119,6 +97,8 @@ def compare_embeddings(
         Called with how many texts were compared, and how many there are.
     """
     texts = len(documents)
+    for variant in variants:
+        check_same_length("the stored embeddings", texts, sum(p.documents for p in variant.parts))
     pieces = [
         _CompareTask(first, documents[first : first + PIECE]) for first in range(0, texts, PIECE)
     ]
@@ -159,34 +139,30 @@ class _CompareWorker:
         return self._compare
 
     def _compare(self, texts: _CompareTask) -> Changes:
-        def blocks(barrier: Barrier) -> Iterator[tuple[Block, ...]]:
-            every = [variant.blocks(texts.first, texts.last, barrier) for variant in self.variants]
-            return zip(*every, strict=True)
-
-        def changes(own: Iterator[tuple[Block, ...]]) -> Changes:
-            return reduce(operator.add, self._compare_blocks(own, texts), Changes())
-
+        """Compare the scores of some texts in threads, in blocks of one length."""
         queries = self.variants[0].queries
-        return reduce(operator.add, share_blocks(queries, blocks, len(texts.documents), changes))
+        length = block_length(len(queries))
 
-    def _compare_blocks(
-        self, own: Iterator[tuple[Block, ...]], texts: _CompareTask
-    ) -> Iterator[Changes]:
-        """Compare one block after the other."""
-        scores: list[Any] = [None] * len(self.variants)
-        for blocks in own:
-            scores = [
-                score_block(variant.queries, block, before)
-                for variant, block, before in zip(self.variants, blocks, scores, strict=True)
-            ]
-            text = blocks[0].positions - texts.first
-            floats = [exact_floats(some)[:, : len(text)] for some in scores]
-            highest, lowest = reduce(np.maximum, floats), reduce(np.minimum, floats)
-            moved = np.subtract(highest, lowest, dtype=np.float64)
-            documents = texts.documents[text]
-            yield Changes(
-                len(moved) * int(documents.sum()),
-                int(np.count_nonzero(moved, axis=0) @ documents),
-                float(moved.max(initial=0)),
-            )
-            del blocks  # free their memory while others are waited for
+        def compare_blocks(starts: Iterator[int]) -> Changes:
+            changes = Changes()
+            scores: list[Matrix | None] = [None] * len(self.variants)
+            for start in starts:
+                stop = min(start + length, texts.last)
+                scores = [
+                    score_block(variant.queries, variant.read_block(start, stop), before)
+                    for variant, before in zip(self.variants, scores, strict=True)
+                ]
+                floats = [exact_floats(some)[:, : stop - start] for some in scores]
+                highest, lowest = reduce(np.maximum, floats), reduce(np.minimum, floats)
+                moved = np.subtract(highest, lowest, dtype=np.float64)
+                documents = texts.documents[start - texts.first : stop - texts.first]
+                changes += Changes(
+                    len(moved) * int(documents.sum()),
+                    int(np.count_nonzero(moved, axis=0) @ documents),
+                    float(moved.max(initial=0)),
+                )
+            return changes
+
+        starts = range(texts.first, texts.last, length)
+        shares = share_blocks(queries, lambda _: starts, len(texts.documents), compare_blocks)
+        return reduce(operator.add, shares)

@@ -66,81 +66,81 @@ class NotFiniteError(InputError):
         self.index = index
 
 
+@dataclass
 class Batches(Generic[T]):
     """A run over an input list: iterate for ``(indices, output)``, one batch at a time.
 
     ``indices`` are positions in the input list, row by row of the output. ``len`` counts the
     batches of the whole list; iteration begins at batch ``start``.
-
-    Attributes
-    ----------
-    provenance
-        The settings of the model.
-    inputs
-        What happened to the inputs so far: how many were cut, which batches were halved.
     """
 
-    def __init__(
-        self,
-        plan: BatchPlan,
-        start: int,
-        forward: Callable[[Sequence[int]], Tensors],
-        wrap: Callable[[Tensors, InputFacts], T],
-        provenance: ModelProvenance,
-    ) -> None:
-        if not 0 <= start <= len(plan.batches):
+    plan: BatchPlan
+    provenance: ModelProvenance
+    """The settings of the model."""
+    texts: Sequence[str]
+    """A text of each input, which errors name it by."""
+    forward: Callable[[Sequence[int]], Tensors]
+    """Runs the model on some inputs."""
+    wrap: Callable[[Tensors, InputFacts], T]
+    """Makes an output of the model's tensors."""
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= len(self):
             raise InputError(
-                f"cannot start at batch {start}: these inputs make {len(plan.batches)} batches; "
+                f"cannot start at batch {self.start}: these inputs make {len(self)} batches; "
                 "were they stored from another list or with another batch size?"
             )
-        self.plan = plan
-        self._start = start
-        self._forward = forward
-        self._wrap = wrap
-        self.provenance = provenance
-        self.inputs = plan.inputs
+        self.inputs = self.plan.inputs
+        """What happened to the inputs so far: how many were cut, which batches were halved."""
 
     def __len__(self) -> int:
         return len(self.plan.batches)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
-        for indices, tensors in self._tensors():
-            yield indices, self._wrap(tensors, self.inputs)
+        for indices, tensors in self.run_tensors():
+            yield indices, self.wrap(tensors, self.inputs)
 
     def resume(self, start: int) -> Batches[T]:
         """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
-        return Batches(self.plan, start, self._forward, self._wrap, self.provenance)
+        return replace(self, start=start)
 
     def collect(self) -> T:
         """Run every batch and return one output in the order of the input list."""
         import torch
 
-        done = list(self._tensors())
+        done = list(self.run_tensors())
         position = torch.tensor([i for indices, _ in done for i in indices])
         columns = zip(*(tensors for _, tensors in done), strict=True)
         rows = tuple(torch.cat(column)[position.argsort()] for column in columns)
-        return self._wrap(rows, self.inputs)
+        return self.wrap(rows, self.inputs)
 
-    def _tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
-        for number in range(self._start, len(self)):
+    def run_tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
+        """Yield the indices of each batch and the tensors that the model gave for it."""
+        for number in range(self.start, len(self)):
             indices = self.plan.batches[number]
             yield indices, self._run(number, indices)
 
     def _run(self, number: int, indices: Sequence[int]) -> Tensors:
         import torch
 
+        device = self.provenance.device
         try:
-            return self._forward(indices)
+            tensors = self.forward(indices)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
             reason = one_line(error)
+        else:
+            for tensor in tensors:
+                check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
+            return tensors
         if len(indices) == 1:
             raise InputError(
-                f"input {indices[0]} alone does not fit into the memory of "
-                f"{self.provenance.device} ({reason}): lower max_length or use another device"
+                f"input {indices[0]} alone does not fit into the memory of {device} ({reason}): "
+                "lower max_length or use another device"
             )
-        if self.provenance.device.startswith("cuda"):
+        if device.startswith("cuda"):
             torch.cuda.empty_cache()
         half = (len(indices) + 1) // 2
         smallest = min(half, self.inputs.halved.get(str(number), half))
@@ -151,11 +151,8 @@ class Batches(Generic[T]):
 
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether an error means that memory ran out, of an accelerator or of the host."""
-    message = str(error).lower()
-    return any(
-        words in message
-        for words in ("out of memory", "can't allocate memory", "not enough memory")
-    )
+    signs = ("out of memory", "can't allocate memory", "not enough memory")
+    return any(words in str(error).lower() for words in signs)
 
 
 def check_texts(texts: Sequence[str], what: str) -> None:
@@ -180,14 +177,13 @@ def check_finite(
     bad = (~rows.isfinite()).any(dim=1)
     if not bad.any():
         return
-    row = int(bad.nonzero()[0])
-    text = texts[row] if len(texts[row]) <= 80 else texts[row][:77] + "..."
+    index = indices[int(bad.nonzero()[0])]
+    text = texts[index] if len(texts[index]) <= 80 else texts[index][:77] + "..."
     way_out = (
         "FP16 overflows beyond 65504: use model_dtype='bf16' or 'fp32'"
         if dtype == "fp16"
         else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
     )
     raise NotFiniteError(
-        f"the model in {dtype} gave NaN or infinity for input {indices[row]} ({text!r}); {way_out}",
-        indices[row],
+        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}", index
     )

@@ -13,7 +13,6 @@ from deadheat.errors import InputError
 from deadheat.lab.models.batching import (
     Batches,
     Tensors,
-    check_finite,
     check_texts,
     count_tokens,
     plan_batches,
@@ -68,22 +67,28 @@ class Reranker(ABC):
         start
             The first batch to run, when earlier ones are already stored.
         """
-        queries, documents = split_pairs(pairs)
+        for index, pair in enumerate(pairs):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InputError(f"pairs[{index}] is not a (query, document) pair: {pair!r}")
+        queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        check_texts(queries, "queries")
+        check_texts(documents, "documents")
         settings = self.provenance
-        counts = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
-        plan = plan_batches(counts, settings.batch_size, settings.max_length)
 
         def forward(indices: Sequence[int]) -> Tensors:
-            texts = [queries[i] for i in indices]
-            tensors = self._forward(texts, [documents[i] for i in indices], with_hidden=with_hidden)
-            for tensor in tensors:
-                check_finite(tensor, indices, texts, settings.model_dtype)
-            return tensors
+            own = [queries[i] for i in indices], [documents[i] for i in indices]
+            with watch([self._head_layer] if with_hidden else []) as activations:
+                logits = self._run(*own)
+            if not with_hidden:
+                return (logits,)
+            return logits, head_input(activations, self._rows, logits, self._name).cpu()
 
         def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
             return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
 
-        return Batches(plan, start, forward, wrap, settings)
+        lengths = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
+        plan = plan_batches(lengths, settings.batch_size, settings.max_length)
+        return Batches(plan, settings, queries, forward, wrap, start)
 
     def logits(self, pairs: Pairs, *, with_hidden: bool = False) -> ModelOutput:
         """Return the logits of every pair, in the order given."""
@@ -102,13 +107,6 @@ class Reranker(ABC):
     @abstractmethod
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
         """Return the truncated and padded input of one forward pass."""
-
-    def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
-        with watch([self._head_layer] if with_hidden else []) as activations:
-            logits = self._run(queries, documents)
-        if not with_hidden:
-            return (logits,)
-        return logits, head_input(activations, self._rows, logits, self._name).cpu()
 
     def _run(self, queries: list[str], documents: list[str]) -> torch.Tensor:
         """Return the logits of one forward pass."""
@@ -216,17 +214,6 @@ class YesNoReranker(Reranker):
             ids[row, -len(tokens) :] = torch.tensor(tokens)
             mask[row, -len(tokens) :] = 1
         return {"input_ids": ids, "attention_mask": mask}
-
-
-def split_pairs(pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Return the queries and the documents, after checking that they can be read."""
-    for index, pair in enumerate(pairs):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(f"pairs[{index}] is not a (query, document) pair: {pair!r}")
-    queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    check_texts(queries, "queries")
-    check_texts(documents, "documents")
-    return queries, documents
 
 
 def find_token(tokenizer: Any, word: str) -> int:
