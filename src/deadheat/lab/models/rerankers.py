@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
@@ -123,9 +123,8 @@ class Reranker(ABC):
     @cached_property
     def _head_layer(self) -> torch.nn.Linear:
         queries, documents = map(list, zip(*PROBE, strict=True))
-        head = find_head(self._model, lambda: self._run(queries, documents), self._rows, self._name)
-        layer: torch.nn.Linear = head.layer
-        return layer
+        run = partial(self._run, queries, documents)
+        return find_head(self._model, run, self._rows, self._name).layer
 
     @property
     def _name(self) -> str:
@@ -205,15 +204,8 @@ class YesNoReranker(Reranker):
         return [self._prefix + body[:room] + self._suffix for body in bodies]
 
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
-        import torch
-
         rows = self._ids(queries, documents, room=self._room)
-        ids = torch.full((len(rows), max(map(len, rows))), self._tokenizer.pad_token_id)
-        mask = torch.zeros_like(ids)
-        for row, tokens in enumerate(rows):
-            ids[row, -len(tokens) :] = torch.tensor(tokens)
-            mask[row, -len(tokens) :] = 1
-        return {"input_ids": ids, "attention_mask": mask}
+        return dict(self._tokenizer.pad({"input_ids": rows}, return_tensors="pt", verbose=False))
 
 
 def find_token(tokenizer: Any, word: str) -> int:
