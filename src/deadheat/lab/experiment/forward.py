@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from deadheat.errors import InputError
@@ -17,7 +16,7 @@ from deadheat.lab.models.biencoders import BiEncoder
 from deadheat.lab.models.checkpoint import find_checkpoint
 from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
-from deadheat.lab.models.outputs import Embeddings, Head, ModelOutput
+from deadheat.lab.models.outputs import Head
 from deadheat.provenance import InputFacts, ModelProvenance
 from deadheat.scoring.regimes import resolve_backend
 
@@ -146,7 +145,7 @@ class _Worker:
     def __init__(self, whole: ForwardPass, model: Reranker | BiEncoder) -> None:
         self._whole, self._dataset, self._model = whole, whole.dataset, model.provenance
         self._head: Head | None = None
-        self._streams: dict[str, Batches[Embeddings] | Batches[ModelOutput]]
+        self._streams: dict[str, Batches]
         if isinstance(model, BiEncoder):
             texts = list(group_texts(self._dataset))
             self._streams = {
@@ -175,20 +174,23 @@ class _Worker:
         from deadheat.scoring.torch_functions import head_logits
 
         if part is None:
-            inputs = {stream: batches.inputs for stream, batches in self._streams.items()}
+            inputs = {stream: each.plan.inputs for stream, each in self._streams.items()}
             return ForwardFacts(self._model, self._function(), inputs)
-        batches = self._streams[part.stream].resume(part.number * part.step)
+        batches = self._streams[part.stream]
+        first = part.number * part.step
+        numbers = range(first, min(first + part.step, len(batches)))
         try:
-            outputs = list(islice(batches.run_tensors(), part.step))
+            outputs = [batches.run(number) for number in numbers]
         except NotFiniteError as error:
             raise InputError(f"{self._name_input(part.stream, error.index)}: {error}") from None
-        tensors = {"index": torch.tensor([i for indices, _ in outputs for i in indices])}
-        tensors[part.stream] = torch.cat([own[0] for _, own in outputs])
+        places = [i for number in numbers for i in batches.plan.batches[number]]
+        tensors = {"index": torch.tensor(places)}
+        tensors[part.stream] = torch.cat([output[0] for output in outputs])
         if self._head is not None:
             weight, bias = self._head.weight, self._head.bias
-            in_fp32 = [head_logits(hidden, weight, bias) for _, (_, hidden) in outputs]
+            in_fp32 = [head_logits(hidden, weight, bias) for _, hidden in outputs]
             tensors["head_logits"] = torch.cat(in_fp32)
-        return tensors, dict(batches.inputs.halved)
+        return tensors, {n: size for n, size in batches.halved.items() if int(n) in numbers}
 
     def _function(self) -> str:
         """Return the function that makes scores of the model's output."""

@@ -13,9 +13,9 @@ batches were halved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError, one_line
 from deadheat.provenance import InputFacts, ModelProvenance
@@ -23,7 +23,6 @@ from deadheat.provenance import InputFacts, ModelProvenance
 if TYPE_CHECKING:
     import torch
 
-T = TypeVar("T")
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -67,12 +66,8 @@ class NotFiniteError(InputError):
 
 
 @dataclass
-class Batches(Generic[T]):
-    """A run over an input list: iterate for ``(indices, output)``, one batch at a time.
-
-    ``indices`` are positions in the input list, row by row of the output. ``len`` counts the
-    batches of the whole list; iteration begins at batch ``start``.
-    """
+class Batches:
+    """A run over an input list, batch by batch; ``len`` counts the batches."""
 
     plan: BatchPlan
     provenance: ModelProvenance
@@ -80,46 +75,29 @@ class Batches(Generic[T]):
     texts: Sequence[str]
     """A text of each input, which errors name it by."""
     forward: Callable[[Sequence[int]], Tensors]
-    """Runs the model on some inputs."""
-    wrap: Callable[[Tensors, InputFacts], T]
-    """Makes an output of the model's tensors."""
-    start: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.start <= len(self):
-            raise InputError(
-                f"cannot start at batch {self.start}: these inputs make {len(self)} batches; "
-                "were they stored from another list or with another batch size?"
-            )
-        self.inputs = self.plan.inputs
-        """What happened to the inputs so far: how many were cut, which batches were halved."""
+    """Runs the model on the inputs at some positions of the list."""
+    halved: dict[str, int] = field(default_factory=dict)
+    """Batches that did not fit into memory so far, and the size that they were run at."""
 
     def __len__(self) -> int:
         return len(self.plan.batches)
 
-    def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
-        for indices, tensors in self.run_tensors():
-            yield indices, self.wrap(tensors, self.inputs)
+    @property
+    def inputs(self) -> InputFacts:
+        """What happened to the inputs so far: how many were cut, which batches were halved."""
+        return replace(self.plan.inputs, halved=self.halved)
 
-    def resume(self, start: int) -> Batches[T]:
-        """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
-        return replace(self, start=start)
-
-    def collect(self) -> T:
-        """Run every batch and return one output in the order of the input list."""
+    def collect(self) -> Tensors:
+        """Run every batch and return the tensors, rows in the order of the input list."""
         import torch
 
-        done = list(self.run_tensors())
-        position = torch.tensor([i for indices, _ in done for i in indices])
-        columns = zip(*(tensors for _, tensors in done), strict=True)
-        rows = tuple(torch.cat(column)[position.argsort()] for column in columns)
-        return self.wrap(rows, self.inputs)
+        columns = zip(*map(self.run, range(len(self))), strict=True)
+        order = torch.tensor([i for indices in self.plan.batches for i in indices]).argsort()
+        return tuple(torch.cat(column)[order] for column in columns)
 
-    def run_tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
-        """Yield the indices of each batch and the tensors that the model gave for it."""
-        for number in range(self.start, len(self)):
-            indices = self.plan.batches[number]
-            yield indices, self._run(number, indices)
+    def run(self, number: int) -> Tensors:
+        """Return the tensors of one batch: a row for each position in ``plan.batches[number]``."""
+        return self._run(number, self.plan.batches[number])
 
     def _run(self, number: int, indices: Sequence[int]) -> Tensors:
         import torch
@@ -143,8 +121,7 @@ class Batches(Generic[T]):
         if device.startswith("cuda"):
             torch.cuda.empty_cache()
         half = (len(indices) + 1) // 2
-        smallest = min(half, self.inputs.halved.get(str(number), half))
-        self.inputs = replace(self.inputs, halved={**self.inputs.halved, str(number): smallest})
+        self.halved[str(number)] = min(half, self.halved.get(str(number), half))
         first, second = self._run(number, indices[:half]), self._run(number, indices[half:])
         return tuple(torch.cat(parts) for parts in zip(first, second, strict=True))
 

@@ -15,7 +15,7 @@ from deadheat.lab.models.batching import (
 )
 from deadheat.lab.models.outputs import Embeddings
 from deadheat.lab.models.presets import TextPrompt
-from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.provenance import ModelProvenance
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -55,8 +55,8 @@ class BiEncoder:
             normalised=normalize or type(list(model)[-1]).__name__ == "Normalize",
         )
 
-    def batches(self, texts: Sequence[str], role: Role, *, start: int = 0) -> Batches[Embeddings]:
-        """Return the run over the texts, to be iterated batch by batch.
+    def batches(self, texts: Sequence[str], role: Role) -> Batches:
+        """Return the run over the texts, batch by batch.
 
         Parameters
         ----------
@@ -64,8 +64,6 @@ class BiEncoder:
             Queries or documents; none may be empty.
         role
             Which prompt goes before them.
-        start
-            The first batch to run, when earlier ones are already stored.
         """
         check_texts(texts, "queries" if role == "query" else "documents")
         prefix, settings = self._prefixes[role], self.provenance
@@ -87,20 +85,21 @@ class BiEncoder:
             )
             return (vectors.detach().cpu().clone(),)
 
-        def wrap(tensors: Tensors, inputs: InputFacts) -> Embeddings:
-            return Embeddings(tensors[0], settings, inputs)
-
         lengths = count_tokens(tokenize, len(texts))
         plan = plan_batches(lengths, settings.batch_size, settings.max_length)
-        return Batches(plan, settings, texts, forward, wrap, start)
+        return Batches(plan, settings, texts, forward)
 
     def embed_queries(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of queries, in the order given."""
-        return self.batches(texts, "query").collect()
+        return self._embed(self.batches(texts, "query"))
 
     def embed_documents(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of documents, in the order given."""
-        return self.batches(texts, "document").collect()
+        return self._embed(self.batches(texts, "document"))
+
+    def _embed(self, batches: Batches) -> Embeddings:
+        (vectors,) = batches.collect()
+        return Embeddings(vectors, self.provenance, batches.inputs)
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:

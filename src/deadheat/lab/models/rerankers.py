@@ -19,7 +19,7 @@ from deadheat.lab.models.batching import (
 )
 from deadheat.lab.models.outputs import Head, ModelOutput
 from deadheat.lab.models.presets import JUDGE, PairPrompt
-from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.provenance import ModelProvenance
 from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ class Reranker(ABC):
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
 
-    def batches(
-        self, pairs: Pairs, *, with_hidden: bool = False, start: int = 0
-    ) -> Batches[ModelOutput]:
-        """Return the run over (query, document) pairs, to be iterated batch by batch.
+    def batches(self, pairs: Pairs, *, with_hidden: bool = False) -> Batches:
+        """Return the run over (query, document) pairs, batch by batch: logits, hidden states.
 
         Parameters
         ----------
@@ -64,8 +62,6 @@ class Reranker(ABC):
             Queries and documents; neither may be empty.
         with_hidden
             Also return the input of the last linear layer.
-        start
-            The first batch to run, when earlier ones are already stored.
         """
         for index, pair in enumerate(pairs):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -83,16 +79,15 @@ class Reranker(ABC):
                 return (logits,)
             return logits, head_input(activations, self._rows, logits, self._name).cpu()
 
-        def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
-            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
-
         lengths = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
         plan = plan_batches(lengths, settings.batch_size, settings.max_length)
-        return Batches(plan, settings, queries, forward, wrap, start)
+        return Batches(plan, settings, queries, forward)
 
     def logits(self, pairs: Pairs, *, with_hidden: bool = False) -> ModelOutput:
         """Return the logits of every pair, in the order given."""
-        return self.batches(pairs, with_hidden=with_hidden).collect()
+        batches = self.batches(pairs, with_hidden=with_hidden)
+        logits, *hidden = batches.collect()
+        return ModelOutput(logits, hidden[0] if hidden else None, self.provenance, batches.inputs)
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
