@@ -18,11 +18,13 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.stored import read_safetensors_header
 from deadheat.output import utf8, write_whole
+from deadheat.provenance import Record
 from deadheat.ties.groups import Ints
 
 if TYPE_CHECKING:
     import torch
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 SUMS = "SHA256SUMS"
@@ -107,6 +109,10 @@ class HashedFolder:
             raise FolderError(
                 f"{path} cannot be read ({error}): delete it and run the same command again"
             ) from None
+
+    def read_record(self, name: str, kind: type[R]) -> R:
+        """Read a record from a JSON file."""
+        return self.read(name, lambda data: kind.from_dict(json.loads(data)))
 
     def read_hashes(self) -> dict[str, str]:
         """Return the hashes of the files that are complete."""

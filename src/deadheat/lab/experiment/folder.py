@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
@@ -63,8 +63,6 @@ from deadheat.scoring.regimes import regime_order
 
 if TYPE_CHECKING:
     import torch
-
-R = TypeVar("R", bound=Record)
 
 SCHEMA = 2
 MARK = "experiment.json"
@@ -180,7 +178,7 @@ class ExperimentFolder:
             raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
         folder = self.path / "datasets" / name
         raise_first(HashedFolder(folder).find_faults())
-        origin = _read_record(HashedFolder(folder), DATASET, DatasetProvenance)
+        origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
         lists = (folder / "top_ranked.parquet").is_file()
         try:
             dataset = read_dataset(folder, candidates="given" if lists else "full")
@@ -237,11 +235,8 @@ class ExperimentFolder:
         return len(known) - len(faults), faults
 
 
-@dataclass(frozen=True)
-class CellFolder:
+class CellFolder(HashedFolder):
     """The folder of one cell: one model in one dtype on one dataset."""
-
-    path: Path
 
     @property
     def manifest(self) -> Manifest | None:
@@ -249,7 +244,7 @@ class CellFolder:
         path = self.path / MANIFEST
         if not path.is_file():
             return None
-        manifest = _read_record(self._files, MANIFEST, Manifest)
+        manifest = self.read_record(MANIFEST, Manifest)
         sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
         if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
             raise FolderError(
@@ -260,7 +255,7 @@ class CellFolder:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Store the manifest of the cell."""
-        self._files.write({MANIFEST: dump_json(manifest.to_dict())})
+        self.write({MANIFEST: dump_json(manifest.to_dict())})
 
     def streams(self) -> dict[str, Parts]:
         """Return the parts of every stream of inputs; none for a cell that was not begun."""
@@ -295,7 +290,7 @@ class CellFolder:
 
     def regimes(self) -> list[str]:
         """Return the regimes that the cell was evaluated under, as tables list them."""
-        listed = [name for name in self._files.read_hashes() if name.startswith("results/")]
+        listed = [name for name in self.read_hashes() if name.startswith("results/")]
         paths = [*map(Path, listed), *(self.path / "results").glob("*.json")]
         return sorted({path.stem for path in paths}, key=regime_order)
 
@@ -304,16 +299,16 @@ class CellFolder:
         files = {}
         run_file = f"runs/{regime}.txt"
         if scores is None:  # an earlier evaluation may have left those of shorter lists
-            self._files.remove(_scores_file(regime), run_file)
+            self.remove(_scores_file(regime), run_file)
         else:
             files[_scores_file(regime)] = to_parquet(scores)
             files[run_file] = trec_run(scores, f"{self.path.name}.{regime}")
-        self._files.write({**files, f"results/{regime}.json": utf8(result.to_json())})
+        self.write({**files, f"results/{regime}.json": utf8(result.to_json())})
 
     def has_scores(self, regime: str) -> bool:
         """Whether scores were stored; those of a full corpus may be too many."""
         name = _scores_file(regime)
-        return (self.path / name).is_file() or name in self._files.read_hashes()
+        return (self.path / name).is_file() or name in self.read_hashes()
 
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, candidates in their order."""
@@ -322,16 +317,12 @@ class CellFolder:
             raise InputError(
                 f"{self.path / name} does not exist: the full corpus was too long to be stored"
             )
-        return self._files.read(name, lambda data: pl.read_parquet(BytesIO(data)))
+        return self.read(name, lambda data: pl.read_parquet(BytesIO(data)))
 
     def result(self, regime: str) -> Result:
         """Read a result."""
         name = f"results/{regime}.json"
-        return self._files.read(name, lambda data: Result.from_json(data.decode()))
-
-    @property
-    def _files(self) -> HashedFolder:
-        return HashedFolder(self.path)
+        return self.read(name, lambda data: Result.from_json(data.decode()))
 
 
 def slug(name: str) -> str:
@@ -349,11 +340,6 @@ def slug(name: str) -> str:
 def hash_short(data: object) -> str:
     """Return eight hexadecimal digits of the hash of plain values."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _read_record(folder: HashedFolder, name: str, kind: type[R]) -> R:
-    """Read a record from a JSON file."""
-    return folder.read(name, lambda data: kind.from_dict(json.loads(data)))
 
 
 def _scores_file(regime: str) -> str:
