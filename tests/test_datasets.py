@@ -23,7 +23,7 @@ from public_collections import write_cranfield, write_wikiqa
 
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
-from deadheat.lab.datasets.folders import FolderSource
+from deadheat.lab.datasets.sources import open_folder
 from deadheat.provenance import DatasetProvenance
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -112,7 +112,7 @@ def test_columns_that_no_layout_uses_may_hold_anything(tmp_path: Path) -> None:
     images = [row | {"image": b"\x00" * 9} for row in CORPUS]
     folder = write_flat(tmp_path / "images", "parquet", corpus=images)
     check_small(load_dataset(folder))
-    corpus = FolderSource(folder).read("corpus", "")
+    corpus = open_folder(folder).read("corpus", "")
     assert corpus.columns == ["_id", "title", "text", "image"]
     assert corpus["image"].null_count() == len(CORPUS)
 

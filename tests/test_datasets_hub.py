@@ -15,9 +15,8 @@ from hub_server import COMMIT, serve
 
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.lab.datasets import load_dataset
-from deadheat.lab.datasets.folders import FolderSource
-from deadheat.lab.datasets.hub import HubSource
 from deadheat.lab.datasets.layouts import read_contents
+from deadheat.lab.datasets.sources import open_configs, open_folder
 
 EARLIER = "f" * 40
 
@@ -117,9 +116,9 @@ def test_configs_as_the_library_sees_them(
     tmp_path: Path, subset: str | None, file_format: str
 ) -> None:
     folder = write_snapshot(tmp_path / "repository", file_format, subset or "", "dev")
-    found = read_contents(HubSource(str(folder), None), subset, None)
+    found = read_contents(open_configs(str(folder), None), subset, None)
     assert found.split == "dev"
-    assert found == read_contents(FolderSource(folder), subset, None)
+    assert found == read_contents(open_folder(folder), subset, None)
 
 
 @pytest.mark.usefixtures("hub_library")
@@ -133,7 +132,7 @@ def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
             ("queries", "queries", "queries.jsonl"),
         ],
     )
-    found = read_contents(HubSource(str(folder), None), None, None)
+    found = read_contents(open_configs(str(folder), None), None, None)
     assert (len(found.queries), len(found.corpus), len(found.judgements)) == (4, 5, 3)
     assert found.candidates is None
 
@@ -142,7 +141,7 @@ def test_beir_configs_with_splits_of_their_own(tmp_path: Path) -> None:
 def test_rows_as_the_library_sees_them(tmp_path: Path) -> None:
     rows = [{"query": "q", "positive": ["a"], "negative": ["b"], "extra": 1}]
     write_table(tmp_path / "repository" / "test", rows, "jsonl.gz")
-    found = read_contents(HubSource(str(tmp_path / "repository"), None), None, None)
+    found = read_contents(open_configs(str(tmp_path / "repository"), None), None, None)
     assert (found.corpus, found.split) == ({"q0-d0": "a", "q0-d1": "b"}, "test")
 
 
@@ -151,7 +150,7 @@ def test_missing_hub_package(package: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackageError, match=rf"hub needs .* '{package}'.*\[models\]"):
         if package == "datasets":
-            HubSource("mteb/AskUbuntuDupQuestions", None)
+            open_configs("mteb/AskUbuntuDupQuestions", None)
         else:
             load_dataset("mteb/AskUbuntuDupQuestions")
 

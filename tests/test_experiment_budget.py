@@ -25,7 +25,7 @@ from deadheat.lab.experiment import (
     run_study,
 )
 from deadheat.lab.experiment.budget import is_computed_twice
-from deadheat.lab.experiment.parts import Parts
+from deadheat.lab.experiment.files import Parts
 
 __all__ = ["made"]
 

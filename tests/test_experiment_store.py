@@ -17,9 +17,8 @@ from test_experiment import contents, study  # noqa: E402
 
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.lab.experiment import load_results, run_study  # noqa: E402
-from deadheat.lab.experiment.files import write_file  # noqa: E402
+from deadheat.lab.experiment.files import Parts, write_file  # noqa: E402
 from deadheat.lab.experiment.folder import ExperimentFolder, slug  # noqa: E402
-from deadheat.lab.experiment.parts import Parts  # noqa: E402
 
 __all__ = ["made"]
 
@@ -167,7 +166,7 @@ def test_other_weights_texts_and_versions_are_noticed(made, tmp_path, monkeypatc
 
     assert variants() == {""}
     with monkeypatch.context() as patch:
-        for module in ("deadheat.lab.experiment.worker", "deadheat.lab.models.loading"):
+        for module in ("deadheat.lab.experiment.forward", "deadheat.lab.models.loading"):
             patch.setattr(f"{module}.installed_versions", lambda: {"torch": "1.0"})
         assert variants() == {"versions.torch"}
     for change in ("weights", "texts"):

@@ -114,15 +114,16 @@ def test_embeddings_keep_the_dtype_of_the_model(mean, dtype, name):
 
 def test_the_same_bits_again_and_after_a_break(last):
     model = load(last, "bf16", batch_size=2)
-    whole = list(model.batches(TEXTS, "query"))
-    rest = list(load(last, "bf16", batch_size=2).batches(TEXTS, "query", start=2))
-    assert len(whole) == len(model.batches(TEXTS, "query")) == 5
-    for (indices, one), (others, other) in zip(whole[2:], rest, strict=True):
-        assert indices == others
-        assert torch.equal(one.vectors, other.vectors)
+    batches = model.batches(TEXTS, "query")
+    again = load(last, "bf16", batch_size=2).batches(TEXTS, "query")
+    assert len(batches) == 5
+    whole = [batches.run(number)[0] for number in range(5)]
+    for number in range(2, 5):
+        assert again.plan.batches[number] == batches.plan.batches[number]
+        assert torch.equal(again.run(number)[0], whole[number])
     collected = model.embed_queries(TEXTS).vectors
-    for indices, output in whole:
-        assert torch.equal(collected[list(indices)], output.vectors)
+    for indices, vectors in zip(batches.plan.batches, whole, strict=True):
+        assert torch.equal(collected[list(indices)], vectors)
 
 
 def test_long_texts_are_cut_and_counted(mean):

@@ -102,15 +102,18 @@ def test_the_head_turns_hidden_states_into_the_logits(folders, kind, dtype):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_call_gives_the_same_bits_and_a_run_can_be_continued(folders, kind):
     first = load(folders, kind, "bf16", batch_size=3)
-    whole = list(first.batches(tiny.PAIRS, with_hidden=True))
-    rest = list(load(folders, kind, "bf16", batch_size=3).batches(tiny.PAIRS, start=4))
-    assert [indices for indices, _ in rest] == [indices for indices, _ in whole[4:]]
-    for (_, one), (_, other) in zip(whole[4:], rest, strict=True):
-        assert torch.equal(one.logits, other.logits)
+    batches = first.batches(tiny.PAIRS, with_hidden=True)
+    again = load(folders, kind, "bf16", batch_size=3).batches(tiny.PAIRS)
+    assert again.plan == batches.plan
+    whole = [batches.run(number)[0] for number in range(len(batches))]
+    for number in range(4, len(batches)):
+        assert torch.equal(again.run(number)[0], whole[number])
     collected = first.logits(tiny.PAIRS).logits
-    for indices, output in whole:
-        assert torch.equal(collected[list(indices)], output.logits)
-    assert sorted(i for indices, _ in whole for i in indices) == list(range(len(tiny.PAIRS)))
+    for indices, logits in zip(batches.plan.batches, whole, strict=True):
+        assert torch.equal(collected[list(indices)], logits)
+    assert sorted(i for indices in batches.plan.batches for i in indices) == list(
+        range(len(tiny.PAIRS))
+    )
 
 
 def test_batches_begin_with_the_longest_inputs(folders):
@@ -120,11 +123,6 @@ def test_batches_begin_with_the_longest_inputs(folders):
     order = [i for indices in model.batches(tiny.PAIRS).plan.batches for i in indices]
     assert order == sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     assert [len(indices) for indices in model.batches(tiny.PAIRS).plan.batches] == [4] * 5
-
-
-def test_a_start_beyond_the_last_batch_is_refused(folders):
-    with pytest.raises(InputError, match="cannot start at batch 9: these inputs make 5 batches"):
-        load(folders, "bert", batch_size=4).batches(tiny.PAIRS, start=9)
 
 
 class LimitedMemory:

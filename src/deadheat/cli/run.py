@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,7 @@ from deadheat.cli.common import (
     print_remarks,
     show,
 )
-from deadheat.cli.engines import ENGINE, ENGINE_OPTIONS, make_engine
+from deadheat.cli.engines import ENGINE, make_engine
 from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
@@ -43,11 +44,6 @@ from deadheat.lab.experiment import (
 from deadheat.lab.experiment.study import CANDIDATES
 from deadheat.lab.models.device import MODEL_DTYPES
 from deadheat.scoring.regimes import REGIMES
-
-_NOT_OF_A_STUDY = (
-    *("folder", "file", "paper", "percent", "style", "wide", *ENGINE_OPTIONS),
-    *("subset", "split", "revision"),
-)
 
 
 @click.command(
@@ -167,10 +163,9 @@ def _kept(study: Study, folder: str) -> str:
         complete = len({stored.cell.path for stored in load_results(folder)})
     except DeadheatError:  # nothing is complete yet
         complete = 0
-    passes = f"{len(study.cells)} forward passes"
     return (
-        f"stopped: {folder} keeps every batch that is done ({complete} of {passes} complete); the "
-        "same command continues from there"
+        f"stopped: {folder} keeps every batch that is done ({complete} of {len(study.cells)} "
+        "forward passes complete); the same command continues from there"
     )
 
 
@@ -180,20 +175,16 @@ def _named(stored: StoredResult) -> str:
 
 def _study(options: dict[str, Any]) -> Study:
     """Put the words of the command line over those of a file or of the paper."""
-    words = {
-        name: value
-        for name, value in options.items()
-        if name not in _NOT_OF_A_STUDY and value not in (None, ())
-    }
+    named = {field.name: options.get(field.name) for field in fields(Study)}
+    words = {name: value for name, value in named.items() if value not in (None, ())}
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
     if "models" in words:
-        named = map(split_name, words["models"])
+        models = map(split_name, options["models"])
         words["models"] = [
-            {"name": path} if label is None else {"name": path, "label": label}
-            for path, label in named
+            {"name": path, "label": label} if label else {"name": path} for path, label in models
         ]
     if "datasets" in words:
-        words["datasets"] = [{"name": name, **part} for name in words["datasets"]]
+        words["datasets"] = [{"name": name, **part} for name in options["datasets"]]
     elif part:
         raise InputError(f"--{next(iter(part))} needs --dataset")
     if options["paper"] and options["file"]:
@@ -234,9 +225,6 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
 
 def _hide_other_bars() -> None:
     """Keep other libraries from drawing progress bars into a file or over ours."""
-    for module, function in (
-        ("transformers.utils.logging", "disable_progress_bar"),
-        ("datasets.utils.logging", "disable_progress_bar"),
-    ):
+    for package in ("transformers", "datasets"):
         with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
-            getattr(import_module(module), function)()
+            import_module(f"{package}.utils.logging").disable_progress_bar()

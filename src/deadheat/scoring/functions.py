@@ -10,7 +10,7 @@ Every result comes in a dtype that holds its values exactly: float32, or int64 f
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from deadheat.scoring.refusals import (
     check_bits,
     check_head,
     check_norms,
+    check_pair,
     check_pairs,
     check_product,
     check_range,
@@ -32,6 +33,8 @@ from deadheat.scoring.refusals import (
 
 Product = Literal["dot", "cosine", "hamming"]
 Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[np.generic]
+"""Of any type."""
 
 
 def sigmoid(logits: npt.ArrayLike, dtype: object = "fp32") -> Floats:
@@ -78,7 +81,7 @@ def softmax(
     array([0.99883, 0.99887], dtype=float32)
     """
     format = parse_float_format(dtype)
-    z = _floats("logits", paired(logits), format)
+    z = _floats("logits", join_pair(logits), format)
     check_pairs(z.shape)
     # Rounded from FP64, more of the low-precision scores are torch's than from NumPy's FP32 exp.
     powers = np.exp(z.astype(np.float64) - z.max(axis=-1, keepdims=True))
@@ -90,7 +93,7 @@ def product(
     documents: npt.ArrayLike,
     dtype: object = "fp32",
     kind: Product = "dot",
-) -> npt.NDArray[Any]:
+) -> Array:
     """Score every query embedding with every document embedding.
 
     Parameters
@@ -129,15 +132,20 @@ def product(
 def operand(name: str, values: npt.ArrayLike, format: Format, kind: Product) -> Floats:
     """Cast embeddings, and for a cosine bring them to length 1 after that."""
     floats = _floats(name, values, format)
-    return _normalised(name, floats, format) if kind == "cosine" else floats
+    if kind != "cosine":
+        return floats
+    with np.errstate(over="ignore"):  # a length that overflows is refused
+        norms = np.linalg.norm(floats, axis=-1, keepdims=True)
+    check_norms(name, float(norms.min()), float(norms.max()), format)
+    return format.round(floats / format.round(norms))
 
 
-def cast(values: npt.NDArray[Any], format: Format) -> Floats:
+def cast(values: Array, format: Format) -> Floats:
     """Round finite values to a format that holds their range."""
     return format.round(values)
 
 
-def whole_operand(name: str, values: npt.ArrayLike, kind: Product) -> npt.NDArray[Any]:
+def whole_operand(name: str, values: npt.ArrayLike, kind: Product) -> Array:
     """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
     array = as_array(name, values)
     if kind == "hamming":
@@ -197,7 +205,7 @@ def head_logits(
     return logits if b is None else logits + b
 
 
-def _floats(name: str, values: npt.ArrayLike, format: Format) -> Floats:
+def _floats(name: str, values: object, format: Format) -> Floats:
     array = as_array(name, values)
     if array.dtype.kind in "bcOSUmM":
         raise InputError(f"{name} must be real numbers, not {array.dtype}")
@@ -210,7 +218,7 @@ def _floats(name: str, values: npt.ArrayLike, format: Format) -> Floats:
     return format.round(wide.astype(np.float32))  # torch casts FP64 by way of FP32
 
 
-def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+def as_array(name: str, values: object) -> Array:
     """Take what NumPy understands, or a tensor, as a non-empty array, or say why not."""
     if is_tensor(values):
         values = tensor_values(name, values)
@@ -223,39 +231,30 @@ def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     return array
 
 
-def paired(logits: Any) -> Any:
+def join_pair(logits: object) -> object:
     """Bring a tuple (no, yes) onto the last axis; leave arrays as they are."""
     if not isinstance(logits, tuple):
         return logits
     arrays = [as_array("logits", values) for values in logits]
-    if len(arrays) != 2 or arrays[0].shape != arrays[1].shape:
-        raise InputError(f"softmax needs (no, yes) of one shape, not {[z.shape for z in arrays]}")
+    check_pair([array.shape for array in arrays])
     return np.stack(arrays, axis=-1)
 
 
-def _eight_bit(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _eight_bit(name: str, values: Array) -> Array:
     if values.dtype not in (np.int8, np.uint8):
         raise not_eight_bit(name, values.dtype)
     return values
 
 
-def _bits(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+def _bits(name: str, values: Array) -> npt.NDArray[np.int8]:
     if values.dtype != np.bool_:
         values = np.unpackbits(_eight_bit(name, values).view(np.uint8), axis=-1)
     return values.astype(np.int8)
 
 
-def _exact(queries: npt.NDArray[Any], documents: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _exact(queries: Array, documents: Array) -> npt.NDArray[np.int64]:
     # FP64 holds every sum of 8-bit products exactly, and unlike integers it is multiplied by BLAS.
     scores: npt.NDArray[np.int64] = (
         queries.astype(np.float64) @ documents.astype(np.float64).T
     ).astype(np.int64)
     return scores
-
-
-def _normalised(name: str, values: Floats, format: Format) -> Floats:
-    with np.errstate(over="ignore"):  # a length that overflows is refused
-        norms = np.linalg.norm(values, axis=-1, keepdims=True)
-    check_norms(name, float(norms.min()), float(norms.max()), format)
-    norms = format.round(norms)
-    return format.round(values / norms)

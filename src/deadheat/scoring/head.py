@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.packages import require
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Linear, Module
 
 PROBE = (
     ("what is a dead heat", "A race in which several runners cross the line at the same instant."),
@@ -29,17 +30,17 @@ which is the order sentence-transformers runs them in."""
 class Activation:
     """What entered and left a linear layer in one forward pass."""
 
-    layer: Any
+    layer: Linear
     hidden: Tensor
     output: Tensor
 
 
 @contextmanager
-def watch(layers: Iterable[Any]) -> Iterator[list[Activation]]:
+def watch(layers: Iterable[Linear]) -> Iterator[list[Activation]]:
     """Collect the activations of some linear layers, for as long as the block runs."""
     activations: list[Activation] = []
 
-    def keep(layer: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def keep(layer: Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         activations.append(Activation(layer, inputs[0], output))
 
     hooks = [layer.register_forward_hook(keep) for layer in layers]
@@ -51,7 +52,7 @@ def watch(layers: Iterable[Any]) -> Iterator[list[Activation]]:
 
 
 def find_head(
-    model: Any,
+    model: Module,
     run: Callable[[], Tensor],
     rows: Sequence[int],
     name: str,
@@ -90,7 +91,7 @@ def head_input(
     """Give what entered the head, a row per input, after checking that the logits left it."""
     if not _gives(activations, rows, logits):
         raise _no_head(name)
-    return _cat(last_position(activation.hidden) for activation in activations)
+    return _join_rows([activation.hidden for activation in activations])
 
 
 def last_position(tensor: Tensor) -> Tensor:
@@ -105,16 +106,17 @@ def _gives(
     score: Callable[[Tensor], Tensor] | None = None,
 ) -> bool:
     """Tell whether a layer's output is the logits, in every bit."""
-    outputs = [last_position(activation.output) for activation in activations]
-    if any(output.ndim != 2 for output in outputs):
+    outputs = [activation.output for activation in activations]
+    if any(last_position(output).ndim != 2 for output in outputs):
         return False
-    own = _cat(outputs)[:, list(rows)]
+    own = _join_rows(outputs)[:, list(rows)]
     return _equal(own if score is None else score(own), logits)
 
 
 def _is_plain(activation: Activation) -> bool:
     """Tell whether a layer gave what its weight and bias give; a quantised one scales them."""
-    torch = require("torch", "a scoring head")
+    import torch
+
     layer, dtype = activation.layer, activation.output.dtype
     if layer.weight.shape != (layer.out_features, layer.in_features) or layer.weight.is_meta:
         return False
@@ -130,9 +132,10 @@ def _equal(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and bool(a.allclose(b, rtol=0, atol=0, equal_nan=True))
 
 
-def _cat(tensors: Iterable[Tensor]) -> Tensor:
-    rows: Tensor = require("torch", "a scoring head").cat(list(tensors))
-    return rows
+def _join_rows(tensors: Sequence[Tensor]) -> Tensor:
+    import torch
+
+    return torch.cat([last_position(tensor) for tensor in tensors])
 
 
 def _no_head(name: str) -> InputError:

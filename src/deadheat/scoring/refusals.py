@@ -18,6 +18,12 @@ def check_pairs(shape: Shape) -> None:
         )
 
 
+def check_pair(shapes: Sequence[Shape]) -> None:
+    """Require no and yes, given apart, to be of one shape."""
+    if len(shapes) != 2 or tuple(shapes[0]) != tuple(shapes[1]):
+        raise InputError(f"softmax needs (no, yes) of one shape, not {list(map(tuple, shapes))}")
+
+
 def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
     """Require matrices of one width, and a product that their format has."""
     if kind not in ("dot", "cosine", "hamming"):

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
+from deadheat.numbers import is_tensor
 from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Regime = Literal["native", "hps", "head"]
 """How much of the scoring is done in FP32; `REGIMES` says what each means."""
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
 Backend = Literal["auto", "torch", "numpy"]
+Scores = npt.NDArray[np.float32] | npt.NDArray[np.int64]
+"""Integers where integers were multiplied."""
 
 REGIMES: dict[str, str] = {
     "native": "scoring in the model's dtype",
@@ -48,7 +54,8 @@ def describe_regime(name: str) -> str:
     'scoring in fp16 of model-dtype logits or embeddings'
     """
     if name.startswith(SCORED):
-        return f"scoring in {_further_format(name).name} of model-dtype logits or embeddings"
+        dtype = parse_float_format(name.removeprefix(SCORED)).name
+        return f"scoring in {dtype} of model-dtype logits or embeddings"
     return REGIMES[parse_regime(name)]
 
 
@@ -58,7 +65,7 @@ def regime_order(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def scoring_format(regime: str, model_dtype: object, function: Scoring | None = None) -> Format:
+def scoring_format(regime: str, model_dtype: object, function: str | None = None) -> Format:
     """Give the scoring dtype of a regime for a model dtype.
 
     Integer products are exact, and so stay integers in every regime; `function` says whether
@@ -69,7 +76,7 @@ def scoring_format(regime: str, model_dtype: object, function: Scoring | None = 
     """
     own = parse_format(model_dtype)
     if regime.startswith(SCORED):
-        return _further_format(regime)
+        return parse_float_format(regime.removeprefix(SCORED))
     exact = not own.is_float and function != "cosine"
     return own if parse_regime(regime) == "native" or exact else parse_format("fp32")
 
@@ -77,7 +84,7 @@ def scoring_format(regime: str, model_dtype: object, function: Scoring | None = 
 def scoring_provenance(
     regime: str,
     model_dtype: object,
-    function: Scoring | None = None,
+    function: str | None = None,
     backend: Backend = "auto",
     threads: int | None = None,
 ) -> ScoringProvenance:
@@ -117,12 +124,12 @@ def score(
     *,
     regime: str,
     model_dtype: object,
-    logits: Any = None,
-    head_logits: Any = None,
-    queries: Any = None,
-    documents: Any = None,
+    logits: object = None,
+    head_logits: object = None,
+    queries: object = None,
+    documents: object = None,
     backend: Backend = "auto",
-) -> npt.NDArray[Any]:
+) -> Scores:
     """Score stored logits or embeddings under a regime.
 
     Parameters
@@ -162,42 +169,34 @@ def score(
     embedded = kind not in ("sigmoid", "softmax")
     if embedded and regime == "head":
         raise InputError("embeddings have no scoring head: choose the regime native or hps")
-    if embedded:
-        given = {"queries": queries, "documents": documents}
-    else:
+    given = {"queries": queries, "documents": documents}
+    if not embedded:
         given = {"head_logits": head_logits} if regime == "head" else {"logits": logits}
+    twin = functions if resolve_backend(backend) == "numpy" else torch_functions
+    inputs = []
     for name, values in given.items():
         if values is None:
             raise InputError(f"{kind} scoring in the regime {regime} needs {name}")
-        if kind == "softmax" and isinstance(values, tuple):
-            given[name] = values = functions.paired(values)
+        whole = functions.join_pair(values) if kind == "softmax" else values
         if regime != "head":
-            _check_dtype(name, values, format)
-    if resolve_backend(backend) == "numpy":
-        twin: Any = functions
-        inputs = list(given.values())
-    else:
-        twin = torch_functions
-        inputs = [_to_torch(name, values) for name, values in given.items()]
-    scores = twin.product(*inputs, dtype, kind) if embedded else getattr(twin, kind)(*inputs, dtype)
-    return functions.as_array("scores", scores)
+            _check_dtype(name, whole, format)
+        inputs.append(whole if twin is functions else _to_torch(name, whole))
+    options = (dtype, kind) if embedded else (dtype,)
+    scores = getattr(twin, "product" if embedded else kind)(*inputs, *options)
+    return cast("Scores", functions.as_array("scores", scores))
 
 
-def _further_format(regime: str) -> Format:
-    return parse_float_format(regime.removeprefix(SCORED))
-
-
-def _to_torch(name: str, values: Any) -> Any:
-    torch = require("torch", "scoring with torch")
-    if isinstance(values, torch.Tensor):
-        return values
+def _to_torch(name: str, values: object) -> Tensor:
+    if is_tensor(values):
+        return cast("Tensor", values)
     array = functions.as_array(name, values)
     if array.dtype.kind == "V":  # the formats of ml_dtypes, unknown to torch
         array = array.astype(np.float32)
-    return torch.tensor(array)
+    tensor: Tensor = require("torch", "scoring with torch").tensor(array)
+    return tensor
 
 
-def _check_dtype(name: str, values: Any, format: Format) -> None:
+def _check_dtype(name: str, values: object, format: Format) -> None:
     """Refuse values the model cannot have produced: rounding them would add ties of our own."""
     array = functions.as_array(name, values)
     if not format.is_float or array.dtype.kind not in "fV":

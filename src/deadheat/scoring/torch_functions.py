@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from deadheat.dtypes import Format, parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.numbers import check_tensors
-from deadheat.packages import require
 from deadheat.scoring.functions import Product
 from deadheat.scoring.refusals import (
     check_bits,
     check_head,
     check_norms,
+    check_pair,
     check_pairs,
     check_product,
     check_range,
@@ -51,11 +51,17 @@ def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> T
     ``softmax(model(**inputs).logits, "fp32")``, a causal model by
     ``softmax(model(**inputs).logits[:, -1, [no_id, yes_id]], "fp32")``.
     """
+    import torch
+
     format = parse_float_format(dtype)
-    z: Tensor = _stacked(logits) if isinstance(logits, tuple) else logits
-    check_tensors(logits=z)
-    check_pairs(z.shape)
-    z = widened(_checked("logits", z, format), format)
+    if isinstance(logits, tuple):
+        for values in logits:
+            check_tensors(logits=values)
+        check_pair([values.shape for values in logits])
+        logits = torch.stack(logits, dim=-1)
+    check_tensors(logits=logits)
+    check_pairs(logits.shape)
+    z = widened(_checked("logits", logits, format), format)
     return z.softmax(dim=-1)[..., 1].to(format.torch)
 
 
@@ -92,7 +98,11 @@ def operands(
 def operand(name: str, values: Tensor, format: Format, kind: Product) -> Tensor:
     """Cast embeddings, and for a cosine bring them to length 1 after that."""
     floats = _checked(name, values, format)
-    return _normalised(name, floats, format) if kind == "cosine" else floats
+    if kind != "cosine":
+        return floats
+    norms = floats.norm(dim=-1, keepdim=True)
+    check_norms(name, float(norms.min()), float(norms.max()), format)
+    return cast(floats / cast(norms, format), format)
 
 
 def whole_operand(name: str, values: Tensor, kind: Product) -> Tensor:
@@ -129,7 +139,7 @@ def widened(values: Tensor, format: Format) -> Tensor:
 
 
 def _checked(name: str, values: Tensor, format: Format) -> Tensor:
-    if values.is_complex() or values.dtype == require("torch", "scoring tensors").bool:
+    if values.is_complex() or str(values.dtype) == "torch.bool":
         raise InputError(f"{name} must be real numbers, not {values.dtype}")
     if values.numel() == 0:
         raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
@@ -143,23 +153,6 @@ def _checked(name: str, values: Tensor, format: Format) -> Tensor:
     return cast(values, format)
 
 
-def _stacked(logits: tuple[Tensor, Tensor]) -> Tensor:
-    for values in logits:
-        check_tensors(logits=values)
-    if len(logits) != 2 or logits[0].shape != logits[1].shape:
-        raise InputError(
-            f"softmax needs (no, yes) of one shape, not {[tuple(z.shape) for z in logits]}"
-        )
-    stacked: Tensor = require("torch", "scoring tensors").stack(logits, dim=-1)
-    return stacked
-
-
-def _normalised(name: str, values: Tensor, format: Format) -> Tensor:
-    norms = values.norm(dim=-1, keepdim=True)
-    check_norms(name, float(norms.min()), float(norms.max()), format)
-    return cast(values / cast(norms, format), format)
-
-
 def _eight_bit(name: str, values: Tensor) -> Tensor:
     if str(values.dtype) not in ("torch.int8", "torch.uint8"):
         raise not_eight_bit(name, values.dtype)
@@ -167,11 +160,12 @@ def _eight_bit(name: str, values: Tensor) -> Tensor:
 
 
 def _bits(name: str, values: Tensor) -> Tensor:
-    torch = require("torch", "scoring tensors")
+    import torch
+
     if values.dtype == torch.bool:
         return values.long()
     packed = _eight_bit(name, values).view(torch.uint8).long()
-    shifts: Tensor = torch.arange(7, -1, -1, device=values.device)
+    shifts = torch.arange(7, -1, -1, device=values.device)
     return ((packed.unsqueeze(-1) >> shifts) & 1).flatten(-2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,10 @@ def bm25_candidates(
         The documents of each query, best first; the queries whose list was cut between
         documents of equal score; and the rule in words.
     """
-    library: Any = require("bm25s", "BM25 candidates")
+    library = require("bm25s", "BM25 candidates")
     documents = list(corpus)
-    words = _tokenize(library, list(corpus.values()))
+    tokenize = partial(library.tokenize, stopwords=None, return_ids=False, show_progress=False)
+    words = tokenize(list(corpus.values()))
     # Without a single word there is nothing to index, and every score is zero.
     index = library.BM25(method="lucene", k1=K1, b=B)
     vocabulary: Container[str] = set()
@@ -48,10 +49,9 @@ def bm25_candidates(
         vocabulary = index.vocab_dict
     candidates: dict[str, list[str]] = {}
     cut_inside_ties = []
-    query_words = _tokenize(library, list(queries.values()))
-    for query, tokens in zip(queries, query_words, strict=True):
+    for query, tokens in zip(queries, tokenize(list(queries.values())), strict=True):
         known = [word for word in tokens if word in vocabulary]
-        scores = index.get_scores(known) if known else np.zeros(len(documents))
+        scores = index.get_scores(known) if known else np.zeros(len(documents), np.float32)
         best, inside_tie = select_top(scores, depth)
         candidates[query] = [documents[place] for place in best]
         if inside_tie:
@@ -60,7 +60,7 @@ def bm25_candidates(
     return candidates, cut_inside_ties, rule
 
 
-def select_top(scores: npt.NDArray[Any], depth: int) -> tuple[list[int], bool]:
+def select_top(scores: npt.NDArray[np.float32], depth: int) -> tuple[list[int], bool]:
     """Return the indices of the ``depth`` highest scores, and whether the cut divides a tie group.
 
     Examples
@@ -74,10 +74,3 @@ def select_top(scores: npt.NDArray[Any], depth: int) -> tuple[list[int], bool]:
     kept = np.flatnonzero(scores >= lowest)
     order = kept[np.argsort(-scores[kept], kind="stable")]
     return order[:depth].tolist(), len(kept) > depth
-
-
-def _tokenize(library: Any, texts: list[str]) -> list[list[str]]:
-    words: list[list[str]] = library.tokenize(
-        texts, stopwords=None, return_ids=False, show_progress=False
-    )
-    return words

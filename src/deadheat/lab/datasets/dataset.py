@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from deadheat.provenance import DatasetProvenance
 from deadheat.remarks import Remark, texts
@@ -82,11 +81,12 @@ class RetrievalDataset:
     @property
     def unreachable(self) -> tuple[str, ...]:
         """Queries none of whose relevant documents is a candidate; they score 0."""
-        return tuple(query for query in self.queries if not self._is_reachable(query))
-
-    def _is_reachable(self, query: str) -> bool:
-        listed = self.corpus if self.candidates is None else set(self.candidates[query])
-        return any(grade > 0 and doc in listed for doc, grade in self.judgements[query].items())
+        unreachable = []
+        for query, grades in self.judgements.items():
+            listed = self.corpus if self.candidates is None else set(self.candidates[query])
+            if not any(grade > 0 and doc in listed for doc, grade in grades.items()):
+                unreachable.append(query)
+        return tuple(unreachable)
 
     @cached_property
     def content_hash(self) -> str:
@@ -95,20 +95,20 @@ class RetrievalDataset:
         The order of candidates counts, and that of the corpus where it is the candidate
         list; the order of queries and judgements does not, nor do names and revisions.
         """
+        lists, corpus = self.candidates, self.corpus.items()
         digest = hashlib.sha256()
-        for record in self._canonical_records():
-            digest.update(json.dumps(record).encode() + b"\n")
-        return digest.hexdigest()
 
-    def _canonical_records(self) -> Iterator[list[Any]]:
-        in_order = self.candidates is None
-        for document, text in self.corpus.items() if in_order else sorted(self.corpus.items()):
-            yield ["document", document, text]
+        def update(*record: object) -> None:
+            digest.update(json.dumps(record).encode() + b"\n")
+
+        for document, text in corpus if lists is None else sorted(corpus):
+            update("document", document, text)
         for query, text in sorted(self.queries.items()):
             grades = self.judgements[query]
-            yield ["query", query, text]
-            yield ["grades", {document: float(grades[document]) for document in sorted(grades)}]
-            yield ["candidates", None if self.candidates is None else self.candidates[query]]
+            update("query", query, text)
+            update("grades", {document: float(grades[document]) for document in sorted(grades)})
+            update("candidates", None if lists is None else lists[query])
+        return digest.hexdigest()
 
     def provenance(self) -> DatasetProvenance:
         """Return everything that is needed to trace a number back to this data."""

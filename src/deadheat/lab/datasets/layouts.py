@@ -8,18 +8,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.frames import column_of, find_column, judgements_from_table
+from deadheat.formats.frames import (
+    column_ids,
+    column_of,
+    find_column,
+    judgements_from_table,
+    needed_column,
+)
 from deadheat.lab.datasets.sources import TableSource
-from deadheat.lab.datasets.values import map_ids, read_lists, read_text_lists, read_texts
+
+V = TypeVar("V")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Contents:
     """What a source holds, before queries are dropped and candidates chosen."""
 
@@ -36,7 +45,7 @@ class Contents:
 
 def read_contents(source: TableSource, subset: str | None, split: str | None) -> Contents:
     """Recognise the layout of a source and read one subset and split of it."""
-    names = source.tables()
+    names = source.tables
     subsets = [name.removesuffix("-corpus") for name in names if name.endswith("-corpus")]
     if subset == "default":
         subset = None
@@ -44,20 +53,17 @@ def read_contents(source: TableSource, subset: str | None, split: str | None) ->
         subset = subsets[0]
     prefix = f"{subset}-" if subset else ""
     if f"{prefix}corpus" in names:
-        contents = _read_current(source, prefix, split)
-    elif "corpus" in names and not subsets:
+        return replace(_read_current(source, prefix, split), subset=subset)
+    if "corpus" in names and not subsets:
         raise InputError(f"{source.location} has no subsets; leave subset={subset!r} out")
-    elif subsets:
+    if subsets:
         asked = f"has no subset {subset!r}" if subset else "has several subsets"
         raise InputError(f"{source.location} {asked}; pass subset= one of: {', '.join(subsets)}")
-    else:
-        contents = _read_rows(source, subset, split)
-    contents.subset = subset
-    return contents
+    return replace(_read_rows(source, subset, split), subset=subset)
 
 
 def _read_current(source: TableSource, prefix: str, split: str | None) -> Contents:
-    names = source.tables()
+    names = source.tables
 
     def find(*choices: str) -> str:
         for choice in choices:
@@ -68,32 +74,33 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Conten
 
     # BEIR repositories on the hub keep their judgements in the config `default`.
     qrels = find(f"{prefix}qrels") if prefix else find("default", "qrels")
-    split = _choose_split(source, qrels, split)
+    own_split = _choose_split(source, qrels, split)
 
     def read(table: str) -> tuple[str, pl.DataFrame]:
-        return f"{source.location}, {table}", source.read(table, _match_split(source, table, split))
+        frame = source.read(table, _match_split(source, table, own_split))
+        return f"{source.location}, {table}", frame
 
-    judgements, repeated = _read_judgements(
-        f"{source.location}, {qrels}", source.read(qrels, split)
-    )
-    queries = _read_queries(*read(find(f"{prefix}queries", "query")))
+    location, frame = read(qrels)
+    judged = judgements_from_table(location, frame)
+    repeated = len(frame) - len(judged.grades)
+    grades = list(zip(judged.doc_ids.to_list(), judged.grades.tolist(), strict=True))
+    bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
+    queries = _read_texts_by_id(*read(find(f"{prefix}queries", "query")), after="instruction")
     if f"{prefix}instruction" in names:
         location, frame = read(f"{prefix}instruction")
-        instructions = read_texts(location, frame, "instruction")
-        for query, instruction in map_ids(location, frame, "query_id", instructions).items():
+        instructions = _read_texts(location, frame, "instruction")
+        for query, text in _map_ids(location, frame, "query_id", instructions).items():
             if query in queries:
-                queries[query] = _append_instruction(queries[query], instruction)
+                queries[query] = _append(queries[query], text)
+    corpus = _read_texts_by_id(*read(f"{prefix}corpus"), before="title")
+    listed = f"{prefix}top_ranked"
     return Contents(
         queries=queries,
-        corpus=_read_documents(*read(f"{prefix}corpus")),
-        judgements=judgements,
-        candidates=(
-            _read_candidates(*read(f"{prefix}top_ranked"))
-            if f"{prefix}top_ranked" in names
-            else None
-        ),
+        corpus={document: text.strip() for document, text in corpus.items()},
+        judgements={query: dict(grades[first:last]) for query, (first, last) in bounds},
+        candidates=_read_candidates(*read(listed)) if listed in names else None,
         repeated_judgements=repeated,
-        split=split or None,
+        split=own_split or None,
     )
 
 
@@ -104,7 +111,7 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Co
     a query that occurs twice stays two queries, and a text that occurs twice stays two
     documents, so that lists keep their length and copies tie as they did in the paper.
     """
-    names = source.tables()
+    names = source.tables
     table = subset or ("default" if "default" in names or len(names) != 1 else names[0])
     if table not in names:
         raise InputError(
@@ -114,10 +121,15 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Co
         )
     split = _choose_split(source, table, split)
     frame, location = source.read(table, split), f"{source.location}, {table}"
-    texts = read_texts(location, frame, "query")
-    positive = read_text_lists(location, frame, "positive")
-    negative = read_text_lists(location, frame, "negative")
+    texts = _read_texts(location, frame, "query")
     queries = {f"q{number}": text for number, text in enumerate(texts)}
+    positive, negative = (
+        [
+            [_check_text(value, location, name, row) for value in values]
+            for row, values in enumerate(_read_lists(location, frame, name), start=1)
+        ]
+        for name in ("positive", "negative")
+    )
     corpus: dict[str, str] = {}
     judgements: dict[str, dict[str, float]] = {}
     for query, relevant, other in zip(queries, positive, negative, strict=True):
@@ -131,73 +143,100 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Co
 
 def _choose_split(source: TableSource, table: str, split: str | None) -> str:
     """Choose the split to evaluate on: the one asked for, else ``test``, else the only one."""
-    splits = source.splits(table)
-    if split is None and "test" in splits:
-        return "test"
+    splits = source.list_splits(table)
+    if (split or "test") in splits:
+        return split or "test"
     if split is None and len(splits) == 1:
         return splits[0]
-    if split is not None and split in splits:
-        return split
     named = [name for name in splits if name]
     if not named:
         raise InputError(f"{source.location}, {table} has no splits; leave split={split!r} out")
-    asked = f"no split {split!r}" if split else "no split 'test'"
-    choices = ", ".join(named)
-    raise InputError(f"{source.location}, {table} has {asked}; pass split= one of: {choices}")
+    raise InputError(
+        f"{source.location}, {table} has no split {split or 'test'!r}; pass split= one of: "
+        f"{', '.join(named)}"
+    )
 
 
 def _match_split(source: TableSource, table: str, split: str) -> str:
     """Choose the split of a table that belongs to the judgements' split."""
-    splits = source.splits(table)
-    if split in splits:
-        return split
-    if len(splits) == 1:
-        return splits[0]
+    splits = source.list_splits(table)
+    if split in splits or len(splits) == 1:
+        return split if split in splits else splits[0]
     raise InputError(
         f"{source.location}, {table} has no split {split!r} like the judgements, and more than one "
         f"other: {', '.join(splits)}; choose another split"
     )
 
 
-def _read_queries(location: str, frame: pl.DataFrame) -> dict[str, str]:
-    """Return the texts of queries, with instructions appended as MTEB does."""
-    texts = read_texts(location, frame, "text")
-    if find_column(frame, "instruction"):
-        instructions = read_texts(location, frame, "instruction")
-        texts = [_append_instruction(*pair) for pair in zip(texts, instructions, strict=True)]
-    return map_ids(location, frame, "id", texts)
+def _read_texts_by_id(
+    location: str, frame: pl.DataFrame, before: str | None = None, after: str | None = None
+) -> dict[str, str]:
+    """Map ids to texts; those of two other columns, if they are there, are joined as MTEB does."""
+    texts = _read_texts(location, frame, "text")
+    if before and find_column(frame, before):
+        titles = _read_texts(location, frame, before)
+        texts = [f"{title} {text}" for title, text in zip(titles, texts, strict=True)]
+    if after and find_column(frame, after):
+        more = _read_texts(location, frame, after)
+        texts = [_append(*pair) for pair in zip(texts, more, strict=True)]
+    return _map_ids(location, frame, "id", texts)
 
 
-def _append_instruction(text: str, instruction: str) -> str:
+def _append(text: str, instruction: str) -> str:
     return f"{text} {instruction}" if instruction else text
 
 
-def _read_documents(location: str, frame: pl.DataFrame) -> dict[str, str]:
-    """Return title and text joined by a space and stripped, as MTEB does."""
-    texts = read_texts(location, frame, "text")
-    if find_column(frame, "title"):
-        titles = read_texts(location, frame, "title")
-        texts = [f"{title} {text}" for title, text in zip(titles, texts, strict=True)]
-    return map_ids(location, frame, "id", [text.strip() for text in texts])
-
-
-def _read_judgements(location: str, frame: pl.DataFrame) -> tuple[dict[str, dict[str, float]], int]:
-    """Return grades by query and document, and how many rows only repeat another."""
-    judged = judgements_from_table(location, frame)
-    pairs = list(zip(judged.doc_ids.to_list(), judged.grades.tolist(), strict=True))
-    bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
-    return {query: dict(pairs[a:b]) for query, (a, b) in bounds}, len(frame) - len(pairs)
-
-
 def _read_candidates(location: str, frame: pl.DataFrame) -> dict[str, list[str]]:
-    lists = map_ids(location, frame, "query_id", read_lists(location, frame, "doc_ids"))
-    return {
-        query: _check_list_ids(f"{location}, query {query!r}", documents)
-        for query, documents in lists.items()
-    }
+    """Map queries to the ids of their candidates; refuse a candidate that is listed twice."""
+    lists = _map_ids(location, frame, "query_id", _read_lists(location, frame, "doc_ids"))
+    candidates = {}
+    for query, documents in lists.items():
+        own = pl.DataFrame([column_of("doc_id", documents)])
+        candidates[query] = list(_map_ids(f"{location}, query {query!r}", own, "doc_id", documents))
+    return candidates
 
 
-def _check_list_ids(location: str, documents: list[Any]) -> list[str]:
-    """Return the ids of the documents in one list; refuse one that occurs twice."""
-    frame = pl.DataFrame([column_of("doc_id", documents)])
-    return list(map_ids(location, frame, "doc_id", documents))
+def _map_ids(location: str, frame: pl.DataFrame, name: str, values: list[V]) -> dict[str, V]:
+    """Map the ids in a column to the values of their rows."""
+    ids = column_ids(location, frame, name)
+    mapping = dict(zip(ids.to_list(), values, strict=True))
+    if len(mapping) < len(values):
+        twice = ids.filter(ids.is_duplicated())[0]
+        raise InputError(f"{location}: id {twice!r} occurs twice; keep one of the two")
+    return mapping
+
+
+def _read_texts(location: str, frame: pl.DataFrame, name: str) -> list[str]:
+    """Return a column as texts; a missing value is empty."""
+    column = needed_column(location, frame, name)
+    values = enumerate(frame[column].to_list(), start=1)
+    return [_check_text(value, location, column, row) for row, value in values]
+
+
+def _check_text(value: object, location: str, column: str, row: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(
+            f"{location}: the {column} of row {row}: expected text, found a {type(value).__name__} "
+            f"({value!r:.60}); only datasets of plain text can be read"
+        )
+    return value
+
+
+def _read_lists(location: str, frame: pl.DataFrame, name: str) -> list[list[object]]:
+    """Return a column as lists; in CSV a cell is a JSON array."""
+    column = needed_column(location, frame, name)
+    lists: list[list[object]] = []
+    for value in frame[column].to_list():
+        own = value
+        if isinstance(value, str):
+            with suppress(ValueError, RecursionError):
+                own = json.loads(value)
+        if own is not None and not isinstance(own, list):
+            raise InputError(
+                f"{location}: the {column} of row {len(lists) + 1}: expected a list (in CSV a JSON "
+                f"array), found {value!r:.60}"
+            )
+        lists.append(own or [])
+    return lists

@@ -11,12 +11,9 @@ from typing import Literal, get_args
 from deadheat.errors import InputError
 from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
-from deadheat.lab.datasets.folders import FolderSource
-from deadheat.lab.datasets.hub import open_hub
-from deadheat.lab.datasets.irds import PREFIX, IrDatasetsSource
 from deadheat.lab.datasets.layouts import Contents, read_contents
-from deadheat.lab.datasets.sources import TableSource
-from deadheat.remarks import emits_warnings, warning
+from deadheat.lab.datasets.sources import open_source
+from deadheat.remarks import Remark, emits_warnings, warning
 
 Candidates = Literal["given", "bm25", "full"]
 
@@ -98,17 +95,6 @@ def read_dataset(
     limit: int | None = None,
 ) -> RetrievalDataset:
     """Load a dataset as `load_dataset` does, without emitting warnings."""
-    _check_options(candidates, depth, limit)
-    source = _open_source(name_or_path, revision)
-    contents = read_contents(source, subset, split)
-    name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
-    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
-    dataset = _select_queries(name, contents, source, candidates, limit)
-    dataset = _choose_candidates(dataset, contents.pooled, candidates, depth)
-    return _drop_empty_texts(dataset, source.location)
-
-
-def _check_options(candidates: str, depth: int | None, limit: int | None) -> None:
     if candidates not in get_args(Candidates):
         choices = ", ".join(get_args(Candidates))
         raise InputError(f"candidates={candidates!r} is unknown; choose one of: {choices}")
@@ -117,119 +103,102 @@ def _check_options(candidates: str, depth: int | None, limit: int | None) -> Non
             raise InputError(f"{option}={value} is too small; give 1 or more")
     if candidates == "full" and depth is not None:
         raise InputError("candidates='full' has no depth; leave depth out or use 'bm25'")
+    source = open_source(name_or_path, revision)
+    contents = read_contents(source, subset, split)
+    name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
+    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
+    if candidates != "given":
+        if contents.pooled:
+            raise InputError(
+                f"{name} has candidate lists but no corpus: its texts are judged for one query "
+                "only, copies included; use candidates='given'"
+            )
+        contents = replace(contents, candidates=None)
+    _check_contents(contents, source.location)
+    if candidates == "given" and contents.candidates is None:
+        raise InputError(
+            f"{source.location} gives no candidate lists (top_ranked); pass candidates='bm25' or "
+            "'full'"
+        )
+    queries, left_out, remarks = _select_queries(contents, source.location, limit)
+    lists, rule = contents.candidates, "full corpus"
+    cut: list[str] = []
+    if candidates == "bm25":
+        lists, cut, rule = bm25_candidates(queries, contents.corpus, depth or BM25_DEPTH)
+    elif lists is not None:
+        lists = {query: lists[query][:depth] for query in queries}
+        rule = "given" if depth is None else f"given, first {depth}"
+    dataset = RetrievalDataset(
+        name=name,
+        queries=queries,
+        corpus=contents.corpus,
+        judgements=contents.judgements,
+        candidates=lists,
+        candidate_rule=rule,
+        subset=contents.subset,
+        split=contents.split,
+        revision=source.revision,
+        cut_inside_ties=tuple(cut),
+        left_out=left_out,
+        remarks=remarks,
+    )
+    return _drop_empty_texts(dataset, source.location)
 
 
-def _open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
-    name = str(name_or_path)
-    path = Path(name_or_path).expanduser()
-    if name.startswith(PREFIX) or path.exists():
-        if revision is not None:
-            raise InputError(f"only the hub has revisions; leave revision={revision!r} out")
-        return IrDatasetsSource(name) if name.startswith(PREFIX) else FolderSource(path)
-    if isinstance(name_or_path, Path) or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise InputError(f"there is no folder or file {name}; check the path")
-    return open_hub(name, revision)
+def _check_contents(contents: Contents, location: str) -> None:
+    """Refuse contents that are empty, or that refer to texts which are not there."""
+    queries, corpus, judgements = contents.queries, contents.corpus, contents.judgements
+    if not corpus or not queries or not judgements:
+        raise InputError(
+            f"{location} is empty: {len(queries)} queries, {len(corpus)} documents, "
+            f"{len(judgements)} judged queries; all three are needed"
+        )
+    for query in judgements:
+        if query not in queries:
+            raise InputError(f"{location}: query {query!r} is judged but has no text: add it")
+    references: dict[str, Mapping[str, Iterable[str]]] = {
+        "judges": judgements,
+        "lists": contents.candidates or {},
+    }
+    for verb, lists in references.items():
+        missing = [
+            (q, doc) for q, documents in lists.items() for doc in documents if doc not in corpus
+        ]
+        if missing:
+            query, document = missing[0]
+            raise InputError(
+                f"{location}: query {query!r} {verb} document {document!r}, which the corpus lacks "
+                f"({len(missing)} such references in all); add the documents or remove the "
+                "references"
+            )
 
 
 def _select_queries(
-    name: str, contents: Contents, source: TableSource, candidates: str, limit: int | None
-) -> RetrievalDataset:
-    """Check the contents as a whole, then keep the queries that can be evaluated."""
-    location, judgements = source.location, contents.judgements
-    lists = contents.candidates if candidates == "given" else None
-    if not contents.corpus or not contents.queries or not judgements:
-        raise InputError(
-            f"{location} is empty: {len(contents.queries)} queries, {len(contents.corpus)} "
-            f"documents, {len(judgements)} judged queries; all three are needed"
-        )
-    for query in judgements:
-        if query not in contents.queries:
-            raise InputError(f"{location}: query {query!r} is judged but has no text: add it")
-    _check_references(judgements, contents.corpus, "judges", location)
-    if candidates == "given" and lists is None:
-        raise InputError(
-            f"{location} gives no candidate lists (top_ranked); pass candidates='bm25' or 'full'"
-        )
-    _check_references(lists or {}, contents.corpus, "lists", location)
+    contents: Contents, location: str, limit: int | None
+) -> tuple[dict[str, str], dict[str, int], tuple[Remark, ...]]:
+    """Return the queries that can be evaluated, what was left out, and remarks on it."""
+    lists, judgements = contents.candidates, contents.judgements
     judged = [query for query in contents.queries if query in judgements]
     relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
     listed = [query for query in relevant if lists is None or lists.get(query)]
     if not listed:
         raise InputError(f"{location}: no query has both a relevant document and candidates")
-    unlisted = [query for query in relevant if lists is not None and not lists.get(query)]
-    remarks = []
-    if unlisted:
-        remarks.append(
-            warning(
-                "{location}: {unlisted:query} with relevant documents but no candidates, {example} "
-                "for one: dropped",
-                location=location,
-                unlisted=len(unlisted),
-                example=repr(unlisted[0]),
-            )
+    remarks: tuple[Remark, ...] = ()
+    if unlisted := [query for query in relevant if lists is not None and not lists.get(query)]:
+        pattern = (
+            "{location}: {unlisted:query} with relevant documents but no candidates, {example} for "
+            "one: dropped"
         )
-    kept = listed[:limit]
-    return RetrievalDataset(
-        name=name,
-        queries={query: contents.queries[query] for query in kept},
-        corpus=contents.corpus,
-        judgements={query: judgements[query] for query in kept},
-        candidates=None if lists is None else {query: lists[query] for query in kept},
-        subset=contents.subset,
-        split=contents.split,
-        revision=source.revision,
-        left_out=_drop_zeros(
-            {
-                "queries without judgements": len(contents.queries) - len(judged),
-                "queries without a relevant document": len(judged) - len(relevant),
-                "queries without candidates": len(unlisted),
-                "queries beyond the limit": len(listed) - len(kept),
-                "repeated judgements": contents.repeated_judgements,
-            }
-        ),
-        remarks=tuple(remarks),
-    )
-
-
-def _drop_zeros(left_out: Mapping[str, int]) -> dict[str, int]:
-    return {what: count for what, count in left_out.items() if count}
-
-
-def _check_references(
-    lists: Mapping[str, Iterable[str]], corpus: Mapping[str, str], verb: str, location: str
-) -> None:
-    """Refuse documents that some query refers to but the corpus lacks."""
-    missing = [
-        (query, document)
-        for query, documents in lists.items()
-        for document in documents
-        if document not in corpus
-    ]
-    if missing:
-        query, document = missing[0]
-        raise InputError(
-            f"{location}: query {query!r} {verb} document {document!r}, which the corpus lacks "
-            f"({len(missing)} such references in all); add the documents or remove the references"
-        )
-
-
-def _choose_candidates(
-    dataset: RetrievalDataset, pooled: bool, candidates: str, depth: int | None
-) -> RetrievalDataset:
-    """Set the candidate lists and the rule that made them."""
-    if candidates != "given" and pooled:
-        raise InputError(
-            f"{dataset.name} has candidate lists but no corpus: its texts are judged for one query "
-            "only, copies included; use candidates='given'"
-        )
-    if candidates == "bm25":
-        lists, cut, rule = bm25_candidates(dataset.queries, dataset.corpus, depth or BM25_DEPTH)
-        return replace(dataset, candidates=lists, candidate_rule=rule, cut_inside_ties=tuple(cut))
-    if dataset.candidates is None:
-        return replace(dataset, candidate_rule="full corpus")
-    lists = {query: documents[:depth] for query, documents in dataset.candidates.items()}
-    rule = "given" if depth is None else f"given, first {depth}"
-    return replace(dataset, candidates=lists, candidate_rule=rule)
+        example = repr(unlisted[0])
+        remarks = (warning(pattern, location=location, unlisted=len(unlisted), example=example),)
+    left_out = {
+        "queries without judgements": len(contents.queries) - len(judged),
+        "queries without a relevant document": len(judged) - len(relevant),
+        "queries without candidates": len(unlisted),
+        "queries beyond the limit": len(listed[limit:]) if limit else 0,
+        "repeated judgements": contents.repeated_judgements,
+    }
+    return {query: contents.queries[query] for query in listed[:limit]}, left_out, remarks
 
 
 def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:
@@ -259,5 +228,5 @@ def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalData
         corpus=corpus,
         judgements={query: dataset.judgements[query] for query in queries},
         candidates=lists,
-        left_out=_drop_zeros(left_out),
+        left_out={what: count for what, count in left_out.items() if count},
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from deadheat.lab.experiment.changes import (
     compare_scores,
 )
 from deadheat.lab.experiment.derive import choose_engine, group_texts, read_queries
-from deadheat.lab.experiment.files import FolderError
-from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder
+from deadheat.lab.experiment.files import FolderError, dump_json
+from deadheat.lab.experiment.folder import ExperimentFolder, hash_short
 from deadheat.lab.experiment.results import StoredResult, compute_key, load_results
 from deadheat.lab.experiment.study import Compute
 from deadheat.lab.experiment.table1 import every_measure
@@ -72,18 +72,23 @@ class _Variants:
     @cached_property
     def changes(self) -> Changes | None:
         """Scores that are not the same in all variants; None where that is not known."""
-        if len(self.variants) < 2:
-            return None
         with suppress(FolderError):  # the files of one are damaged or missing
             if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
                 return compare_scores([stored.scores() for stored in self.variants])
-            return self.first.folder.changes(self.cells, self.first.regime)
+            return self.first.folder.changes.read(
+                self.changes_file, lambda data: Changes.from_dict(json.loads(data)["changes"])
+            )
         return None
 
     @property
-    def cells(self) -> list[CellFolder]:
-        """The cells of the variants."""
-        return [stored.cell for stored in self.variants]
+    def cells(self) -> list[str]:
+        """The names of the cells of the variants."""
+        return sorted(stored.cell.path.name for stored in self.variants)
+
+    @property
+    def changes_file(self) -> str:
+        """The name of the file that says how far scores differ that are not stored."""
+        return f"{self.first.regime}-{hash_short(self.cells)}.json"
 
     def compare(
         self, dataset: RetrievalDataset, engine: Engine, progress: Progress | None
@@ -98,13 +103,11 @@ class _Variants:
         first, regime = self.first, self.first.regime
         orders, variants = [], []
         for stored in self.variants:
-            parts = list(stored.cell.streams()["documents"].indices())
-            orders.append(np.concatenate([texts for _, texts in parts]))
+            paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)
+            orders.append(np.concatenate(texts))
             queries = read_queries(stored.cell, stored.manifest, regime)
-            paths = [path for path, _ in parts]
-            variants.append(
-                StoredEmbeddings(queries, stored_shards(paths, tensor="documents", torch=True))
-            )
+            parts = stored_shards(paths, tensor="documents", torch=True)
+            variants.append(StoredEmbeddings(queries, parts))
         if not all(np.array_equal(order, orders[0]) for order in orders):
             raise FolderError(f"{first.cell.path} and its variants differ in the order of texts")
         having = [len(documents) for documents in group_texts(dataset).values()]
@@ -116,11 +119,11 @@ class _Variants:
             None if progress is None else partial(progress, f"{name}, comparing"),
         )
 
-    def row(self, measure: Measure) -> dict[str, Any]:
+    def row(self, measure: Measure) -> dict[str, object]:
         """The budget of one measure."""
         summary = self.first.result[measure]
         expected = [stored.result[measure].expected for stored in self.variants]
-        changes = self.changes
+        changes = self.changes if len(expected) > 1 else None
         return {
             "dataset": self.first.dataset,
             "model": self.first.short_name,
@@ -138,7 +141,9 @@ class _Variants:
         }
 
 
-def error_budget(results: Sequence[StoredResult], measures: Iterable[Any] | None = None) -> Table:
+def error_budget(
+    results: Sequence[StoredResult], measures: Iterable[str | Measure] | None = None
+) -> Table:
     """Return the errors of each number side by side: of ties, of computing, of the queries.
 
     Parameters
@@ -196,7 +201,7 @@ def compare_variants(
     Parameters
     ----------
     ran
-        The cells that were run or evaluated anew; these are compared with their variants.
+        The cells that were run or evaluated again; these are compared with their variants.
     engine
         Where embeddings are multiplied, if it sees them.
     """
@@ -207,12 +212,17 @@ def compare_variants(
         own = {_identify(stored) for stored in long if stored.cell.path in ran}
         groups = _group_variants([stored for stored in long if _identify(stored) in own])
     for group in groups:
-        datasets = [ran[cell.path] for cell in group.cells if cell.path in ran]
-        if datasets and len(group.variants) > 1:
-            changes = None
-            with suppress(FolderError):
-                changes = group.compare(datasets[0], engine, progress)
-            folder.write_changes(group.cells, group.first.regime, changes)
+        paths = [stored.cell.path for stored in group.variants if stored.cell.path in ran]
+        if not paths or len(group.variants) < 2:
+            continue
+        try:
+            changes = group.compare(ran[paths[0]], engine, progress)
+        except FolderError:  # what was stored before may not hold any more
+            folder.changes.remove(group.changes_file)
+        else:
+            about = {"cells": group.cells, "regime": group.first.regime}
+            data = dump_json({**about, "changes": changes.to_dict()})
+            folder.changes.write({group.changes_file: data})
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
@@ -221,18 +231,17 @@ def is_computed_twice(results: Sequence[StoredResult]) -> bool:
 
 
 def _group_variants(results: Sequence[StoredResult]) -> list[_Variants]:
-    alike: dict[Any, list[StoredResult]] = {}
+    alike: dict[Hashable, list[StoredResult]] = {}
     for stored in results:
         data = stored.result.provenance.dataset  # its candidate rule names the depth
-        key = (*_identify(stored), data and data.candidates)
-        alike.setdefault(key, []).append(stored)
+        alike.setdefault((_identify(stored), data and data.candidates), []).append(stored)
     return [
         _Variants(sorted(variants, key=lambda stored: compute_key(stored.manifest)))
         for variants in alike.values()
     ]
 
 
-def _identify(stored: StoredResult) -> tuple[Any, ...]:
+def _identify(stored: StoredResult) -> Hashable:
     """Return what a result is a result of, however it was computed."""
     settings = stored.manifest.settings.items()
     other = frozenset((name, value) for name, value in settings if name not in COMPUTE_SETTINGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from deadheat.evaluation.corpus.blocks import (
     score_block,
     share_blocks,
 )
-from deadheat.evaluation.corpus.chunks import Chunk, Shard
+from deadheat.evaluation.corpus.chunks import Chunk, Shard, check_same_length
 from deadheat.evaluation.corpus.stored import StoredShard
 from deadheat.numbers import exact_floats
 from deadheat.provenance import Record
 from deadheat.scoring import Products
+from deadheat.scoring.products import Matrix
 from deadheat.ties.groups import Ints
 
 PIECE = 1 << 16
@@ -92,7 +93,7 @@ class _Rows:
     last: int
     reuses_buffers: ClassVar[bool] = False
 
-    def __call__(self) -> Iterator[tuple[range, Any]]:
+    def __call__(self) -> Iterator[tuple[range, Matrix]]:
         for part in self.parts:
             yield from part.between(self.first, self.last)
 
@@ -118,6 +119,8 @@ def compare_embeddings(
         Called with how many texts were compared, and how many there are.
     """
     texts = len(documents)
+    for variant in variants:
+        check_same_length("the stored embeddings", texts, sum(p.documents for p in variant.parts))
     pieces = [
         _CompareTask(first, documents[first : first + PIECE]) for first in range(0, texts, PIECE)
     ]

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
 
 from deadheat.errors import InputError
-from deadheat.output import write_whole
+from deadheat.evaluation.corpus.stored import read_safetensors_header
+from deadheat.output import utf8, write_whole
+from deadheat.provenance import Record
+from deadheat.ties.groups import Ints
+
+if TYPE_CHECKING:
+    import torch
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 SUMS = "SHA256SUMS"
 """Name of the file of hashes, which ``sha256sum -c`` reads, too."""
+MAX_PARTS = 1000
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+_PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
 
 What = Literal["damaged", "missing", "foreign", "unfinished"]
 ADVICE: dict[What, str] = {
@@ -50,8 +65,9 @@ class Fault:
 class HashedFolder:
     """A folder whose files are listed with their hashes in ``SHA256SUMS``.
 
-    The hash of a file that is to change is taken off the list before, and put on it after: however
-    a run ends, no hash is ever that of other bytes, and a file without one is not complete.
+    The hash of a file that is about to change is removed from the list first, and the new hash is
+    added after the write. However a run ends, no listed hash is that of other bytes, and a file
+    without a hash is not complete.
     """
 
     path: Path
@@ -59,8 +75,8 @@ class HashedFolder:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Store files, in this order, and their hashes; an unchanged file is not written."""
         recorded = self.read_hashes()
-        hashes = {name: sha256(data) for name, data in files.items()}
-        changed = [name for name in files if self._hash(name) != hashes[name]]
+        hashes = {name: _hash_bytes(data) for name, data in files.items()}
+        changed = [name for name in files if _hash_file(self.path / name) != hashes[name]]
         if recorded.keys() & changed:
             self._record({name: own for name, own in recorded.items() if name not in changed})
         for name in changed:
@@ -75,26 +91,35 @@ class HashedFolder:
         if kept != recorded:
             self._record(kept)
         for name in names:
-            with explain_write_errors(self.path / name):
+            with explain_errors(self.path / name, "written"):
                 (self.path / name).unlink(missing_ok=True)
 
-    def read(self, name: str) -> bytes:
-        """Read a file; refuse one that is missing or damaged."""
+    def read(self, name: str, parse: Callable[[bytes], T]) -> T:
+        """Read and parse a file; refuse one that is missing, damaged or not parsed."""
         path = self.path / name
         if not path.is_file():
             raise Fault(path, "missing").error
-        with explain_read_errors(path):
+        with explain_errors(path, "read"):
             data = path.read_bytes()
-        if self.read_hashes().get(name) not in (None, sha256(data)):
+        if self.read_hashes().get(name) not in (None, _hash_bytes(data)):
             raise Fault(path, "damaged").error
-        return data
+        try:
+            return parse(data)
+        except Exception as error:  # each parser has its own
+            raise FolderError(
+                f"{path} cannot be read ({error}): delete it and run the same command again"
+            ) from None
+
+    def read_record(self, name: str, kind: type[R]) -> R:
+        """Read a record from a JSON file."""
+        return self.read(name, lambda data: kind.from_dict(json.loads(data)))
 
     def read_hashes(self) -> dict[str, str]:
         """Return the hashes of the files that are complete."""
         path = self.path / SUMS
         if not path.is_file():
             return {}
-        with explain_read_errors(path):
+        with explain_errors(path, "read"):
             lines = path.read_bytes().decode(errors="replace").splitlines()
         found = [_LINE.fullmatch(line) for line in lines]
         names = [PurePosixPath(line[2]) for line in found if line]
@@ -106,7 +131,7 @@ class HashedFolder:
         """Return the files that are complete according to the list, and are not."""
         faults = []
         for name, recorded in self.read_hashes().items():
-            found = self._hash(name)
+            found = _hash_file(self.path / name)
             if found != recorded:
                 faults.append(Fault(self.path / name, "damaged" if found else "missing"))
         return faults
@@ -115,15 +140,82 @@ class HashedFolder:
         lines = [f"{hashes[name]}  {name}\n" for name in sorted(hashes)]
         write_file(self.path / SUMS, "".join(lines).encode())
 
-    def _hash(self, name: str) -> str | None:
-        path = self.path / name
-        if not path.is_file():
-            return None
-        with explain_read_errors(path), path.open("rb") as file:
-            digest = hashlib.sha256()
-            while block := file.read(1 << 20):
-                digest.update(block)
-        return digest.hexdigest()
+
+class Parts:
+    """The output of a stream of batches: numbered files of a few batches, named with their hash."""
+
+    def __init__(self, folder: Path, batches: int) -> None:
+        self.folder = folder
+        self.batches = batches
+        self.step = max(1, math.ceil(batches / MAX_PARTS))
+        """Batches per part."""
+        self.count = math.ceil(batches / self.step)
+
+    def missing(self) -> list[int]:
+        """Return the numbers of the parts that are missing; refuse a damaged one."""
+        raise_first(fault for fault in self.find_faults() if fault.what != "unfinished")
+        stored = self._paths()
+        return [number for number in range(self.count) if number not in stored]
+
+    def write(
+        self, number: int, tensors: dict[str, torch.Tensor], halved: Mapping[str, int]
+    ) -> None:
+        """Store one part: the index of each input, and a row for it in every tensor."""
+        from safetensors.torch import save
+
+        # One entry at most: the order of several is not fixed, and equal parts have equal bytes.
+        data = save(tensors, {"halved": json.dumps(halved)} if halved else None)
+        write_file(self.folder / f"{number:06}.{_hash_bytes(data)[:16]}.safetensors", data)
+
+    def read(self) -> dict[str, torch.Tensor]:
+        """Read all parts and put their rows in the order of the inputs."""
+        import torch
+        from safetensors.torch import load
+
+        pieces = [load(path.read_bytes()) for path in self._complete()]
+        whole = {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
+        order = whole.pop("index").argsort()
+        return {name: rows[order] for name, rows in whole.items()}
+
+    def indices(self) -> Iterator[tuple[Path, Ints]]:
+        """Yield the file of each part and the inputs it has rows for, without the rows."""
+        for path in self._complete():
+            index = read_safetensors_header(path)[0]["index"]
+            count = (index.stop - index.start) // 8
+            yield path, np.fromfile(path, "<i8", count, offset=index.start)
+
+    def halved(self) -> dict[str, int]:
+        """Return the batches that did not fit into memory, and the size they were run at."""
+        halved: dict[str, int] = {}
+        for path in self._paths().values():
+            # safetensors itself takes no path but UTF-8
+            _, metadata = read_safetensors_header(path)
+            halved.update(json.loads(metadata.get("halved", "{}")))
+        return halved
+
+    def find_faults(self) -> list[Fault]:
+        """Return parts that are damaged or foreign, and the folder if parts are missing."""
+        paths, faults = self._paths(), []
+        for path in sorted(self.folder.glob("*.safetensors")):
+            if path not in paths.values():
+                faults.append(Fault(path, "foreign"))
+            elif f".{(_hash_file(path) or '')[:16]}." not in path.name:
+                faults.append(Fault(path, "damaged"))
+        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
+
+    def _complete(self) -> list[Path]:
+        """Return the files of all parts in their order; refuse damaged and missing ones."""
+        raise_first(self.find_faults())
+        return list(self._paths().values())
+
+    def _paths(self) -> dict[int, Path]:
+        """Return the parts by their numbers."""
+        paths: dict[int, Path] = {}
+        for path in sorted(self.folder.glob("*.safetensors")):
+            match = _PART.fullmatch(path.name)
+            if match and int(match[1]) < self.count:
+                paths.setdefault(int(match[1]), path)
+        return paths
 
 
 def raise_first(faults: Iterable[Fault]) -> None:
@@ -132,9 +224,9 @@ def raise_first(faults: Iterable[Fault]) -> None:
         raise fault.error
 
 
-def sha256(data: bytes) -> str:
-    """Return the SHA-256 of some bytes in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+def dump_json(data: object) -> bytes:
+    """Return plain values as the bytes of a JSON file."""
+    return utf8(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def refuse_outside_links(folder: Path) -> None:
@@ -147,31 +239,35 @@ def refuse_outside_links(folder: Path) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that appears under its name only when it is complete and on disk."""
-    with explain_write_errors(path):
+    with explain_errors(path, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
 
 
 @contextmanager
-def explain_write_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError while a file is written into a `FolderError` that says what to do."""
+def explain_errors(path: Path, action: Literal["read", "written"]) -> Iterator[None]:
+    """Turn an OSError about a file into a `FolderError` that says what to do."""
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise FolderError(
-            f"{path} cannot be written ({error.strerror}): "
-            + ("free some space" if full else "fix that")
-            + " and run the same command again; what was stored before stays valid"
-        ) from None
+        advice = "check its permissions and the disk"
+        if action == "written":
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = f"{'free some space' if full else 'fix that'} and run the same command again"
+            advice += "; what was stored before stays valid"
+        raise FolderError(f"{path} cannot be {action} ({error.strerror}): {advice}") from None
 
 
-@contextmanager
-def explain_read_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError while a file is read into a `FolderError`."""
-    try:
-        yield
-    except OSError as error:
-        raise FolderError(
-            f"{path} cannot be read ({error.strerror}): check its permissions and the disk"
-        ) from None
+def _hash_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _hash_file(path: Path) -> str | None:
+    """Return the SHA-256 of a file in hexadecimal; None if there is no such file."""
+    if not path.is_file():
+        return None
+    with explain_errors(path, "read"), path.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -25,37 +25,37 @@ the others are listed with theirs: `ExperimentFolder.verify` names what is not a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.formats.files import table_from_file
 from deadheat.formats.write import to_parquet, trec_qrels, trec_run
 from deadheat.lab.datasets import RetrievalDataset, read_dataset, write_dataset
 from deadheat.lab.datasets.write import make_qrels
-from deadheat.lab.experiment.changes import Changes
 from deadheat.lab.experiment.files import (
+    MAX_PARTS,
     SUMS,
     Fault,
     FolderError,
     HashedFolder,
-    explain_read_errors,
-    explain_write_errors,
+    Parts,
+    dump_json,
+    explain_errors,
     raise_first,
     refuse_outside_links,
-    sha256,
     write_file,
 )
-from deadheat.lab.experiment.parts import MAX_PARTS, Parts
 from deadheat.output import remove_drafts, utf8
 from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
@@ -68,10 +68,12 @@ SCHEMA = 2
 MARK = "experiment.json"
 STREAMS = ("logits", "queries", "documents")
 MANIFEST, DATASET = "manifest.json", "dataset.json"
-_OF_DATASET = re.compile(r"(corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json")
-_OF_CELL = re.compile(r"manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json")
-_OF_CHANGES = re.compile(r"[^/]+\.json")
-"""Names of files that a dataset, a cell and the changes between cells have."""
+_OWN_FILES = re.compile(
+    r"datasets/[^/]+/((corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json)"
+    r"|cells/[^/]+/(manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json)"
+    r"|changes/[^/]+\.json"
+)
+"""Names of the files that are listed with their hashes once they are complete."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class ExperimentFolder:
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
+        self.changes = HashedFolder(self.path / "changes")
+        """How far scores that are too many to be stored differ between cells."""
         if self.path.exists() and not self.path.is_dir():
             raise FolderError(f"{path} is a file: choose a folder")
         mark = self.path / MARK
@@ -121,9 +125,8 @@ class ExperimentFolder:
                     f"{path} holds other files and no {MARK}, so it is not the folder of an "
                     "experiment: choose a new or empty folder"
                 )
-            write_file(mark, _dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))
-        with explain_read_errors(mark):
-            schema = _parse_object(mark, mark.read_bytes()).get("schema")
+            write_file(mark, dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))
+        schema = HashedFolder(self.path).read(MARK, lambda data: json.loads(data).get("schema"))
         if schema != SCHEMA:
             raise FolderError(
                 f"{mark} is of schema {schema!r}, and this version reads {SCHEMA}: use another "
@@ -136,7 +139,7 @@ class ExperimentFolder:
         """Keep other processes from writing; the lock ends with the process that holds it."""
         filelock = require("filelock", "Running a study")
         owner = self.path / ".owner"
-        with explain_write_errors(self.path / ".lock"):
+        with explain_errors(self.path / ".lock", "written"):
             lock = filelock.FileLock(self.path / ".lock", timeout=0)
             try:
                 lock.acquire()
@@ -147,7 +150,7 @@ class ExperimentFolder:
                     "folder (--output)"
                 ) from None
         try:
-            with explain_write_errors(owner):
+            with explain_errors(owner, "written"):
                 owner.write_text(f"{os.getpid()}\n")
             for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
                 remove_drafts(folder)
@@ -165,7 +168,7 @@ class ExperimentFolder:
             files: dict[str, bytes] = {}
             write_dataset(dataset, files.__setitem__)
             files["qrels.txt"] = trec_qrels(make_qrels(dataset))
-            files[DATASET] = _dump_json(dataset.provenance().to_dict())
+            files[DATASET] = dump_json(dataset.provenance().to_dict())
             stored.write(files)
         return name
 
@@ -174,16 +177,11 @@ class ExperimentFolder:
         if Path(name).name != name:  # a manifest may be untrusted
             raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
         folder = self.path / "datasets" / name
-        stored = HashedFolder(folder)
-        raise_first(stored.find_faults())
+        raise_first(HashedFolder(folder).find_faults())
+        origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
         lists = (folder / "top_ranked.parquet").is_file()
         try:
-            origin = DatasetProvenance.from_dict(
-                _parse_object(folder / DATASET, stored.read(DATASET))
-            )
             dataset = read_dataset(folder, candidates="given" if lists else "full")
-        except FolderError:
-            raise
         except InputError as error:
             raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
         return replace(
@@ -196,9 +194,11 @@ class ExperimentFolder:
             candidate_rule=origin.candidates or dataset.candidate_rule,
         )
 
-    def cell(self, model: str, model_dtype: str, dataset: str, settings: Any) -> CellFolder:
+    def cell(
+        self, model: str, model_dtype: str, dataset: str, settings: Mapping[str, str]
+    ) -> CellFolder:
         """Return the folder of a cell, which need not exist yet."""
-        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{_hash_short(settings)}"
+        name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{hash_short(settings)}"
         return CellFolder(self.path / "cells" / name)
 
     def cells(self) -> list[CellFolder]:
@@ -206,33 +206,6 @@ class ExperimentFolder:
         cells = self.path / "cells"
         begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
         return [CellFolder(path) for path in sorted(begun)]
-
-    def changes(self, cells: Iterable[CellFolder], regime: str) -> Changes | None:
-        """Read how the scores of cells differ; None where that is not there."""
-        name = _changes_file(cells, regime)
-        if not (self._changes.path / name).is_file():
-            return None
-        data = self._changes.read(name)
-        try:
-            return Changes.from_dict(_parse_object(self._changes.path / name, data)["changes"])
-        except FolderError:
-            raise
-        except (InputError, KeyError) as error:
-            raise _unreadable(self._changes.path / name, error) from None
-
-    def write_changes(
-        self, cells: Iterable[CellFolder], regime: str, changes: Changes | None
-    ) -> None:
-        """Store how the scores of cells differ; None removes what was stored before."""
-        if changes is None:
-            self._changes.remove(_changes_file(cells, regime))
-            return
-        data = {"cells": _list_names(cells), "regime": regime, "changes": changes.to_dict()}
-        self._changes.write({_changes_file(cells, regime): _dump_json(data)})
-
-    @property
-    def _changes(self) -> HashedFolder:
-        return HashedFolder(self.path / "changes")
 
     def verify(self) -> tuple[int, list[Fault]]:
         """Compare every file with its hash.
@@ -244,25 +217,26 @@ class ExperimentFolder:
             missing, foreign or, where a run was ended, unfinished.
         """
         known: dict[Path, Fault | None] = {self.path / MARK: None}
-        for folder in sorted((self.path / "datasets").glob("*/")):
-            known |= _check_folder(HashedFolder(folder), _OF_DATASET)
-        for folder in sorted((self.path / "cells").glob("*/")):
-            known |= _check_folder(HashedFolder(folder), _OF_CELL)
+        cells = sorted(self.path.glob("cells/*/"))
+        for folder in [*sorted(self.path.glob("datasets/*/")), *cells, self.changes.path]:
+            hashed = HashedFolder(folder)
+            known |= {folder / name: None for name in hashed.read_hashes()}
+            known |= {fault.path: fault for fault in hashed.find_faults()}
+            known |= dict.fromkeys(folder.glob(SUMS))
+        for folder in cells:
             known |= CellFolder(folder).check_parts()
-        known |= _check_folder(self._changes, _OF_CHANGES)
         for path in sorted(self.path.rglob("*")):
-            hidden = any(part.startswith(".") for part in path.relative_to(self.path).parts)
-            if path.is_file() and not hidden:
-                known.setdefault(path, Fault(path, "foreign"))
+            name = path.relative_to(self.path)
+            hidden = any(part.startswith(".") for part in name.parts)
+            if path.is_file() and not hidden and path not in known:
+                own = _OWN_FILES.fullmatch(name.as_posix())
+                known[path] = Fault(path, "unfinished" if own else "foreign")
         faults = [fault for fault in known.values() if fault is not None]
         return len(known) - len(faults), faults
 
 
-@dataclass(frozen=True)
-class CellFolder:
+class CellFolder(HashedFolder):
     """The folder of one cell: one model in one dtype on one dataset."""
-
-    path: Path
 
     @property
     def manifest(self) -> Manifest | None:
@@ -270,48 +244,42 @@ class CellFolder:
         path = self.path / MANIFEST
         if not path.is_file():
             return None
-        try:
-            manifest = Manifest.from_dict(_parse_object(path, self._files.read(MANIFEST)))
-        except FolderError:
-            raise
-        except InputError as error:
-            raise _unreadable(path, error) from None
+        manifest = self.read_record(MANIFEST, Manifest)
         sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
         if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
-            raise _unreadable(path, "its inputs are not those of a model")
+            raise FolderError(
+                f"{path} cannot be read (its inputs are not those of a model): delete it and run "
+                "the same command again"
+            )
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Store the manifest of the cell."""
-        self._files.write({MANIFEST: _dump_json(manifest.to_dict())})
-
-    def parts(self, stream: str, inputs: int, batch_size: int) -> Parts:
-        """Return the parts of one stream of inputs: ``logits``, ``queries`` or ``documents``."""
-        return Parts(self.path / stream, math.ceil(inputs / batch_size))
+        self.write({MANIFEST: dump_json(manifest.to_dict())})
 
     def streams(self) -> dict[str, Parts]:
-        """Return the parts of every stream of a cell that was begun."""
+        """Return the parts of every stream of inputs; none for a cell that was not begun."""
         manifest = self.manifest
         if manifest is None:
             return {}
         size = manifest.model.batch_size
         return {
-            stream: self.parts(stream, facts.count, size)
+            stream: Parts(self.path / stream, math.ceil(facts.count / size))
             for stream, facts in manifest.inputs.items()
         }
 
     def check_parts(self) -> dict[Path, Fault | None]:
         """Check all parts; without a manifest it is not known which are missing."""
         known: dict[Path, Fault | None] = {}
+        streams: dict[str, Parts] = {}
         try:
-            begun = self.manifest is not None
+            streams = self.streams()
         except FolderError:
-            begun = False
             known[self.path / MANIFEST] = Fault(self.path / MANIFEST, "damaged")
         every = {stream: Parts(self.path / stream, MAX_PARTS) for stream in STREAMS}
-        for parts in (self.streams() if begun else every).values():
+        for parts in (streams or every).values():
             known |= dict.fromkeys(parts.folder.glob("*.safetensors"))
-            faults = [fault for fault in parts.find_faults() if begun or fault.what != "unfinished"]
+            faults = [f for f in parts.find_faults() if streams or f.what != "unfinished"]
             known |= {fault.path: fault for fault in faults}
         return known
 
@@ -322,49 +290,39 @@ class CellFolder:
 
     def regimes(self) -> list[str]:
         """Return the regimes that the cell was evaluated under, as tables list them."""
-        stored = {path.stem for path in (self.path / "results").glob("*.json")}
-        listed = {
-            Path(name).stem for name in self._files.read_hashes() if name.startswith("results/")
-        }
-        return sorted(stored | listed, key=regime_order)
+        listed = [name for name in self.read_hashes() if name.startswith("results/")]
+        paths = [*map(Path, listed), *(self.path / "results").glob("*.json")]
+        return sorted({path.stem for path in paths}, key=regime_order)
 
     def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
         """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
         files = {}
+        run_file = f"runs/{regime}.txt"
         if scores is None:  # an earlier evaluation may have left those of shorter lists
-            self._files.remove(_scores_file(regime), _run_file(regime))
+            self.remove(_scores_file(regime), run_file)
         else:
             files[_scores_file(regime)] = to_parquet(scores)
-            files[_run_file(regime)] = trec_run(scores, f"{self.path.name}.{regime}")
-        self._files.write({**files, _result_file(regime): utf8(result.to_json())})
+            files[run_file] = trec_run(scores, f"{self.path.name}.{regime}")
+        self.write({**files, f"results/{regime}.json": utf8(result.to_json())})
 
     def has_scores(self, regime: str) -> bool:
         """Whether scores were stored; those of a full corpus may be too many."""
         name = _scores_file(regime)
-        return (self.path / name).is_file() or name in self._files.read_hashes()
+        return (self.path / name).is_file() or name in self.read_hashes()
 
     def scores(self, regime: str) -> pl.DataFrame:
         """Read query_id, doc_id and score, candidates in their order."""
-        path = self.path / _scores_file(regime)
+        name = _scores_file(regime)
         if not self.has_scores(regime):
-            raise InputError(f"{path} does not exist: the full corpus was too long to be stored")
-        self._files.read(_scores_file(regime))
-        try:
-            return table_from_file(path)
-        except InputError as error:
-            raise _unreadable(path, error) from None
+            raise InputError(
+                f"{self.path / name} does not exist: the full corpus was too long to be stored"
+            )
+        return self.read(name, lambda data: pl.read_parquet(BytesIO(data)))
 
     def result(self, regime: str) -> Result:
         """Read a result."""
-        data = self._files.read(_result_file(regime))
-        try:
-            return Result.from_json(data.decode())
-        except (ValueError, RecursionError) as error:
-            raise _unreadable(self.path / _result_file(regime), error) from None
-
-    @property
-    def _files(self) -> HashedFolder:
-        return HashedFolder(self.path)
+        name = f"results/{regime}.json"
+        return self.read(name, lambda data: Result.from_json(data.decode()))
 
 
 def slug(name: str) -> str:
@@ -379,59 +337,10 @@ def slug(name: str) -> str:
     return short.lstrip(".") or "unnamed"
 
 
-def _check_folder(folder: HashedFolder, own: re.Pattern[str]) -> dict[Path, Fault | None]:
-    """Check the files of a dataset or a cell, listed or not."""
-    recorded = folder.read_hashes()
-    known: dict[Path, Fault | None] = {folder.path / name: None for name in recorded}
-    known |= {fault.path: fault for fault in folder.find_faults()}
-    if (folder.path / SUMS).is_file():
-        known[folder.path / SUMS] = None
-    for path in folder.path.rglob("*"):
-        name = path.relative_to(folder.path).as_posix()
-        if name not in recorded and own.fullmatch(name):
-            known[path] = Fault(path, "unfinished")
-    return known
+def hash_short(data: object) -> str:
+    """Return eight hexadecimal digits of the hash of plain values."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _scores_file(regime: str) -> str:
     return f"scores/{regime}.parquet"
-
-
-def _result_file(regime: str) -> str:
-    return f"results/{regime}.json"
-
-
-def _run_file(regime: str) -> str:
-    return f"runs/{regime}.txt"
-
-
-def _changes_file(cells: Iterable[CellFolder], regime: str) -> str:
-    return f"{regime}-{_hash_short(_list_names(cells))}.json"
-
-
-def _list_names(cells: Iterable[CellFolder]) -> list[str]:
-    return sorted(cell.path.name for cell in cells)
-
-
-def _hash_short(data: Any) -> str:
-    """Hash plain values."""
-    return sha256(json.dumps(data, sort_keys=True).encode())[:8]
-
-
-def _dump_json(data: Any) -> bytes:
-    return utf8(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-
-
-def _parse_object(path: Path, data: bytes) -> dict[str, Any]:
-    """Read a JSON object that this package wrote."""
-    try:
-        found = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from None
-    if not isinstance(found, dict):
-        raise _unreadable(path, "it holds no JSON object")
-    return found
-
-
-def _unreadable(path: Path, why: object) -> FolderError:
-    return FolderError(f"{path} cannot be read ({why}): delete it and run the same command again")

@@ -1,165 +1,213 @@
-"""One forward pass per model, model dtype and dataset; scores and results follow from it."""
+"""The forward pass of a cell, part by part, in whatever process runs it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from deadheat.engines import Engine, Pool, Progress
 from deadheat.errors import InputError
 from deadheat.lab.datasets import RetrievalDataset
-from deadheat.lab.experiment.derive import evaluate_cell, group_texts
-from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
-from deadheat.lab.experiment.parts import Parts
-from deadheat.lab.experiment.study import Study, StudyCell
-from deadheat.lab.experiment.worker import (
-    Environment,
-    ForwardFacts,
-    ForwardPass,
-    PartTask,
-    use_threads,
-)
-from deadheat.provenance import flatten
-from deadheat.scoring.regimes import SCORED
+from deadheat.lab.experiment.derive import group_texts
+from deadheat.lab.experiment.study import Compute, ModelSpec, Study, StudyCell
+from deadheat.lab.models.batching import Batches, NotFiniteError
+from deadheat.lab.models.biencoders import BiEncoder
+from deadheat.lab.models.checkpoint import find_checkpoint
+from deadheat.lab.models.device import choose_device
+from deadheat.lab.models.loading import installed_versions
+from deadheat.lab.models.outputs import Head
+from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.scoring.regimes import resolve_backend
 
 if TYPE_CHECKING:
-    from deadheat.lab.models import BiEncoder, Reranker
+    import torch
+
+    from deadheat.lab.models import Reranker
+
+PartOutput = tuple[dict[str, "torch.Tensor"], dict[str, int]]
+"""The index of each input and a row for it in every tensor; the batches that were halved."""
 
 
 @dataclass(frozen=True)
-class CellRun:
-    """Runs one cell of a study, from texts to results."""
+class Environment:
+    """What the outputs of a model depend on besides texts and settings: where it runs."""
+
+    revision: str
+    """Of the checkpoint that is found there."""
+    device: str
+    backend: str
+    threads: int
+    """On a CPU, FP32 sums depend on how many threads share them."""
+    versions: Mapping[str, str]
+
+
+def find_environment(model: ModelSpec, device: str | None) -> Environment:
+    """Return the environment of the machine that this is called on."""
+    return _environment(find_checkpoint(model.name, model.revision).revision, device)
+
+
+def _environment(revision: str, device: str | None) -> Environment:
+    import torch
+
+    versions = {name: v for name, v in installed_versions().items() if name != "deadheat"}
+    threads = torch.get_num_threads()
+    return Environment(revision, choose_device(device), resolve_backend(), threads, versions)
+
+
+def use_threads(threads: int) -> int:
+    """Set the number of threads of torch, and return the one before."""
+    import torch
+
+    before = torch.get_num_threads()
+    if threads != before:
+        torch.set_num_threads(threads)
+    return before
+
+
+_loaded: dict[tuple[Study, ModelSpec, str, Compute], Reranker | BiEncoder] = {}
+"""The model that was loaded last: the other datasets are run with it, too."""
+
+
+def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
+    """Return the model of a cell; only the last one stays in memory."""
+    from deadheat.lab.models import load_model
+
+    key = (study, cell.model, cell.model_dtype, cell.compute)
+    if key not in _loaded:
+        forget_model()  # free its memory first
+        _loaded[key] = load_model(
+            cell.model.name,
+            model_dtype=cell.model_dtype,
+            kind=cell.model.kind,
+            device=study.device,
+            batch_size=cell.compute.batch_size,
+            attn_implementation=cell.compute.attention,
+            max_length=cell.model.max_length or study.max_length,
+            trust_remote_code=study.trust_remote_code,
+            revision=cell.model.revision,
+            instruction=cell.model.instruction,
+        )
+    return _loaded[key]
+
+
+def forget_model() -> None:
+    """Free the memory of the model that was loaded last."""
+    _loaded.clear()
+
+
+class PartTask(NamedTuple):
+    """Some consecutive batches of a stream of inputs: what is run and stored together."""
+
+    stream: str
+    """``logits``, or ``queries`` or ``documents``."""
+    number: int
+    step: int
+    """Batches in a part."""
+
+
+class ForwardFacts(NamedTuple):
+    """What is known of a forward pass once the model is loaded and the inputs are tokenized."""
+
+    model: ModelProvenance
+    function: str
+    """What makes scores of the model's output."""
+    inputs: dict[str, InputFacts]
+    """Per stream of inputs."""
+
+
+@dataclass(frozen=True)
+class ForwardPass:
+    """The forward pass of a cell; calling it makes a worker for parts of it."""
 
     study: Study
     cell: StudyCell
-    folder: ExperimentFolder
     dataset: RetrievalDataset
-    dataset_folder: str
     environment: Environment
-    """Of the machines that run the model."""
-    load: Callable[[], Reranker | BiEncoder]
-    """Loads the model, once for all cells that need it."""
-    engine: Engine
-    progress: Progress | None
+    """That of every machine that takes part."""
 
-    def run(self) -> None:
-        """Run what is missing of the forward pass, then score and evaluate."""
-        before = use_threads(self.environment.threads)
+    def __call__(self) -> Callable[[PartTask | None], ForwardFacts | PartOutput]:
+        """Make a worker: it returns the output of a part or, for None, the facts of the whole."""
+        use_threads(self.environment.threads)
+        model = load_cell_model(self.study, self.cell)
+        here = asdict(_environment(model.provenance.revision, self.study.device))
+        for name, value in asdict(self.environment).items():
+            if here[name] != value:
+                raise InputError(
+                    f"{platform.node()} differs from the machine of the first worker: its {name} "
+                    f"is {here[name]} and not {value}; the scores would depend on which of them "
+                    "ran what, so use machines of one kind"
+                )
+        return _Worker(self, model).work
+
+
+class _Worker:
+    def __init__(self, whole: ForwardPass, model: Reranker | BiEncoder) -> None:
+        self._whole, self._dataset, self._model = whole, whole.dataset, model.provenance
+        self._head: Head | None = None
+        self._streams: dict[str, Batches]
+        if isinstance(model, BiEncoder):
+            texts = list(group_texts(self._dataset))
+            self._streams = {
+                "queries": model.batches(list(self._dataset.queries.values()), "query"),
+                "documents": model.batches(texts, "document"),
+            }
+            return
+        if self._dataset.candidates is None:
+            raise InputError(
+                f"a {self._model.kind} would read every document with every query: full-corpus "
+                "candidates are for bi-encoders, choose --candidates bm25"
+            )
         try:
-            self._run()
-        finally:
-            use_threads(before)
+            self._head = model.head()
+        except InputError:
+            if "head" in whole.study.regimes and whole.cell.model_dtype != "fp32":
+                raise
+        queries, corpus = self._dataset.queries, self._dataset.corpus
+        pairs = [(queries[query], corpus[doc]) for query, doc in self._pairs()]
+        self._streams = {"logits": model.batches(pairs, with_hidden=self._head is not None)}
 
-    def _run(self) -> None:
-        manifest = self.stored.manifest
-        if manifest is None or any(parts.missing() for parts in self.stored.streams().values()):
-            manifest = self._forward()
-        if self.cell.model.label not in (None, manifest.label):
-            manifest = replace(manifest, label=self.cell.model.label)
-        self.stored.write_manifest(manifest)  # its label may be new, and its hash missing
-        regimes = dict.fromkeys([*self._regimes(manifest), *self.stored.regimes()])
-        depth = self.study.depth if self.dataset.candidates is None else None
-        measures = self.study.all_measures
-        evaluate_cell(
-            self.stored,
-            manifest,
-            self.dataset,
-            list(regimes),
-            measures,
-            depth,
-            self.engine,
-            None if self.progress is None else self._report_progress,
-        )
+    def work(self, part: PartTask | None) -> ForwardFacts | PartOutput:
+        """Return the output of the model for a part; without one, the facts of the whole."""
+        import torch
 
-    @cached_property
-    def settings(self) -> dict[str, str]:
-        """All settings that the outputs depend on, known before the model is loaded."""
-        study, model = self.study, self.cell.model
-        asked = {
-            name: value for name, value in asdict(model).items() if name not in ("name", "label")
-        }
-        texts = json.dumps([list(self.dataset.queries.items()), list(self.dataset.corpus)])
-        settings = {
-            **asked,
-            **asdict(self.environment),
-            "max_length": model.max_length or study.max_length,
-            "batch_size": self.cell.compute.batch_size,
-            "attention": self.cell.compute.attention,
-            "trust_remote_code": study.trust_remote_code,
-            "content": self.dataset.content_hash,
-            "order": hashlib.sha256(texts.encode()).hexdigest(),
-            "repeated_texts": self._repeated_texts() or None,
-        }
-        return {name: str(value) for name, value in flatten(settings) if value is not None}
+        from deadheat.scoring.torch_functions import head_logits
 
-    def _repeated_texts(self) -> int:
-        """Count the documents whose text an earlier one has: each text is encoded once."""
-        documents = group_texts(self.dataset).values()
-        return sum(len(having) - 1 for having in documents)
+        if part is None:
+            inputs = {stream: each.plan.inputs for stream, each in self._streams.items()}
+            return ForwardFacts(self._model, self._function(), inputs)
+        batches = self._streams[part.stream]
+        first = part.number * part.step
+        numbers = range(first, min(first + part.step, len(batches)))
+        try:
+            outputs = [batches.run(number) for number in numbers]
+        except NotFiniteError as error:
+            raise InputError(f"{self._name_input(part.stream, error.index)}: {error}") from None
+        places = [i for number in numbers for i in batches.plan.batches[number]]
+        tensors = {"index": torch.tensor(places)}
+        tensors[part.stream] = torch.cat([output[0] for output in outputs])
+        if self._head is not None:
+            weight, bias = self._head.weight, self._head.bias
+            in_fp32 = [head_logits(hidden, weight, bias) for _, hidden in outputs]
+            tensors["head_logits"] = torch.cat(in_fp32)
+        return tensors, {n: size for n, size in batches.halved.items() if int(n) in numbers}
 
-    @cached_property
-    def stored(self) -> CellFolder:
-        """Where the outputs of these settings are, or will be."""
-        return self.folder.cell(
-            self.cell.model.name, self.cell.model_dtype, self.dataset_folder, self.settings
-        )
+    def _function(self) -> str:
+        """Return the function that makes scores of the model's output."""
+        if self._model.outputs:
+            return "sigmoid" if len(self._model.outputs) == 1 else "softmax"
+        similarity = self._whole.cell.model.similarity
+        return similarity or ("dot" if self._model.normalised else "cosine")
 
-    def _regimes(self, manifest: Manifest) -> list[str]:
-        """Return the regimes that this cell can have; in FP32 they are all the same."""
-        asked = list(self.study.regimes)
-        if self.cell.model_dtype == "fp32" and asked:
-            asked = ["native"]
-        elif manifest.model.kind == "bi-encoder":
-            asked = [regime for regime in asked if regime != "head"]
-        regimes = asked + [SCORED + dtype for dtype in self.study.scoring_dtypes]
-        if not regimes:
-            raise InputError("a bi-encoder has no scoring head: choose the regime native or hps")
-        return regimes
+    def _pairs(self) -> list[tuple[str, str]]:
+        lists = self._dataset.candidates or {}
+        return [(query, doc) for query, documents in lists.items() for doc in documents]
 
-    def _forward(self) -> Manifest:
-        """Run and store the missing parts of every stream of inputs."""
-        whole = ForwardPass(self.study, self.cell, self.dataset, self.environment, self.load)
-        with self.engine.pool(whole) as pool:
-            [(_, facts)] = pool.results([None])
-            manifest = self._manifest(facts)
-            self.stored.write_manifest(manifest)
-            for stream, parts in self.stored.streams().items():
-                self._run_stream(stream, facts.inputs[stream].count, parts, pool)
-        return manifest
-
-    def _manifest(self, facts: ForwardFacts) -> Manifest:
-        return Manifest(
-            settings=self.settings,
-            model=facts.model,
-            function=facts.function,
-            backend=self.environment.backend,
-            threads=self.environment.threads,
-            dataset=self.dataset.provenance(),
-            dataset_folder=self.dataset_folder,
-            inputs=facts.inputs,
-            label=self.cell.model.label,
-        )
-
-    def _run_stream(self, stream: str, inputs: int, parts: Parts, pool: Pool) -> None:
-        """Run and store the missing parts of one stream of inputs."""
-        missing = [PartTask(stream, number, parts.step) for number in parts.missing()]
-        done = parts.count - len(missing)
-        size = parts.step * self.cell.compute.batch_size
-        if missing:
-            self._report_progress(stream, done * size, inputs)
-        for part, output in pool.results(missing):
-            parts.write(part.number, output.tensors, output.halved)
-            done += 1
-            self._report_progress(stream, min(done * size, inputs), inputs)
-
-    def _report_progress(self, stream: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            cell = self.cell
-            name = f"{cell.model.short_name} {cell.model_dtype} {Path(cell.dataset.name).name}"
-            ways = f", {cell.compute}" if len(self.study.computes) > 1 else ""
-            self.progress(f"{name}{ways}: {stream}", done, total)
+    def _name_input(self, stream: str, index: int) -> str:
+        """Name one input of a stream."""
+        if stream == "logits":
+            query, doc = self._pairs()[index]
+            return f"query {query!r} with document {doc!r}"
+        if stream == "queries":
+            return f"query {list(self._dataset.queries)[index]!r}"
+        return f"document {list(group_texts(self._dataset).values())[index][0]!r}"

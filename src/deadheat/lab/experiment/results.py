@@ -114,16 +114,17 @@ def load_results(folder: str | Path) -> list[StoredResult]:
     list of StoredResult
         By dataset and model, and for each model dtype the regimes native, hps, head, others.
     """
-    begun: list[tuple[CellFolder, Manifest]] = []
+    begun: list[tuple[Manifest, CellFolder]] = []
     for cell in ExperimentFolder(folder).cells():
         manifest = cell.manifest
         if manifest is None:
             raise Fault(cell.path / MANIFEST, "missing").error
-        begun.append((cell, manifest))
-    begun.sort(key=lambda pair: (*_cell_key(pair[1]), *compute_key(pair[1])))
+        begun.append((manifest, cell))
+    begun.sort(key=lambda pair: (*_cell_key(pair[0]), *compute_key(pair[0])))
+    manifests = [manifest for manifest, _ in begun]
     results = [
-        StoredResult(cell, manifest, regime, _variant(manifest, [m for _, m in begun]))
-        for cell, manifest in begun
+        StoredResult(cell, manifest, regime, _variant(manifest, manifests))
+        for manifest, cell in begun
         for regime in cell.regimes()
     ]
     if not results:

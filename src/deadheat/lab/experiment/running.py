@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TypeVar
 
 from deadheat.engines import Engine, LocalEngine, Progress
-from deadheat.errors import DeadheatError
+from deadheat.errors import DeadheatError, InputError
 from deadheat.lab.datasets import RetrievalDataset, read_dataset
 from deadheat.lab.experiment.budget import compare_variants
+from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
-from deadheat.lab.experiment.folder import ExperimentFolder
-from deadheat.lab.experiment.forward import CellRun
-from deadheat.lab.experiment.study import Compute, DatasetSpec, ModelSpec, Study, StudyCell
-from deadheat.lab.experiment.worker import find_environment
+from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
+from deadheat.lab.experiment.forward import (
+    Environment,
+    ForwardPass,
+    PartTask,
+    find_environment,
+    forget_model,
+    use_threads,
+)
+from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
+from deadheat.provenance import flatten
+from deadheat.scoring.regimes import SCORED
 
-if TYPE_CHECKING:
-    from deadheat.lab.models import BiEncoder, Reranker
-
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -67,71 +76,52 @@ def run_study(
     """
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or LocalEngine()
+    store = _cache(partial(_store_dataset, experiment, study))
+    find = _cache(partial(_find_environment, workplace, study))
     failures = []
     ran: dict[Path, RetrievalDataset] = {}
-    with experiment.lock():
-        texts = CachedCall(partial(_store_texts, experiment, study))
-        for model in study.models:
-            find = partial(find_environment, model, study.device)
-            environment = CachedCall(partial(workplace.ask, find))
-            for dtype, compute in product(study.model_dtypes, study.computes):
-                load = CachedCall(partial(_load_model, study, model, dtype, compute))
-                for spec in study.datasets:
-                    cell = StudyCell(model, dtype, spec, compute)
-                    try:
-                        dataset, name = texts(spec)
-                        where = environment()
-                        one = CellRun(
-                            study=study,
-                            cell=cell,
-                            folder=experiment,
-                            dataset=dataset,
-                            dataset_folder=name,
-                            environment=replace(where, threads=compute.threads or where.threads),
-                            load=load,
-                            engine=workplace,
-                            progress=progress,
-                        )
-                        one.run()
-                        ran[one.stored.path] = dataset
-                    except FolderError:  # it concerns every cell
-                        raise
-                    except DeadheatError as error:
-                        failures.append(Failure(cell, error))
+    with experiment.lock(), ExitStack() as at_end:
+        at_end.callback(forget_model)
+        for cell in study.cells:
+            try:
+                dataset, name = store(cell.dataset)
+                where = find(cell.model)
+                where = replace(where, threads=cell.compute.threads or where.threads)
+                whole = ForwardPass(study, cell, dataset, where)
+                ran[_run_cell(whole, experiment, name, workplace, progress).path] = dataset
+            except FolderError:  # it concerns every cell
+                raise
+            except DeadheatError as error:
+                failures.append(Failure(cell, error))
         if ran:
             compare_variants(experiment, ran, workplace, progress)
     return failures
 
 
-class CachedCall(Generic[T]):
-    """Calls a function once for every argument; results and errors are cached."""
+def _cache(make: Callable[[K], T]) -> Callable[[K], T]:
+    """Return a function that calls another once for every argument, also where it fails."""
+    outcomes: dict[K, T | DeadheatError] = {}
 
-    def __init__(self, make: Callable[..., T]) -> None:
-        self._make = make
-        self._outcomes: dict[tuple[Any, ...], T | DeadheatError] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the cache."""
-        return CachedCall, (self._make,)
-
-    def __call__(self, *args: Any) -> T:
-        """Return what the function returned, or raise what it raised."""
-        if args not in self._outcomes:
+    def call(key: K) -> T:
+        if key not in outcomes:
             try:
-                self._outcomes[args] = self._make(*args)
+                outcomes[key] = make(key)
             except FolderError:
                 raise
             except DeadheatError as error:
-                self._outcomes[args] = error
-        outcome = self._outcomes[args]
+                outcomes[key] = error
+        outcome = outcomes[key]
         if isinstance(outcome, DeadheatError):
             raise outcome
         return outcome
 
+    return call
 
-def _store_texts(
+
+def _store_dataset(
     experiment: ExperimentFolder, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, str]:
+    """Read a dataset, and store it; return it with the name of its folder."""
     dataset = read_dataset(
         spec.name,
         subset=spec.subset,
@@ -144,20 +134,118 @@ def _store_texts(
     return dataset, experiment.store_dataset(dataset)
 
 
-def _load_model(
-    study: Study, spec: ModelSpec, dtype: str, compute: Compute
-) -> Reranker | BiEncoder:
-    from deadheat.lab.models import load_model
+def _find_environment(engine: Engine, study: Study, model: ModelSpec) -> Environment:
+    """Return the environment of the machines that run a model."""
+    return engine.ask(partial(find_environment, model, study.device))
 
-    return load_model(
-        spec.name,
-        model_dtype=dtype,
-        kind=spec.kind,
-        device=study.device,
-        batch_size=compute.batch_size,
-        attn_implementation=compute.attention,
-        max_length=spec.max_length or study.max_length,
-        trust_remote_code=study.trust_remote_code,
-        revision=spec.revision,
-        instruction=spec.instruction,
-    )
+
+def _run_cell(
+    whole: ForwardPass,
+    experiment: ExperimentFolder,
+    dataset_folder: str,
+    engine: Engine,
+    progress: Progress | None,
+) -> CellFolder:
+    """Run what is missing of the forward pass, then score and evaluate."""
+    study, cell, dataset = whole.study, whole.cell, whole.dataset
+    settings = _list_settings(whole)
+    stored = experiment.cell(cell.model.name, cell.model_dtype, dataset_folder, settings)
+
+    def report(what: str, done: int, total: int) -> None:
+        if progress is not None:
+            name = f"{cell.model.short_name} {cell.model_dtype} {Path(cell.dataset.name).name}"
+            way = f", {cell.compute}" if len(study.computes) > 1 else ""
+            progress(f"{name}{way}: {what}", done, total)
+
+    before = use_threads(whole.environment.threads)
+    try:
+        manifest = stored.manifest
+        if manifest is None or any(parts.missing() for parts in stored.streams().values()):
+            manifest = _run_forward(whole, stored, dataset_folder, settings, engine, report)
+        if cell.model.label not in (None, manifest.label):
+            manifest = replace(manifest, label=cell.model.label)
+        stored.write_manifest(manifest)  # its label may be new, and its hash missing
+        evaluate_cell(
+            stored,
+            manifest,
+            dataset,
+            list(dict.fromkeys([*_list_regimes(study, manifest), *stored.regimes()])),
+            study.all_measures,
+            study.depth if dataset.candidates is None else None,
+            engine,
+            report,
+        )
+    finally:
+        use_threads(before)
+    return stored
+
+
+def _list_settings(whole: ForwardPass) -> dict[str, str]:
+    """Return all settings that the outputs depend on, known before the model is loaded."""
+    study, model, dataset = whole.study, whole.cell.model, whole.dataset
+    asked = {name: value for name, value in asdict(model).items() if name not in ("name", "label")}
+    texts = json.dumps([list(dataset.queries.items()), list(dataset.corpus)])
+    # Each text is encoded once.
+    repeated = sum(len(documents) - 1 for documents in group_texts(dataset).values())
+    settings = {
+        **asked,
+        **asdict(whole.environment),
+        "max_length": model.max_length or study.max_length,
+        "batch_size": whole.cell.compute.batch_size,
+        "attention": whole.cell.compute.attention,
+        "trust_remote_code": study.trust_remote_code,
+        "content": dataset.content_hash,
+        "order": hashlib.sha256(texts.encode()).hexdigest(),
+        "repeated_texts": repeated or None,
+    }
+    return {name: str(value) for name, value in flatten(settings) if value is not None}
+
+
+def _list_regimes(study: Study, manifest: Manifest) -> list[str]:
+    """Return the regimes that a cell can have; in FP32 they are all the same."""
+    asked = list(study.regimes)
+    if manifest.model.model_dtype == "fp32" and asked:
+        asked = ["native"]
+    elif manifest.model.kind == "bi-encoder":
+        asked = [regime for regime in asked if regime != "head"]
+    regimes = asked + [SCORED + dtype for dtype in study.scoring_dtypes]
+    if not regimes:
+        raise InputError("a bi-encoder has no scoring head: choose the regime native or hps")
+    return regimes
+
+
+def _run_forward(
+    whole: ForwardPass,
+    stored: CellFolder,
+    dataset_folder: str,
+    settings: Mapping[str, str],
+    engine: Engine,
+    report: Progress,
+) -> Manifest:
+    """Run and store the missing parts of every stream of inputs."""
+    with engine.pool(whole) as pool:
+        [(_, facts)] = pool.results([None])
+        manifest = Manifest(
+            settings=settings,
+            model=facts.model,
+            function=facts.function,
+            backend=whole.environment.backend,
+            threads=whole.environment.threads,
+            dataset=whole.dataset.provenance(),
+            dataset_folder=dataset_folder,
+            inputs=facts.inputs,
+            label=whole.cell.model.label,
+        )
+        stored.write_manifest(manifest)
+        for stream, parts in stored.streams().items():
+            inputs = facts.inputs[stream].count
+            missing = [PartTask(stream, number, parts.step) for number in parts.missing()]
+            done = parts.count - len(missing)
+            size = parts.step * whole.cell.compute.batch_size
+            if missing:
+                report(stream, done * size, inputs)
+            for part, (tensors, halved) in pool.results(missing):
+                parts.write(part.number, tensors, halved)
+                done += 1
+                report(stream, min(done * size, inputs), inputs)
+    return manifest

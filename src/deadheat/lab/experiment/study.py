@@ -131,7 +131,7 @@ class Study:
     trust_remote_code: bool = False
 
     @classmethod
-    def of(cls, location: str = "the study", /, **options: Any) -> Study:
+    def of(cls, location: str = "the study", /, **options: object) -> Study:
         """Make a study from plain values, such as a TOML file holds.
 
         Examples
@@ -144,9 +144,12 @@ class Study:
         deadheat.errors.InputError: study.toml: unknown key 'dataset'; did you mean 'datasets'?
         """
         _check_keys(cls, options, location)
-        values = {name: _parse_value(name, value, location) for name, value in options.items()}
-        for name, word in (("models", "model"), ("datasets", "dataset")):
-            if not values.get(name):
+        values: dict[str, Any] = {
+            name: _parse_value(name, value, f"{location}: {name}")
+            for name, value in options.items()
+        }
+        for word in ("model", "dataset"):
+            if not values.get(f"{word}s"):
                 raise InputError(f"{location} names no {word}: give at least one (--{word})")
         study = cls(**values)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
@@ -159,11 +162,11 @@ class Study:
     @property
     def all_measures(self) -> list[Measure]:
         """The measures, each at its cutoffs."""
-        parsed = parse_measures(self.measures)
-        if not self.cutoffs:
-            return parsed
-        at_cutoffs = [[m] if m.cutoff else [m @ k for k in self.cutoffs] for m in parsed]
-        return list(dict.fromkeys(measure for some in at_cutoffs for measure in some))
+        measures: dict[Measure, None] = {}
+        for measure in parse_measures(self.measures):
+            fixed = measure.cutoff or not self.cutoffs
+            measures |= dict.fromkeys([measure] if fixed else [measure @ k for k in self.cutoffs])
+        return list(measures)
 
     @property
     def cells(self) -> list[StudyCell]:
@@ -183,7 +186,7 @@ class Study:
         return [Compute(*way) for way in ways]
 
 
-def read_study(path: str | Path, **words: Any) -> Study:
+def read_study(path: str | Path, **words: object) -> Study:
     """Read a study from a TOML file whose keys are the fields of `Study`.
 
     Parameters
@@ -201,7 +204,6 @@ def read_study(path: str | Path, **words: Any) -> Study:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
         raise InputError(f"{path}: not valid TOML ({error})") from None
-    _check_keys(Study, options, str(path))
     study = Study.of(str(path), **{**options, **words})
     if study.trust_remote_code and "trust_remote_code" not in words:
         names = ", ".join(repr(model.name) for model in study.models)
@@ -213,7 +215,7 @@ def read_study(path: str | Path, **words: Any) -> Study:
     return study
 
 
-def paper_study(**words: Any) -> Study:
+def paper_study(**words: object) -> Study:
     """Return the study of the paper: its five models and two datasets in three model dtypes.
 
     Parameters
@@ -236,49 +238,35 @@ def paper_study(**words: Any) -> Study:
     return Study.of("the study of the paper", **{**options, **words})
 
 
-_LISTS: dict[str, type] = {
-    "model_dtypes": str,
-    "regimes": str,
-    "scoring_dtypes": str,
-    "measures": str,
-    "cutoffs": int,
-    "batch_size": int,
-    "attention": str,
-    "threads": int,
-}
+_LISTS = ("model_dtypes", "regimes", "scoring_dtypes", "measures", "cutoffs")
 _ONE_OR_MORE = ("batch_size", "attention", "threads")
 """Lists that a single value stands for, too."""
-_SCALARS: dict[str, type] = {
-    "candidates": str,
-    "device": str,
-    "trust_remote_code": bool,
-}
 _SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
+"""Keys whose values are whole numbers, and the smallest of them; others are text."""
+_CHOICES = {
+    "candidates": (CANDIDATES, f"one of {', '.join(CANDIDATES)}"),
+    "similarity": (("dot", "cosine"), "dot or cosine"),
+}
 Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
 
 
-def _parse_value(name: str, value: Any, location: str) -> Any:
-    """Check one field and bring it into its shape."""
-    at = f"{location}: {name}"
-    if name == "models":
-        return tuple(_parse_spec(ModelSpec, model, at) for model in _parse_list(value, at))
-    if name == "datasets":
-        return tuple(_parse_spec(DatasetSpec, dataset, at) for dataset in _parse_list(value, at))
-    if name in _LISTS:
-        if name in _ONE_OR_MORE and isinstance(value, (str, int)):
-            value = [value]
-        checked = [_check(name, item, _LISTS[name], at) for item in _parse_list(value, at)]
-        return tuple(dict.fromkeys(checked))
-    return None if value is None else _check(name, value, _SCALARS.get(name, int), at)
-
-
-def _parse_list(value: Any, at: str) -> list[Any]:
+def _parse_value(name: str, value: object, at: str) -> object:
+    """Check one field of a study and bring it into its shape."""
+    if name in _ONE_OR_MORE and isinstance(value, (str, int)):
+        value = [value]
+    if name not in ("models", "datasets", *_LISTS, *_ONE_OR_MORE):
+        return None if value is None else _check(name, value, at)
     if isinstance(value, (str, dict)) or not isinstance(value, Iterable):
         raise InputError(f"{at} must be a list, not {value!r}")
-    return list(value)
+    if name == "models":
+        return tuple(_parse_spec(ModelSpec, item, at) for item in value)
+    if name == "datasets":
+        return tuple(_parse_spec(DatasetSpec, item, at) for item in value)
+    return tuple(dict.fromkeys(_check(name, item, at) for item in value))
 
 
-def _parse_spec(kind: type[Spec], value: Any, at: str) -> Spec:
+def _parse_spec(kind: type[Spec], value: object, at: str) -> Spec:
+    """Read a model or a dataset: a name, or a table of the fields of its spec."""
     if isinstance(value, kind):
         return value
     options = {"name": value} if isinstance(value, str) else value
@@ -286,20 +274,20 @@ def _parse_spec(kind: type[Spec], value: Any, at: str) -> Spec:
         raise InputError(f"{at} must hold names, or tables with a name, not {value!r}")
     _check_keys(kind, options, at)
     for key, option in options.items():
-        _check(key, option, int if key == "max_length" else str, f"{at}: {key}")
-    if options.get("similarity", "dot") not in ("dot", "cosine"):
-        raise InputError(f"{at}: similarity must be dot or cosine, not {options['similarity']!r}")
+        _check(key, option, f"{at}: {key}")
     return kind(**options)
 
 
-def _check(name: str, value: Any, kind: type[Any], at: str) -> Any:
+def _check(name: str, value: object, at: str) -> object:
+    """Check one plain value, and return it as it is called everywhere else."""
+    kind = int if name in _SMALLEST else bool if name == "trust_remote_code" else str
     if type(value) is not kind:  # true is no whole number
         word = {str: "text", int: "a whole number", bool: "true or false"}[kind]
         raise InputError(f"{at} must be {word}, not {value!r}")
-    if kind is int and value < _SMALLEST[name]:
+    if isinstance(value, int) and value < _SMALLEST.get(name, 0):
         raise InputError(f"{at} must be at least {_SMALLEST[name]}, not {value}")
-    if name == "candidates" and value not in CANDIDATES:
-        raise InputError(f"{at} must be one of {', '.join(CANDIDATES)}, not {value!r}")
+    if name in _CHOICES and value not in _CHOICES[name][0]:
+        raise InputError(f"{at} must be {_CHOICES[name][1]}, not {value!r}")
     if name == "model_dtypes":
         value = parse_format(value).name
         if value not in MODEL_DTYPES:
@@ -307,14 +295,14 @@ def _check(name: str, value: Any, kind: type[Any], at: str) -> Any:
                 f"{at}: a model cannot be run in {value}; use one of {', '.join(MODEL_DTYPES)} "
                 "(other formats are scoring dtypes)"
             )
-    if name == "regimes":
-        value = parse_regime(value)
     if name == "scoring_dtypes":
-        value = parse_float_format(value).name
-    return value
+        return parse_float_format(value).name
+    return parse_regime(str(value)) if name == "regimes" else value
 
 
-def _check_keys(kind: type[Any], options: dict[str, Any], location: str) -> None:
+def _check_keys(
+    kind: type[Study | ModelSpec | DatasetSpec], options: Iterable[str], location: str
+) -> None:
     known = [field.name for field in fields(kind)]
     for key in options:
         if key not in known:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
@@ -30,10 +30,16 @@ _NAMES = (
     Column("model_dtype", "name", over="model", title="dtype"),
 )
 _EXACT = Column("FP32_M", over="FP32", title="M", latex="$M$", drop_priority=3)
+_VIEWS = ("oblivious", "expected", "range", "bias", "std")
 _EXACT_TIES = "FP32 M = the expected value, because the FP32 scores have ties, too"
 
+Line = tuple[str, Measure, str, str]
+"""What a line of Table 1 is about: dataset, measure, model and model dtype."""
 
-def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = None) -> Table:
+
+def table1(
+    results: Sequence[StoredResult], measures: Iterable[str | Measure] | None = None
+) -> Table:
     """Return Table 1: for each model FP32 M, then the views of every regime by its name.
 
     The highest expected value of a dataset, measure, dtype and regime is bold if it is the
@@ -54,18 +60,80 @@ def table1(results: Sequence[StoredResult], measures: Iterable[Any] | None = Non
         some = ", ".join(map(repr, headline(every)))
         more = f" and {len(every) - len(headline(every))} more" if headline(every) != every else ""
         raise InputError(f"not evaluated: {', '.join(missing)}; there are {some}{more}")
-    lines = [line for measure in chosen for line in _make_lines(results, measure)]
-    lines.sort(key=lambda line: line.dataset)
-    regimes = list(dict.fromkeys(regime for line in lines for regime in line.regimes))
+    lines, exact = _collect_lines(results, chosen)
+    regimes = list(dict.fromkeys(regime for line in lines.values() for regime in line))
+    wide: list[dict[str, object]] = []
+    narrow: list[dict[str, object]] = []
+    for (dataset, measure, model, dtype), line in lines.items():
+        reference = exact.get((dataset, measure, model))
+        named = {
+            "dataset": dataset,
+            "measure": repr(measure),
+            "model": model,
+            "model_dtype": dtype,
+            "FP32_M": None if reference is None else reference.expected,
+        }
+        views: dict[str, dict[str, object]] = {}
+        for regime, summary in line.items():
+            rivals = [
+                other[regime]
+                for key, other in lines.items()
+                if key[:2] == (dataset, measure) and key[3] == dtype and regime in other
+            ]
+            rivals.remove(summary)
+            views[regime] = {view: getattr(summary, view) for view in _VIEWS}
+            views[regime]["certain"] = summary.is_highest(rivals)
+            narrow.append({**named, "regime": regime, **views[regime]})
+        cells = [(regime, view) for regime in regimes for view in (*_VIEWS, "certain")]
+        wide.append({**named, **{f"{r}_{v}": views[r][v] if r in line else None for r, v in cells}})
     notes = list(dict.fromkeys(s.result.provenance.settings.note for s in results))
     notes += [f"{regime} = {describe_regime(regime)}" for regime in regimes]
     if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
         notes.append(_EXACT_TIES)
-    if any(summary.std for line in lines for summary in line.regimes.values()):
+    if any(row["std"] for row in narrow):
         notes.append("grey digits, or x: ties make them meaningless, they lie below the tie std")
-    if any(_is_certain(line, regime, lines) for line in lines for regime in line.regimes):
+    if any(row["certain"] for row in narrow):
         notes.append("bold = the highest whatever the tie-break")
-    return _make_table(lines, regimes, notes)
+    rows = Table(
+        pl.DataFrame(narrow, infer_schema_length=None),
+        [*_NAMES, Column("regime", "name"), _EXACT, *_VIEW_COLUMNS],
+        notes=notes,
+        grouped=2,
+    )
+    regime_columns = [_rename_column(r, column) for r in regimes for column in _VIEW_COLUMNS]
+    return Table(
+        pl.DataFrame(wide, infer_schema_length=None),
+        [*_NAMES, _EXACT, *regime_columns],
+        notes=notes,
+        grouped=2,
+        narrow=rows if narrow else None,  # in a narrow terminal each regime has a row
+    )
+
+
+def _collect_lines(
+    results: Sequence[StoredResult], measures: Sequence[Measure]
+) -> tuple[dict[Line, dict[str, Summary]], dict[tuple[str, Measure, str], Summary]]:
+    """Return the summaries of each line by regime, and those of the FP32 models.
+
+    A line is a model in each dtype but FP32, which is the column FP32 M. A model that was run in
+    FP32 alone has a line of its own, without regimes.
+    """
+    lines: dict[Line, dict[str, Summary]] = {}
+    exact: dict[tuple[str, Measure, str], Summary] = {}
+    for stored in results:
+        for measure in measures:
+            if measure not in stored.result.views:
+                continue
+            name = (stored.dataset, measure, stored.name)
+            if stored.is_reference:
+                exact[name] = stored.result[measure]
+            else:
+                line = lines.setdefault((*name, stored.model_dtype), {})
+                line[stored.regime] = stored.result[measure]
+    in_low = {line[:3] for line in lines}
+    lines |= {(*name, "fp32"): {} for name in exact if name not in in_low}
+    in_order = sorted(lines, key=lambda line: (line[0], measures.index(line[1])))
+    return {line: lines[line] for line in in_order}, exact
 
 
 def every_measure(results: Sequence[StoredResult]) -> list[Measure]:
@@ -93,104 +161,6 @@ def ties_table(results: Sequence[StoredResult]) -> Table:
         Column("largest", "count", over="largest", title="tie group"),
     )
     return Table(pl.DataFrame(rows), columns, grouped=2)
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A line of Table 1: what was run, and its summary in each regime."""
-
-    dataset: str
-    measure: Measure
-    model: str
-    model_dtype: str
-    exact: Summary | None
-    """Of the FP32 model."""
-    regimes: dict[str, Summary]
-
-    @property
-    def row(self) -> dict[str, Any]:
-        return {
-            "dataset": self.dataset,
-            "measure": repr(self.measure),
-            "model": self.model,
-            "model_dtype": self.model_dtype,
-            "FP32_M": None if self.exact is None else self.exact.expected,
-        }
-
-
-def _make_lines(results: Sequence[StoredResult], measure: Measure) -> list[_Row]:
-    """Return the lines of one measure: a model in each dtype but FP32, which is the column FP32 M.
-
-    A model that was run in FP32 alone has a line of its own, without regimes.
-    """
-    exact: dict[tuple[str, str], Summary] = {}
-    low: dict[tuple[str, str, str], dict[str, Summary]] = {}
-    for stored in results:
-        if measure not in stored.result.views:
-            continue
-        if stored.is_reference:
-            exact[stored.dataset, stored.name] = stored.result[measure]
-        else:
-            cell = (stored.dataset, stored.name, stored.model_dtype)
-            low.setdefault(cell, {})[stored.regime] = stored.result[measure]
-    in_low = {cell[:2] for cell in low}
-    alone: dict[tuple[str, str, str], dict[str, Summary]] = {
-        (*cell, "fp32"): {} for cell in exact if cell not in in_low
-    }
-    return [
-        _Row(dataset, measure, model, dtype, exact.get((dataset, model)), regimes)
-        for (dataset, model, dtype), regimes in {**low, **alone}.items()
-    ]
-
-
-def _is_certain(line: _Row, regime: str, lines: Sequence[_Row]) -> bool:
-    """Whether the line's worst value lies above the best of every other model."""
-    rivals = [
-        other.regimes[regime]
-        for other in lines
-        if other is not line
-        and (other.dataset, other.measure) == (line.dataset, line.measure)
-        and (other.model_dtype, regime in other.regimes) == (line.model_dtype, True)
-    ]
-    return line.regimes[regime].is_highest(rivals)
-
-
-def _list_views(line: _Row, regime: str, lines: Sequence[_Row]) -> dict[str, Any]:
-    """Return the views of a line in one regime; all None where it was not run."""
-    summary = line.regimes.get(regime)
-    if summary is None:
-        return dict.fromkeys(("oblivious", "expected", "range", "bias", "std", "certain"))
-    return {
-        "oblivious": summary.oblivious,
-        "expected": summary.expected,
-        "range": summary.range,
-        "bias": summary.bias,
-        "std": summary.std,
-        "certain": _is_certain(line, regime, lines),
-    }
-
-
-def _make_table(lines: Sequence[_Row], regimes: Sequence[str], notes: Sequence[str]) -> Table:
-    """Put the regimes side by side; in a narrow terminal each has a row of its own."""
-    wide, narrow = [], []
-    for line in lines:
-        views = {regime: _list_views(line, regime, lines) for regime in regimes}
-        named = {f"{r}_{name}": value for r in regimes for name, value in views[r].items()}
-        wide.append({**line.row, **named})
-        narrow += [{**line.row, "regime": r, **views[r]} for r in line.regimes]
-    columns = [
-        *_NAMES,
-        _EXACT,
-        *(_rename_column(regime, column) for regime in regimes for column in _VIEW_COLUMNS),
-    ]
-    rows = Table(
-        pl.DataFrame(narrow, infer_schema_length=None),
-        [*_NAMES, Column("regime", "name"), _EXACT, *_VIEW_COLUMNS],
-        notes=notes,
-        grouped=2,
-    )
-    frame = pl.DataFrame(wide, infer_schema_length=None)
-    return Table(frame, columns, notes=notes, grouped=2, narrow=rows if narrow else None)
 
 
 def _rename_column(regime: str, column: Column) -> Column:

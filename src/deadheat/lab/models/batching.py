@@ -13,9 +13,9 @@ batches were halved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError, one_line
 from deadheat.provenance import InputFacts, ModelProvenance
@@ -23,7 +23,6 @@ from deadheat.provenance import InputFacts, ModelProvenance
 if TYPE_CHECKING:
     import torch
 
-T = TypeVar("T")
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -66,96 +65,71 @@ class NotFiniteError(InputError):
         self.index = index
 
 
-class Batches(Generic[T]):
-    """A run over an input list: iterate for ``(indices, output)``, one batch at a time.
+@dataclass
+class Batches:
+    """A run over an input list, batch by batch; ``len`` counts the batches."""
 
-    ``indices`` are positions in the input list, row by row of the output. ``len`` counts the
-    batches of the whole list; iteration begins at batch ``start``.
-
-    Attributes
-    ----------
-    provenance
-        The settings of the model.
-    inputs
-        What happened to the inputs so far: how many were cut, which batches were halved.
-    """
-
-    def __init__(
-        self,
-        plan: BatchPlan,
-        start: int,
-        forward: Callable[[Sequence[int]], Tensors],
-        wrap: Callable[[Tensors, InputFacts], T],
-        provenance: ModelProvenance,
-    ) -> None:
-        if not 0 <= start <= len(plan.batches):
-            raise InputError(
-                f"cannot start at batch {start}: these inputs make {len(plan.batches)} batches; "
-                "were they stored from another list or with another batch size?"
-            )
-        self.plan = plan
-        self._start = start
-        self._forward = forward
-        self._wrap = wrap
-        self.provenance = provenance
-        self.inputs = plan.inputs
+    plan: BatchPlan
+    provenance: ModelProvenance
+    """The settings of the model."""
+    texts: Sequence[str]
+    """A text of each input, which errors name it by."""
+    forward: Callable[[Sequence[int]], Tensors]
+    """Runs the model on the inputs at some positions of the list."""
+    halved: dict[str, int] = field(default_factory=dict)
+    """Batches that did not fit into memory so far, and the size that they were run at."""
 
     def __len__(self) -> int:
         return len(self.plan.batches)
 
-    def __iter__(self) -> Iterator[tuple[tuple[int, ...], T]]:
-        for indices, tensors in self._tensors():
-            yield indices, self._wrap(tensors, self.inputs)
+    @property
+    def inputs(self) -> InputFacts:
+        """What happened to the inputs so far: how many were cut, which batches were halved."""
+        return replace(self.plan.inputs, halved=self.halved)
 
-    def resume(self, start: int) -> Batches[T]:
-        """Return the same run from batch ``start`` on; the inputs are not tokenized again."""
-        return Batches(self.plan, start, self._forward, self._wrap, self.provenance)
-
-    def collect(self) -> T:
-        """Run every batch and return one output in the order of the input list."""
+    def collect(self) -> Tensors:
+        """Run every batch and return the tensors, rows in the order of the input list."""
         import torch
 
-        done = list(self._tensors())
-        position = torch.tensor([i for indices, _ in done for i in indices])
-        columns = zip(*(tensors for _, tensors in done), strict=True)
-        rows = tuple(torch.cat(column)[position.argsort()] for column in columns)
-        return self._wrap(rows, self.inputs)
+        columns = zip(*map(self.run, range(len(self))), strict=True)
+        order = torch.tensor([i for indices in self.plan.batches for i in indices]).argsort()
+        return tuple(torch.cat(column)[order] for column in columns)
 
-    def _tensors(self) -> Iterator[tuple[tuple[int, ...], Tensors]]:
-        for number in range(self._start, len(self)):
-            indices = self.plan.batches[number]
-            yield indices, self._run(number, indices)
+    def run(self, number: int) -> Tensors:
+        """Return the tensors of one batch: a row for each position in ``plan.batches[number]``."""
+        return self._run(number, self.plan.batches[number])
 
     def _run(self, number: int, indices: Sequence[int]) -> Tensors:
         import torch
 
+        device = self.provenance.device
         try:
-            return self._forward(indices)
+            tensors = self.forward(indices)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
             reason = one_line(error)
+        else:
+            for tensor in tensors:
+                check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
+            return tensors
         if len(indices) == 1:
             raise InputError(
-                f"input {indices[0]} alone does not fit into the memory of "
-                f"{self.provenance.device} ({reason}): lower max_length or use another device"
+                f"input {indices[0]} alone does not fit into the memory of {device} ({reason}): "
+                "lower max_length or use another device"
             )
-        if self.provenance.device.startswith("cuda"):
+        if device.startswith("cuda"):
             torch.cuda.empty_cache()
         half = (len(indices) + 1) // 2
-        smallest = min(half, self.inputs.halved.get(str(number), half))
-        self.inputs = replace(self.inputs, halved={**self.inputs.halved, str(number): smallest})
+        self.halved[str(number)] = min(half, self.halved.get(str(number), half))
         first, second = self._run(number, indices[:half]), self._run(number, indices[half:])
         return tuple(torch.cat(parts) for parts in zip(first, second, strict=True))
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether an error means that memory ran out, of an accelerator or of the host."""
-    message = str(error).lower()
-    return any(
-        words in message
-        for words in ("out of memory", "can't allocate memory", "not enough memory")
-    )
+    signs = ("out of memory", "can't allocate memory", "not enough memory")
+    return any(words in str(error).lower() for words in signs)
 
 
 def check_texts(texts: Sequence[str], what: str) -> None:
@@ -180,14 +154,13 @@ def check_finite(
     bad = (~rows.isfinite()).any(dim=1)
     if not bad.any():
         return
-    row = int(bad.nonzero()[0])
-    text = texts[row] if len(texts[row]) <= 80 else texts[row][:77] + "..."
+    index = indices[int(bad.nonzero()[0])]
+    text = texts[index] if len(texts[index]) <= 80 else texts[index][:77] + "..."
     way_out = (
         "FP16 overflows beyond 65504: use model_dtype='bf16' or 'fp32'"
         if dtype == "fp16"
         else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
     )
     raise NotFiniteError(
-        f"the model in {dtype} gave NaN or infinity for input {indices[row]} ({text!r}); {way_out}",
-        indices[row],
+        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}", index
     )

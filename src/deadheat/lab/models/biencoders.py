@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from deadheat.lab.models.batching import (
     Batches,
     Tensors,
-    check_finite,
     check_texts,
     count_tokens,
     plan_batches,
 )
 from deadheat.lab.models.outputs import Embeddings
 from deadheat.lab.models.presets import TextPrompt
-from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.provenance import ModelProvenance
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -56,8 +55,8 @@ class BiEncoder:
             normalised=normalize or type(list(model)[-1]).__name__ == "Normalize",
         )
 
-    def batches(self, texts: Sequence[str], role: Role, *, start: int = 0) -> Batches[Embeddings]:
-        """Return the run over the texts, to be iterated batch by batch.
+    def batches(self, texts: Sequence[str], role: Role) -> Batches:
+        """Return the run over the texts, batch by batch.
 
         Parameters
         ----------
@@ -65,49 +64,42 @@ class BiEncoder:
             Queries or documents; none may be empty.
         role
             Which prompt goes before them.
-        start
-            The first batch to run, when earlier ones are already stored.
         """
         check_texts(texts, "queries" if role == "query" else "documents")
-        prefix = self._prefixes[role]
-        settings = self.provenance
-
-        def ids(part: slice) -> list[list[int]]:
-            tokens: list[list[int]] = self._model.tokenizer(
-                [prefix + text for text in texts[part]], verbose=False
-            )["input_ids"]
-            return tokens
-
-        plan = plan_batches(count_tokens(ids, len(texts)), settings.batch_size, settings.max_length)
-
+        prefix, settings = self._prefixes[role], self.provenance
         encode = self._model.encode_query if role == "query" else self._model.encode_document
 
+        def tokenize(part: slice) -> list[list[int]]:
+            prefixed = [prefix + text for text in texts[part]]
+            ids: list[list[int]] = self._model.tokenizer(prefixed, verbose=False)["input_ids"]
+            return ids
+
         def forward(indices: Sequence[int]) -> Tensors:
-            batch = [texts[i] for i in indices]
             vectors = encode(
-                batch,
+                [texts[i] for i in indices],
                 prompt=prefix,
-                batch_size=len(batch),
+                batch_size=len(indices),
                 convert_to_tensor=True,
                 show_progress_bar=False,
                 normalize_embeddings=self._normalize,
             )
-            rows = vectors.detach().cpu().clone()
-            check_finite(rows, indices, batch, settings.model_dtype)
-            return (rows,)
+            return (vectors.detach().cpu().clone(),)
 
-        def wrap(tensors: Tensors, inputs: InputFacts) -> Embeddings:
-            return Embeddings(tensors[0], settings, inputs)
-
-        return Batches(plan, start, forward, wrap, settings)
+        lengths = count_tokens(tokenize, len(texts))
+        plan = plan_batches(lengths, settings.batch_size, settings.max_length)
+        return Batches(plan, settings, texts, forward)
 
     def embed_queries(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of queries, in the order given."""
-        return self.batches(texts, "query").collect()
+        return self._embed(self.batches(texts, "query"))
 
     def embed_documents(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of documents, in the order given."""
-        return self.batches(texts, "document").collect()
+        return self._embed(self.batches(texts, "document"))
+
+    def _embed(self, batches: Batches) -> Embeddings:
+        (vectors,) = batches.collect()
+        return Embeddings(vectors, self.provenance, batches.inputs)
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:

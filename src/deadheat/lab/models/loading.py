@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 from deadheat.errors import InputError, one_line
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
@@ -13,7 +14,6 @@ from deadheat.lab.models.device import choose_device, choose_dtype
 from deadheat.lab.models.presets import (
     Kind,
     PairPrompt,
-    Preset,
     TextPrompt,
     find_preset,
     with_instruction,
@@ -26,8 +26,6 @@ from deadheat.lab.models.rerankers import (
 )
 from deadheat.packages import find_versions, require
 from deadheat.provenance import ModelProvenance
-
-T = TypeVar("T")
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 # Their position embeddings begin after the padding index.
@@ -97,15 +95,13 @@ def load_model(
     if kind == "cross-encoder" and instruction is not None:
         raise InputError(f"{name!r} is a cross-encoder, which takes no instruction: leave it out")
     prompt = prompt or (preset.prompt if preset else None)
-    weights: dict[str, Any] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
+    weights: dict[str, object] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
     if attn_implementation is not None:
         weights["attn_implementation"] = attn_implementation
-    tokenizer: Any = None
     if kind == "bi-encoder":
-        if not trust_remote_code and checkpoint.foreign_classes():
-            raise _untrusted_code(checkpoint)
-        model = _load_bi_encoder(checkpoint, preset, weights, trust_remote_code, device)
-        config, own_length = model[0].auto_model.config, model.max_seq_length
+        pooling = preset.pooling if preset else None
+        encoder = _load_bi_encoder(checkpoint, pooling, weights, trust_remote_code, device)
+        config, own_length = encoder[0].auto_model.config, encoder.max_seq_length
     else:
         model, tokenizer = _load_reranker(checkpoint, kind, weights, trust_remote_code)
         model.to(device).eval()
@@ -127,9 +123,9 @@ def load_model(
     if kind == "yes-no":
         pair = prompt if isinstance(prompt, PairPrompt) else make_chat_prompt(tokenizer, name)
         return YesNoReranker(model, tokenizer, settings, with_instruction(pair, instruction))
-    text = prompt if isinstance(prompt, TextPrompt) else find_own_prompt(model)
+    text = prompt if isinstance(prompt, TextPrompt) else find_own_prompt(encoder)
     bare = not checkpoint.modules
-    return BiEncoder(model, settings, with_instruction(text, instruction), normalize=bare)
+    return BiEncoder(encoder, settings, with_instruction(text, instruction), normalize=bare)
 
 
 def installed_versions() -> dict[str, str]:
@@ -138,31 +134,25 @@ def installed_versions() -> dict[str, str]:
 
 
 def _load_reranker(
-    checkpoint: Checkpoint, kind: Kind, weights: dict[str, Any], trust_remote_code: bool
+    checkpoint: Checkpoint, kind: Kind, weights: dict[str, object], trust_remote_code: bool
 ) -> tuple[Any, Any]:
     transformers = require("transformers", "running a reranker")
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    options: dict[str, object] = {"trust_remote_code": trust_remote_code}
     if checkpoint.gguf is not None:
         require("gguf", "reading a GGUF file")
         options["gguf_file"] = checkpoint.gguf
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
             weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
-    tokenizer = _load_with(
-        transformers.AutoTokenizer.from_pretrained, checkpoint, checkpoint.folder, **options
-    )
     auto = (
         transformers.AutoModelForSequenceClassification
         if kind == "cross-encoder"
         else transformers.AutoModelForCausalLM
     )
-    model, report = _load_with(
-        auto.from_pretrained,
-        checkpoint,
-        checkpoint.folder,
-        output_loading_info=True,
-        **weights,
-        **options,
-    )
+    with _explain_errors(checkpoint):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        model, report = auto.from_pretrained(
+            checkpoint.folder, output_loading_info=True, **weights, **options
+        )
     if report["missing_keys"]:
         raise InputError(
             f"{checkpoint.name!r} has no weights for {', '.join(sorted(report['missing_keys']))}: "
@@ -173,28 +163,28 @@ def _load_reranker(
 
 def _load_bi_encoder(
     checkpoint: Checkpoint,
-    preset: Preset | None,
-    weights: dict[str, Any],
+    pooling: str | None,
+    weights: dict[str, object],
     trust_remote_code: bool,
     device: str,
 ) -> Any:
     library = require("sentence_transformers", "running a bi-encoder")
-    model: Any = _load_with(
-        library.SentenceTransformer,
-        checkpoint,
-        str(checkpoint.folder),
-        device=device,
-        trust_remote_code=trust_remote_code,
-        model_kwargs=weights,
-    )
+    if not trust_remote_code and checkpoint.foreign_classes():
+        raise _untrusted_code(checkpoint)
+    with _explain_errors(checkpoint):
+        model = library.SentenceTransformer(
+            str(checkpoint.folder),
+            device=device,
+            trust_remote_code=trust_remote_code,
+            model_kwargs=weights,
+        )
     if not hasattr(model[0], "auto_model"):
         raise InputError(
             f"{checkpoint.name!r} begins with {type(model[0]).__name__}, not with a transformer: "
             "its model dtype and attention cannot be set, choose another checkpoint"
         )
     if not checkpoint.modules:
-        size = model[0].auto_model.config.hidden_size
-        model[1] = type(model[1])(size, preset.pooling if preset else "mean")
+        model[1] = type(model[1])(model[0].auto_model.config.hidden_size, pooling or "mean")
     for module in list(model)[1:]:
         module.to(dtype=weights["dtype"])
     return model.eval()
@@ -211,27 +201,25 @@ def _choose_length(asked: int | None, usual: int | None, config: Any) -> int:
     return int(asked or min(usual or limit, limit))
 
 
-def _load_with(loader: Callable[..., T], checkpoint: Checkpoint, *args: Any, **options: Any) -> T:
-    """Call a library's loader, and turn its errors into messages that say what to do."""
+@contextmanager
+def _explain_errors(checkpoint: Checkpoint) -> Iterator[None]:
+    """Turn the errors of a library that loads a checkpoint into messages that say what to do."""
     try:
-        return loader(*args, **options)
-    except ImportError as error:
-        raise InputError(
-            f"{checkpoint.name!r} needs a package that is missing ({one_line(error)}): install it, "
-            "or choose another attn_implementation"
-        ) from error
+        yield
     except Exception as error:  # transformers, tokenizers and safetensors each have their own
         if "trust_remote_code" in str(error):
             raise _untrusted_code(checkpoint) from error
-        if "attn_implementation" in str(error):
-            raise InputError(
-                f"{checkpoint.name!r} has no such attention ({one_line(error)}): choose eager or "
-                "sdpa, or leave the choice to transformers"
-            ) from error
-        raise InputError(
-            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
-            "is complete and supported by the installed transformers"
-        ) from error
+        if isinstance(error, ImportError):
+            what = "needs a package that is missing"
+            advice = "install it, or choose another attn_implementation"
+        elif "attn_implementation" in str(error):
+            what = "has no such attention"
+            advice = "choose eager or sdpa, or leave the choice to transformers"
+        else:
+            what = "cannot be loaded"
+            advice = "check that the checkpoint is complete and that transformers supports it"
+        message = f"{checkpoint.name!r} {what} ({one_line(error)}): {advice}"
+        raise InputError(message) from error
 
 
 def _untrusted_code(checkpoint: Checkpoint) -> InputError:

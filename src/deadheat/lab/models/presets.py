@@ -59,10 +59,10 @@ class TextPrompt:
         return self.query.replace("{instruction}", self.instruction)
 
 
-AnyPrompt = TypeVar("AnyPrompt", PairPrompt, TextPrompt)
+Prompt = TypeVar("Prompt", PairPrompt, TextPrompt)
 
 
-def with_instruction(prompt: AnyPrompt, instruction: str | None) -> AnyPrompt:
+def with_instruction(prompt: Prompt, instruction: str | None) -> Prompt:
     """Return the prompt with another instruction, where it has a place for one."""
     if instruction is None:
         return prompt

@@ -6,21 +6,20 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
 from deadheat.lab.models.batching import (
     Batches,
     Tensors,
-    check_finite,
     check_texts,
     count_tokens,
     plan_batches,
 )
 from deadheat.lab.models.outputs import Head, ModelOutput
 from deadheat.lab.models.presets import JUDGE, PairPrompt
-from deadheat.provenance import InputFacts, ModelProvenance
+from deadheat.provenance import ModelProvenance
 from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
@@ -54,10 +53,8 @@ class Reranker(ABC):
         if model.config.pad_token_id is None:
             model.config.pad_token_id = tokenizer.pad_token_id
 
-    def batches(
-        self, pairs: Pairs, *, with_hidden: bool = False, start: int = 0
-    ) -> Batches[ModelOutput]:
-        """Return the run over (query, document) pairs, to be iterated batch by batch.
+    def batches(self, pairs: Pairs, *, with_hidden: bool = False) -> Batches:
+        """Return the run over (query, document) pairs, batch by batch: logits, hidden states.
 
         Parameters
         ----------
@@ -65,29 +62,32 @@ class Reranker(ABC):
             Queries and documents; neither may be empty.
         with_hidden
             Also return the input of the last linear layer.
-        start
-            The first batch to run, when earlier ones are already stored.
         """
-        queries, documents = split_pairs(pairs)
+        for index, pair in enumerate(pairs):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InputError(f"pairs[{index}] is not a (query, document) pair: {pair!r}")
+        queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        check_texts(queries, "queries")
+        check_texts(documents, "documents")
         settings = self.provenance
-        counts = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
-        plan = plan_batches(counts, settings.batch_size, settings.max_length)
 
         def forward(indices: Sequence[int]) -> Tensors:
-            texts = [queries[i] for i in indices]
-            tensors = self._forward(texts, [documents[i] for i in indices], with_hidden=with_hidden)
-            for tensor in tensors:
-                check_finite(tensor, indices, texts, settings.model_dtype)
-            return tensors
+            own = [queries[i] for i in indices], [documents[i] for i in indices]
+            with watch([self._head_layer] if with_hidden else []) as activations:
+                logits = self._run(*own)
+            if not with_hidden:
+                return (logits,)
+            return logits, head_input(activations, self._rows, logits, self._name).cpu()
 
-        def wrap(tensors: Tensors, inputs: InputFacts) -> ModelOutput:
-            return ModelOutput(tensors[0], tensors[1] if with_hidden else None, settings, inputs)
-
-        return Batches(plan, start, forward, wrap, settings)
+        lengths = count_tokens(lambda part: self._ids(queries[part], documents[part]), len(pairs))
+        plan = plan_batches(lengths, settings.batch_size, settings.max_length)
+        return Batches(plan, settings, queries, forward)
 
     def logits(self, pairs: Pairs, *, with_hidden: bool = False) -> ModelOutput:
         """Return the logits of every pair, in the order given."""
-        return self.batches(pairs, with_hidden=with_hidden).collect()
+        batches = self.batches(pairs, with_hidden=with_hidden)
+        logits, *hidden = batches.collect()
+        return ModelOutput(logits, hidden[0] if hidden else None, self.provenance, batches.inputs)
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
@@ -102,13 +102,6 @@ class Reranker(ABC):
     @abstractmethod
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
         """Return the truncated and padded input of one forward pass."""
-
-    def _forward(self, queries: list[str], documents: list[str], *, with_hidden: bool) -> Tensors:
-        with watch([self._head_layer] if with_hidden else []) as activations:
-            logits = self._run(queries, documents)
-        if not with_hidden:
-            return (logits,)
-        return logits, head_input(activations, self._rows, logits, self._name).cpu()
 
     def _run(self, queries: list[str], documents: list[str]) -> torch.Tensor:
         """Return the logits of one forward pass."""
@@ -125,9 +118,8 @@ class Reranker(ABC):
     @cached_property
     def _head_layer(self) -> torch.nn.Linear:
         queries, documents = map(list, zip(*PROBE, strict=True))
-        head = find_head(self._model, lambda: self._run(queries, documents), self._rows, self._name)
-        layer: torch.nn.Linear = head.layer
-        return layer
+        run = partial(self._run, queries, documents)
+        return find_head(self._model, run, self._rows, self._name).layer
 
     @property
     def _name(self) -> str:
@@ -207,26 +199,8 @@ class YesNoReranker(Reranker):
         return [self._prefix + body[:room] + self._suffix for body in bodies]
 
     def _encode(self, queries: list[str], documents: list[str]) -> dict[str, torch.Tensor]:
-        import torch
-
         rows = self._ids(queries, documents, room=self._room)
-        ids = torch.full((len(rows), max(map(len, rows))), self._tokenizer.pad_token_id)
-        mask = torch.zeros_like(ids)
-        for row, tokens in enumerate(rows):
-            ids[row, -len(tokens) :] = torch.tensor(tokens)
-            mask[row, -len(tokens) :] = 1
-        return {"input_ids": ids, "attention_mask": mask}
-
-
-def split_pairs(pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Return the queries and the documents, after checking that they can be read."""
-    for index, pair in enumerate(pairs):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(f"pairs[{index}] is not a (query, document) pair: {pair!r}")
-    queries, documents = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    check_texts(queries, "queries")
-    check_texts(documents, "documents")
-    return queries, documents
+        return dict(self._tokenizer.pad({"input_ids": rows}, return_tensors="pt", verbose=False))
 
 
 def find_token(tokenizer: Any, word: str) -> int:
