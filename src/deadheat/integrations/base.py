@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Summary, Views
+from deadheat.evaluation import Result, Summary, Views, evaluate_run
+from deadheat.formats import read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.packages import require_host
@@ -19,7 +20,9 @@ from deadheat.settings import EvalSettings
 Measures: TypeAlias = str | Measure | Iterable[object]
 """Measures as `deadheat.evaluate` takes them."""
 Lists: TypeAlias = Mapping[Hashable, Mapping[Hashable, object]]
-"""Grades or scores: ``{query: {document: number}}``."""
+"""Grades or scores as they are given: ``{query: {document: number}}``."""
+ByQuery: TypeAlias = Mapping[str, Mapping[Any, Any]]
+"""The same with query ids as text."""
 
 ALL_QUERIES = EvalSettings(queries="all")
 """How most hosts count: a query without a relevant document as 0."""
@@ -40,7 +43,7 @@ def load_attribute(host: str, name: str) -> Any:
     return getattr(load_host(host, host.replace("_", "-")), name)
 
 
-def read_lists(lists: object, name: str, kinds: str = "") -> dict[str, Mapping[Hashable, Any]]:
+def read_lists(lists: object, name: str, kinds: str = "") -> ByQuery:
     """Return lists by query, with query ids as text; refuse what is not a dict of dicts.
 
     An error calls the lists `name`; `kinds` are other types that the caller accepts.
@@ -56,6 +59,29 @@ def read_lists(lists: object, name: str, kinds: str = "") -> dict[str, Mapping[H
     if len(by_query) < len(lists):
         raise InputError(f"{name}: two queries have the same id once it is written as text")
     return by_query
+
+
+def evaluate_lists(
+    judged: ByQuery,
+    listed: ByQuery,
+    measures: Mapping[str, Measure],
+    view: str,
+    settings: EvalSettings = ALL_QUERIES,
+) -> tuple[dict[str, dict[str, float]], Result | None]:
+    """Evaluate measures under a host's names: ``{name: {query: value}}``, and the result.
+
+    Every query of `judged` has a value. Where nothing is judged or retrieved, it is 0, and there
+    is no result.
+    """
+    values = {name: dict.fromkeys(judged, 0.0) for name in measures}
+    if not (measures and any(judged.values()) and any(listed.values())):
+        return values, None
+    run, distinct = read_run(listed, copy=False), list(dict.fromkeys(measures.values()))
+    result = evaluate_run(read_qrels(judged), run, distinct, settings)
+    for name, measure in measures.items():
+        column = query_values(result.views[measure], view, name).tolist()
+        values[name].update(zip(result.query_names, column, strict=True))
+    return values, result
 
 
 def query_values(views: Views, view: str, metric: str) -> NDArray[np.float64]:

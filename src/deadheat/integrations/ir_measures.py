@@ -61,44 +61,38 @@ def tie_rule(measure: Measure) -> str:
 
 
 @dataclass
-class _Frames:
+class _Evaluation:
     """Judgements and a run that were read from frames of ir_measures, and their results."""
 
-    qrels: weakref.ref[DataFrame]
-    run: weakref.ref[DataFrame]
-    judged_only: bool
     query_ids: dict[str, object]
     """The queries as the frame has them, by their ids as text."""
     judgements: Judgements
-    listed: Run | None
-    """The run; None where the run has no judged query."""
+    run: Run | None
+    """None where the run has no judged query."""
     results: dict[Measure, Result] = field(default_factory=dict)
 
 
-_last: list[_Frames] = []
-"""What was read last: ir_measures asks for each measure alone."""
+_last: dict[tuple[int, int, bool], _Evaluation] = {}
+"""What was read last, by the ids of the frames: ir_measures asks for each measure alone."""
 
 
-def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Frames:
+def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Evaluation:
     """Read frames, or return what was read of these very frames before."""
-    for last in _last:
-        if last.qrels() is qrels and last.run() is run and last.judged_only == judged_only:
-            return last
-    listed = run[run["query_id"].isin(qrels["query_id"])]
-    if judged_only:
-        judged = qrels[qrels["relevance"] >= 0]
-        listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
-    _last[:] = [
-        _Frames(
-            weakref.ref(qrels),
-            weakref.ref(run),
-            judged_only,
+    key = id(qrels), id(run), judged_only
+    if key not in _last:
+        listed = run[run["query_id"].isin(qrels["query_id"])]
+        if judged_only:
+            judged = qrels[qrels["relevance"] >= 0]
+            listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
+        _last.clear()
+        _last[key] = _Evaluation(
             {text_id(query): query for query in qrels["query_id"].unique()},
             read_qrels(qrels[["query_id", "doc_id", "relevance"]]),
             read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None,
         )
-    ]
-    return _last[0]
+        for frame in (qrels, run):  # whose id may then be that of another one
+            weakref.finalize(frame, _last.clear)
+    return _last[key]
 
 
 class _TieStdOfMean(_host.measures.MeanAgg):  # type: ignore[misc]
@@ -137,18 +131,18 @@ class TieView(_host.Measure):  # type: ignore[misc]
 
     def runtime_impl(self, qrels: DataFrame, run: DataFrame) -> Iterator[Metric]:
         """Yield the value of every judged query."""
-        frames, measure = _read_frames(qrels, run, self.judged_only), self.measure
-        if frames.listed is None:
+        evaluation, measure = _read_frames(qrels, run, self.judged_only), self.measure
+        if evaluation.run is None:
             return
-        if measure not in frames.results:
+        if measure not in evaluation.results:
             settings = EvalSettings(tie_rule(measure), queries="all")
-            result = evaluate_run(frames.judgements, frames.listed, [measure], settings)
+            result = evaluate_run(evaluation.judgements, evaluation.run, [measure], settings)
             emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
-            frames.results[measure] = result
-        result = frames.results[measure]
+            evaluation.results[measure] = result
+        result = evaluation.results[measure]
         values = query_values(result.views[measure], self.view, repr(measure)).tolist()
         for query, value in zip(result.query_names, values, strict=True):
-            yield _host.Metric(query_id=frames.query_ids[query], measure=self, value=value)
+            yield _host.Metric(query_id=evaluation.query_ids[query], measure=self, value=value)
 
 
 def _host_names(measure: Measure) -> list[str]:

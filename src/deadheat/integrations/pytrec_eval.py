@@ -7,18 +7,19 @@ defined here is the original's.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, check_views, evaluate_run
-from deadheat.formats import Judgements, read_qrels, read_run
+from deadheat.evaluation import Result, check_views
+from deadheat.formats import QrelsLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.integrations.base import (
+    ByQuery,
     Lists,
+    evaluate_lists,
     load_attribute,
     load_host,
-    query_values,
     read_lists,
 )
 from deadheat.measures import Measure
@@ -91,7 +92,7 @@ class RelevanceEvaluator:
         self.view = view
         # All views of the last run, of the measures that deadheat has.
         self.result: Result | None = None
-        self._settings = EvalSettings("pytrec_eval", queries="all", **options)  # type: ignore
+        self._settings = EvalSettings("pytrec_eval", queries="all", **options)  # type: ignore[arg-type,misc]
         self._judged_only = judged_docs_only_flag
         self._level = relevance_level
         self._qrels = read_lists(query_relevance, "the judgements")
@@ -107,8 +108,7 @@ class RelevanceEvaluator:
             for name in self._names
             if OURS.fullmatch(name)
         }
-        self._delegated = [name for name in self._names if name not in self._measures]
-        tied = [name for name in self._delegated if not TIELESS.fullmatch(name)]
+        tied = [n for n in self._names if n not in self._measures and not TIELESS.fullmatch(n)]
         if tied and view in SPREADS:
             raise InputError(
                 f"deadheat does not have {some(tied, 3)}, so there is no view {view!r} of them: "
@@ -131,16 +131,17 @@ class RelevanceEvaluator:
         }
         if not run:
             return {}
-        judgements = read_qrels({query: self._qrels[query] for query in run})
+        qrels = {query: self._qrels[query] for query in run}
         if self._judged_only:
-            grades = judgements.to_dict()
+            grades = read_qrels(qrels).to_dict()
             run = {
                 query: {d: s for d, s in docs.items() if grades[query].get(text_id(d), -1) >= 0}
                 for query, docs in run.items()
             }
-        values = self._evaluate(judgements, run)
+        values, self.result = evaluate_lists(qrels, run, self._measures, self.view, self._settings)
         if self.result is not None:
             emit_warnings(self.result.warnings)
+        values |= self._delegate(qrels, run)
         given = ((query, text_id(query)) for query in scores)
         return {
             query: {name: values[name][text] for name in self._names}
@@ -148,29 +149,18 @@ class RelevanceEvaluator:
             if text in run
         }
 
-    def _evaluate(
-        self, judgements: Judgements, run: Mapping[str, Mapping[Hashable, Any]]
-    ) -> dict[str, dict[str, float]]:
-        """Return the value of each query by the name of the metric."""
-        values = {name: dict.fromkeys(run, 0.0) for name in self._names}
-        read = read_run(run, copy=False) if any(run.values()) else None
-        if self._measures and read is not None:
-            measures = list(dict.fromkeys(self._measures.values()))
-            self.result = evaluate_run(judgements, read, measures, self._settings)
-            for name, measure in self._measures.items():
-                column = query_values(self.result.views[measure], self.view, name)
-                values[name] = dict(zip(self.result.query_names, column.tolist(), strict=True))
-        if self._delegated and self.view not in SPREADS:
-            level = 1 if self._level is None else self._level
-            grades = _whole_grades(judgements, self._delegated[0])
-            original = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
-            listed = {} if read is None else read.to_dict()
-            theirs = original(grades, self._asked, level).evaluate(
-                {query: listed.get(query, {}) for query in run}
-            )
-            for name in self._delegated:
-                values[name] = {query: theirs[query][name] for query in run}
-        return values
+    def _delegate(self, qrels: QrelsLike, run: ByQuery) -> dict[str, dict[str, float]]:
+        """Return the values that pytrec_eval computes; its spreads are 0, since no order counts."""
+        names = [name for name in self._names if name not in self._measures]
+        if not names or self.view in SPREADS:
+            return {name: dict.fromkeys(run, 0.0) for name in names}
+        grades, level = _whole_grades(qrels, names[0]), 1 if self._level is None else self._level
+        listed = read_run(run).to_dict() if any(run.values()) else {}
+        evaluator = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
+        values = evaluator(grades, self._asked, level).evaluate(
+            {query: listed.get(query, {}) for query in run}
+        )
+        return {name: {query: values[query][name] for query in run} for name in names}
 
 
 def _metric_names(measures: set[str]) -> list[str]:
@@ -188,9 +178,9 @@ def _parse_metric(name: str, level: float | None) -> Measure:
     return measure(rel=level) if "rel" in measure.parameters() else measure
 
 
-def _whole_grades(judgements: Judgements, name: str) -> dict[str, dict[str, int]]:
+def _whole_grades(qrels: QrelsLike, name: str) -> dict[str, dict[str, int]]:
     """Return grades as pytrec_eval takes them: whole numbers, not all of them below 0."""
-    grades = judgements.to_dict()
+    grades = read_qrels(qrels).to_dict()
     for query, docs in grades.items():
         for doc, grade in docs.items():
             if not grade.is_integer():

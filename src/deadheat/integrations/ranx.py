@@ -7,21 +7,20 @@ is the original's. `deadheat.evaluate` takes a `Run` and a `Qrels` of ranx as th
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run
+from deadheat.evaluation import VIEWS, Result, check_views
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.integrations.base import (
-    ALL_QUERIES,
+    ByQuery,
     average,
+    evaluate_lists,
     load_attribute,
     load_host,
-    query_values,
     read_lists,
     view_name,
     warnings_without,
@@ -96,22 +95,22 @@ def evaluate(
             "qrels and run are not of the same queries: pass make_comparable=True to count those "
             "that the run misses as 0 and to leave out those that are not judged"
         )
-    order = sorted(judged)
-    values, warnings = _evaluate(judged, listed, measures, order, view)
+    values, warnings = _evaluate(judged, listed, measures, view)
     emit_warnings(warnings)
-    means = {name: average(values[name], view) for name in names}
-    stds = {name: np.std(values[name]) for name in names}
-    with_std = return_mean and return_std
-    if save_results_in_run and isinstance(run, host.Run):
-        for name in names:
+    returned: dict[str, object] = {}
+    for name, by_query in values.items():
+        column = np.array(list(by_query.values()))
+        mean, std = average(column, view), np.std(column)
+        if save_results_in_run and isinstance(run, host.Run):
             kept = view_name(name, view)
-            _save(run, kept, order, values[name], means[name])
-            if with_std:
-                run.std_scores[kept] = stds[name]
-    returned: Mapping[str, object] = means if return_mean else values
-    if with_std:
-        returned = {name: {"mean": means[name], "std": stds[name]} for name in names}
-    return returned[names[0]] if len(names) == 1 else returned
+            run.scores[kept].update(by_query)
+            run.mean_scores[kept] = mean
+            if return_mean and return_std:
+                run.std_scores[kept] = std
+        returned[name] = mean if return_mean else column
+        if return_mean and return_std:
+            returned[name] = {"mean": mean, "std": std}
+    return returned if len(names) > 1 else returned[names[0]]
 
 
 def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
@@ -125,7 +124,8 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
             values = getattr(of_measure, view)
             if values is not None:
                 name = view_name(repr(measure), view)
-                _save(run, name, result.query_names, values, average(values, view))
+                run.scores[name].update(zip(result.query_names, values.tolist(), strict=True))
+                run.mean_scores[name] = average(values, view)
 
 
 def to_run(run: RunLike, name: str | None = None) -> Any:
@@ -156,7 +156,7 @@ def _parse_metric(name: object) -> tuple[Measure, int]:
     return parse_measure(plain.replace("rbp@", "rbp.")), int(level[2]) if level else 1
 
 
-def _read(value: Any, name: str) -> dict[str, Mapping[Hashable, Any]]:
+def _read(value: Any, name: str) -> ByQuery:
     """Read an object of ranx, or a dict of dicts."""
     lists = value.to_dict() if hasattr(value, "to_dict") else value
     by_query = read_lists(lists, name, "an object of ranx or ")
@@ -166,41 +166,22 @@ def _read(value: Any, name: str) -> dict[str, Mapping[Hashable, Any]]:
 
 
 def _evaluate(
-    judged: Mapping[str, Mapping[Hashable, Any]],
-    listed: Mapping[str, Mapping[Hashable, Any]],
+    judged: ByQuery,
+    listed: ByQuery,
     measures: Mapping[str, tuple[Measure, int]],
-    order: Sequence[str],
     view: str,
-) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
-    """Return the values of each metric in the order of queries, and warnings.
-
-    Where nothing is judged or retrieved, the value is 0.
-    """
-    values = {name: np.zeros(len(order)) for name in measures}
-    warnings: list[str] = []
-    if not any(judged.values()) or not any(listed.values()):
-        return values, warnings
-    run, place = read_run(listed, copy=False), {query: i for i, query in enumerate(order)}
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Return the value of each metric and query, in the order of query ids, and warnings."""
+    values, warnings = {name: dict[str, float]() for name in measures}, list[str]()
     for level in {level for _, level in measures.values()}:
         # ranx takes a grade from 0 up to the level for 0, whatever the measure.
         grades = {
             query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
-            for query, docs in judged.items()
+            for query, docs in sorted(judged.items())
         }
         own = {name: measure for name, (measure, lowest) in measures.items() if lowest == level}
-        result = evaluate_run(
-            read_qrels(grades), run, list(dict.fromkeys(own.values())), ALL_QUERIES
-        )
-        warnings += warnings_without(result, "missing")  # a query of an empty list is 0 in ranx
-        at = [place[query] for query in result.query_names]
-        for name, measure in own.items():
-            values[name][at] = query_values(result.views[measure], view, name)
+        found, result = evaluate_lists(grades, listed, own, view)
+        values |= found
+        if result is not None:
+            warnings += warnings_without(result, "missing")  # a query of an empty list is 0
     return values, warnings
-
-
-def _save(
-    run: Any, name: str, query_ids: Sequence[str], values: NDArray[np.float64], mean: float
-) -> None:
-    run.mean_scores[name] = mean
-    for query, value in zip(query_ids, values.tolist(), strict=True):
-        run.scores[name][query] = value

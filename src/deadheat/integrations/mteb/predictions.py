@@ -13,7 +13,8 @@ from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
 from deadheat.formats import Judgements, QrelsLike, read_qrels
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
-from deadheat.integrations.mteb.scores import ByQuery, evaluate_as_mteb, without_first
+from deadheat.integrations.base import ByQuery
+from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
 from deadheat.remarks import Remark, warning

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.integrations.base import TIE_VIEWS, tie_views
+from deadheat.integrations.base import TIE_VIEWS, ByQuery, tie_views
 from deadheat.measures import MRR, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.settings import EvalSettings
@@ -15,8 +15,6 @@ from deadheat.settings import EvalSettings
 if TYPE_CHECKING:
     from deadheat.integrations.corpus_counts import CorpusCounts
 
-ByQuery: TypeAlias = Mapping[str, Mapping[str, float]]
-"""Grades or scores: ``{query: {document: number}}``."""
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
 VIEWS = {"expected": "expected", **TIE_VIEWS}

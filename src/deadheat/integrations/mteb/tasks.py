@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError
-from deadheat.integrations.base import load_host
+from deadheat.integrations.base import ByQuery, load_host
 from deadheat.integrations.corpus_counts import CorpusCounts
-from deadheat.integrations.mteb.scores import ByQuery, tie_aware_scores, without_first
+from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
