@@ -26,6 +26,8 @@ ByQuery: TypeAlias = Mapping[str, Mapping[Any, Any]]
 
 ALL_QUERIES = EvalSettings(queries="all")
 """How most hosts count: a query without a relevant document as 0."""
+SPREADS = ("std", "range", "bias")
+"""Views that are 0 where no order matters."""
 TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
 """How a key that stands beside a host's own value ends, and the view it holds."""
 
@@ -82,6 +84,11 @@ def evaluate_lists(
         column = query_values(result.views[measure], view, name).tolist()
         values[name].update(zip(result.query_names, column, strict=True))
     return values, result
+
+
+def no_score(place: str) -> InputError:
+    """Return the error for a retrieved document without a score."""
+    return InputError(f"{place} has no score, so ties cannot be seen: use a retriever that scores")
 
 
 def query_values(views: Views, view: str, metric: str) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
 from deadheat.formats import read_qrels
-from deadheat.integrations.base import ALL_QUERIES, Measures, load_host
+from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
 from deadheat.measures.parse import parse_measures
 from deadheat.remarks import emit_warnings
 
@@ -54,7 +54,8 @@ class TieAwareDocumentEvaluator:
         views: Sequence[str] = VIEWS,
         document_comparison_field: str = "content",
     ) -> None:
-        self.measures = parse_measures(measures)
+        # Names, which a stored pipeline can hold.
+        self.measures = [repr(measure) for measure in parse_measures(measures)]
         check_views(views)
         self.views = list(views)
         parts = document_comparison_field.split(".")
@@ -64,16 +65,6 @@ class TieAwareDocumentEvaluator:
                 f"{document_comparison_field!r:.60}"
             )
         self.document_comparison_field = document_comparison_field
-
-    def to_dict(self) -> dict[str, object]:
-        """Return what a stored pipeline holds of the component."""
-        stored: dict[str, object] = _haystack.default_to_dict(
-            self,
-            measures=[repr(measure) for measure in self.measures],
-            views=self.views,
-            document_comparison_field=self.document_comparison_field,
-        )
-        return stored
 
     @_haystack.component.output_types(  # type: ignore[untyped-decorator]
         score=float, individual_scores=list[float], metrics=dict[str, float], result=Result
@@ -109,11 +100,12 @@ class TieAwareDocumentEvaluator:
         pairs = zip(ground_truth_documents, retrieved_documents, strict=True)
         for i, (truth, retrieved) in enumerate(pairs):
             qrels[str(i)], run[str(i)] = self._number_documents(i, truth, retrieved)
-        result = evaluate_source(read_qrels(qrels), run, self.measures, ALL_QUERIES)
+        measures = parse_measures(self.measures)
+        result = evaluate_source(read_qrels(qrels), run, measures, ALL_QUERIES)
         emit_warnings(result.warnings)
         return {
-            "score": result[self.measures[0]].expected,
-            "individual_scores": result.views[self.measures[0]].expected.tolist(),
+            "score": result[measures[0]].expected,
+            "individual_scores": result.views[measures[0]].expected.tolist(),
             "metrics": result.flat(views=self.views),
             "result": result,
         }
@@ -141,10 +133,7 @@ class TieAwareDocumentEvaluator:
         scores: dict[str, float] = {}
         for place, document in enumerate(retrieved):
             if document.score is None:
-                raise InputError(
-                    f"question {question}: the retrieved document {document.id!r:.60} has no "
-                    "score, and without scores nobody can tell ties: use a retriever that scores"
-                )
+                raise no_score(f"question {question}: the retrieved document {document.id!r:.60}")
             value, name, score = self._compared(document), f"other {place}", document.score
             if value in relevant:
                 name = f"relevant {relevant.index(value)}"

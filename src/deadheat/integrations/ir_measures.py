@@ -192,14 +192,8 @@ def _define() -> dict[str, TieView]:
     return defined
 
 
-_DEFINED = _define()
+globals().update(_define())
 
+if TYPE_CHECKING:
 
-def __getattr__(name: str) -> TieView:
-    if name in _DEFINED:
-        return _DEFINED[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_DEFINED})
+    def __getattr__(name: str) -> TieView: ...

@@ -15,21 +15,19 @@ from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
 from deadheat.evaluation import check_views, evaluate_scores
-from deadheat.integrations.base import ALL_QUERIES, Measures, average, load_host, query_values
+from deadheat.integrations.base import (
+    ALL_QUERIES,
+    SPREADS,
+    Measures,
+    average,
+    load_host,
+    query_values,
+)
 from deadheat.measures import MAP, Measure, nDCG
 from deadheat.measures.parse import parse_measures
 
 Evaluated = list[tuple[str, float, bool]]
 """Names, values, and whether a higher value is better: what LightGBM wants of a function."""
-HIGHER_IS_BETTER = {
-    "expected": True,
-    "best": True,
-    "worst": True,
-    "oblivious": True,
-    "range": False,
-    "std": False,
-}
-"""The views that have a direction."""
 _DEFINITIONS = {"ndcg": nDCG(gain="exp"), "map": MAP(divisor="min")}
 """What LightGBM calls by these names: gains of 2^label − 1, and AP over min(N, k) documents."""
 
@@ -93,13 +91,9 @@ def eval_metric(
         y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: Sequence[int] | None
     ) -> Evaluated:
         if group is None:
-            raise InputError(
-                "the data names no queries: give lightgbm.Dataset or LGBMRanker.fit its `group`"
-            )
+            raise InputError("the data names no queries: give the Dataset or `fit` its `group`")
         if np.ndim(y_pred) != 1:
-            raise InputError(
-                f"one score for each document is needed, not an array {np.shape(y_pred)}"
-            )
+            raise InputError(f"one score for each document is needed, not {np.shape(y_pred)}")
         n = len(group)
         query = np.repeat(np.arange(n), group)
         distinct = list(dict.fromkeys(named.values()))
@@ -116,9 +110,9 @@ def eval_metric(
         for name, measure in named.items():
             for view in views:
                 values = query_values(result.views[measure], view, repr(measure))
-                fixed = 0.0 if view in ("range", "std") else empty or 0.0
+                fixed = 0.0 if view in SPREADS else empty or 0.0
                 mean = average(np.where(relevant, values, fixed), view, weights)
-                found.append((f"{name}_{view}", mean, HIGHER_IS_BETTER[view]))
+                found.append((f"{name}_{view}", mean, view not in SPREADS))
         return found
 
     return tie_aware

@@ -16,6 +16,7 @@ from deadheat.integrations.base import (
     ALL_QUERIES,
     Measures,
     load_host,
+    no_score,
     view_name,
     warnings_without,
 )
@@ -69,7 +70,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
 
     @classmethod
     def from_metric_names(
-        cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: Any
+        cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: object
     ) -> RetrieverEvaluator:
         """Make an evaluator from names, LlamaIndex's or any that `deadheat.evaluate` takes.
 
@@ -101,7 +102,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         expected_ids: list[str],
         expected_texts: list[str] | None = None,
         mode: object = _base.RetrievalEvalMode.TEXT,
-        **options: Any,
+        **options: object,
     ) -> Any:
         """Retrieve for a query, and evaluate; `evaluate` does the same and waits."""
         nodes = await self.retriever.aretrieve(query)
@@ -187,10 +188,7 @@ def _read_scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:
     for node in nodes:
         name = node.node.node_id
         if node.score is None:
-            raise InputError(
-                f"query {query!r:.60}: node {name!r:.60} has no score, and without scores nobody "
-                "can tell ties: use a retriever that scores"
-            )
+            raise no_score(f"query {query!r:.60}: node {name!r:.60}")
         if name in listed:
             raise InputError(f"query {query!r:.60}: node {name!r:.60} was retrieved twice")
         listed[name] = node.score

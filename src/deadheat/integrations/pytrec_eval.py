@@ -15,6 +15,7 @@ from deadheat.evaluation import Result, check_views
 from deadheat.formats import QrelsLike, read_qrels, read_run
 from deadheat.formats.ids import text_id
 from deadheat.integrations.base import (
+    SPREADS,
     ByQuery,
     Lists,
     evaluate_lists,
@@ -36,8 +37,6 @@ OURS = re.compile(
 """Names of pytrec_eval whose measures deadheat has."""
 TIELESS = re.compile(r"runid|num_.*|set_.*|utility")
 """Names of pytrec_eval whose values rest on what was retrieved, in whatever order."""
-SPREADS = ("std", "range", "bias")
-"""Views that are 0 where no order matters."""
 
 
 def __getattr__(name: str) -> Any:

@@ -137,9 +137,7 @@ def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
     """Make `Qrels` of ranx of whatever `deadheat.evaluate` takes for judgements."""
     read = read_qrels(qrels)
     if (read.grades != np.floor(read.grades)).any():
-        raise InputError(
-            f"{read.source}: ranx takes whole grades only, and cuts fractions off: scale them first"
-        )
+        raise InputError(f"{read.source}: ranx takes whole grades only: scale the fractions first")
     made = load_host("ranx", "ranx").Qrels.from_dict(
         {q: {d: int(grade) for d, grade in docs.items()} for q, docs in read.to_dict().items()}
     )

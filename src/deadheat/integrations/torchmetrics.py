@@ -87,7 +87,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         ignore_index: int | None = None,
         numbering: Literal["run", "batch"] = "run",
         at: str = "@",
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__(**options)
         self.measures = parse_measures(measures)
@@ -172,13 +172,13 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         }
         return next(iter(values.values())) if self._one else values
 
-    def sync(self, *args: Any, **options: Any) -> None:
+    def sync(self, *args: object, **options: object) -> None:
         """Gather the states of all processes, also of those that were given no query."""
         if isinstance(self.numbers, list) and not self.numbers:
             self.numbers = [_torch.zeros(0, dtype=_torch.long, device=self.device)]
         super().sync(*args, **options)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **options: Any) -> Any:
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: object, **options: object) -> object:
         """Follow the model to another device, and never to another precision."""
 
         def move(tensor: Tensor) -> Tensor:

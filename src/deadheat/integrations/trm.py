@@ -131,10 +131,8 @@ def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[in
     """
     values, labels = exact_floats(scores), exact_floats(is_relevant)
     if values.ndim != 1 or values.shape != labels.shape:
-        raise InputError(
-            f"scores {list(values.shape)} and is_relevant {list(labels.shape)} must be two rows of "
-            "the same length"
-        )
+        shapes = f"scores {list(values.shape)} and is_relevant {list(labels.shape)}"
+        raise InputError(f"{shapes} must be two rows of the same length")
     if np.isnan(values).any():
         raise InputError("a score is NaN, which has no place in a ranking; mend the scores")
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)

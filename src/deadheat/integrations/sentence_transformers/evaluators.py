@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from deadheat.integrations.sentence_transformers.views import regime_view
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.numbers import exact_floats
 from deadheat.scoring.regimes import Regime, parse_regime
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,9 +94,7 @@ class _Reranking(TieAware):
         k = self.at_k
         return {"map": MAP, f"mrr@{k}": MRR @ k, f"ndcg@{k}": nDCG @ k}
 
-    def _evaluate(
-        self, scores: Sequence[NDArray[np.floating[Any]]], relevance: Sequence[Sequence[int]]
-    ) -> Result:
+    def _evaluate(self, scores: Sequence[Floats], relevance: Sequence[Sequence[int]]) -> Result:
         return evaluate_scores(relevance, scores, list(self._measures().values()), ALL_QUERIES)
 
 
@@ -113,12 +113,10 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
         # Per sample with a relevant document: scores, relevance, and the library's values.
-        self._seen: list[tuple[NDArray[np.floating[Any]], Sequence[int], Sequence[float]]] = []
+        self._seen: list[tuple[Floats, Sequence[int], Sequence[float]]] = []
         return super().__call__(model, *args, **options)
 
-    def compute_metrics(
-        self, y_true: Sequence[int], y_pred: NDArray[np.floating[Any]]
-    ) -> tuple[float, float, float]:
+    def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
         """Return the expected MRR, nDCG and average precision of one list."""
         result = self._evaluate([y_pred], [y_true])
         ap, mrr, ndcg = (summary.expected for summary in result.values())
@@ -160,7 +158,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         """Return the expected MAP, MRR and nDCG."""
         given = self.similarity_fct
         used = model.similarity if self.regime is not None and self._own_similarity else given
-        lists: list[NDArray[np.floating[Any]]] = []
+        lists: list[Floats] = []
 
         def score(*embeddings: Tensor) -> Tensor:
             scores: Tensor = used(*embeddings)
