@@ -146,7 +146,7 @@ class TieView(_host.Measure):  # type: ignore[misc]
 
 
 def _host_names(measure: Measure) -> list[str]:
-    """Give the names of a measure in ir_measures, those of ours that Python can read last."""
+    """Return the names of a measure: those in ir_measures, then ours as a Python name."""
     names = []
     for name in _host.measures.registry:
         with suppress(InputError):
@@ -167,7 +167,7 @@ def _parameters(base: Measure) -> dict[str, object]:
 
 
 def _define() -> dict[str, TieView]:
-    """Make and register the views of every measure, and give them by name."""
+    """Make and register the views of every measure, and return them by name."""
     defined: dict[str, TieView] = {}
     for measure in MEASURES:
         names = _host_names(measure)

@@ -26,7 +26,7 @@ _torch = load_host("torch", "torchmetrics")
 EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
 """What a query without a relevant document counts as, in the words of torchmetrics."""
 _SUMMED = ("expected", "best", "worst", "oblivious", "variance")
-"""What is added up over queries, a column of the states each."""
+"""The values that are added up over queries: a column of the states each."""
 _BITS = 50
 """Sums are kept in units of 2^-50, whole numbers: the same however queries are divided."""
 

@@ -124,7 +124,7 @@ def evaluate(
 
 
 def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[int, int]]:
-    """Give the size of each tie group and its relevant documents, from the highest score down.
+    """Return the size of each tie group and its relevant documents, from the highest score down.
 
     >>> build_tie_groups([0.9, 0.5, 0.5], [0, 1, 0])
     [(1, 0), (2, 1)]

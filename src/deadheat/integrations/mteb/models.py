@@ -1,4 +1,4 @@
-"""Give MTEB a model that it runs unchanged, in the regime asked for."""
+"""Models that MTEB runs unchanged, in the regime asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTING = "deadheat_regime"
 
 
 def wrap(model: Any, regime: Regime = "hps") -> Any:
-    """Give MTEB a model that scores in the regime asked for.
+    """Wrap a model for MTEB, so that it scores in the regime asked for.
 
     MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
     model itself. What this gives it runs as it is, and the model you pass in stays as it was.

@@ -50,7 +50,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What MTEB reported for one split of a task, and what is true of it."""
+    """The results for one split of a task; `oblivious` is the value that MTEB reported."""
 
     predictions: Predictions
     results: list[tuple[str, Result]]
@@ -149,7 +149,7 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
 
 
 def _load_task(predictions: Predictions) -> Any:
-    """Give the installed task, for this split only; refuse one that does not retrieve."""
+    """Return the installed task, for this split only; refuse one that does not retrieve."""
     purpose = "taking judgements from a task (without --qrels)"
     mteb = require_host("mteb", "mteb", purpose)
     name, split, subset = predictions.task, predictions.split, predictions.subset
@@ -233,7 +233,7 @@ def _evaluate(
 
 
 def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
-    """Put MTEB's values beside what is true of them: a row per split and measure."""
+    """Return a table of MTEB's values and the views of them: a row per split and measure."""
     views = ("expected", "std", "worst", "best", "range", "bias")
     rows = [
         {

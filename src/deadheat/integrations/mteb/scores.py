@@ -1,4 +1,4 @@
-"""What MTEB reports for a retrieval task, once more with every view of its ties."""
+"""The scores that MTEB reports for a retrieval task, with every view of their ties."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tie_rule(measure: Measure) -> str:
 
 
 def measure_names(cutoffs: Iterable[int]) -> list[str]:
-    """Give MTEB's names of its measures at each cutoff.
+    """Return MTEB's names of its measures at each cutoff.
 
     >>> measure_names([10])[:3]
     ['ndcg_at_10', 'map_at_10', 'recall_at_10']
@@ -48,7 +48,7 @@ def tie_aware_scores(
     *,
     counts: CorpusCounts | None = None,
 ) -> dict[str, float | str]:
-    """Give the keys that belong beside those of MTEB, from the same judgements and lists.
+    """Return the keys that stand beside those of MTEB, from the same judgements and lists.
 
     Parameters
     ----------

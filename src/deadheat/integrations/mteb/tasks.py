@@ -7,7 +7,7 @@ is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError
@@ -82,23 +82,9 @@ class _Hook:
         """Evaluate as the task does; what an encoder finds in the whole corpus is counted."""
         searches = isinstance(model, _models.SearchProtocol) or self.task.skip_first_result
         if isinstance(model, _models.EncoderProtocol) and not searches:
-            model = _CountingSearch(model, self.start)
+            model = _CountingSearch(model, self)
         self.counts = None
         return self.own[0](model, *args, **options)
-
-    def start(
-        self, query_ids: list[str], document_ids: list[str], subset: str, split: str
-    ) -> CorpusCounts:
-        """Begin to count a search."""
-        data = self.task.dataset.get(subset, self.task.dataset)[split]
-        self.counts = CorpusCounts(
-            query_ids,
-            document_ids,
-            data["relevant_docs"],
-            max(self.task.k_values),
-            without_query=self.task.ignore_identical_ids,
-        )
-        return self.counts
 
     def task_specific_scores(
         self, scores: object, qrels: ByQuery, results: ByQuery, **where: object
@@ -113,26 +99,28 @@ class _Hook:
 
 
 class _CountingSearch(_models.SearchEncoderWrapper):  # type: ignore[misc]
-    """MTEB's search for an encoder; a search of the whole corpus is counted.
-
-    `start` begins to count: it is called with the ids of queries and corpus, subset and split.
-    """
+    """MTEB's search for an encoder; the hook of a task gets the counts of a whole corpus."""
 
     model: object
 
-    def __init__(self, model: object, start: Callable[..., CorpusCounts]) -> None:
+    def __init__(self, model: object, hook: _Hook) -> None:
         super().__init__(model)
-        self.start = start
+        self.hook = hook
 
-    def search(
-        self, queries: Mapping[str, Iterable[str]], *, top_ranked: object = None, **options: object
-    ) -> object:
+    def search(self, queries: Any, *, top_ranked: object = None, **options: Any) -> object:
         """Search as MTEB does."""
-        encoder = self.model
+        encoder, task = self.model, self.hook.task
         if top_ranked is None:
-            ids = list(queries["id"]), list(self.task_corpus["id"])
-            counts = self.start(*ids, options["hf_subset"], options["hf_split"])
-            self.model = _CountedEncoder(encoder, counts)
+            subset, split = options["hf_subset"], options["hf_split"]
+            data = task.dataset.get(subset, task.dataset)[split]
+            self.hook.counts = CorpusCounts(
+                queries["id"],
+                self.task_corpus["id"],
+                data["relevant_docs"],
+                max(task.k_values),
+                without_query=task.ignore_identical_ids,
+            )
+            self.model = _CountedEncoder(encoder, self.hook.counts)
         try:
             return super().search(queries, top_ranked=top_ranked, **options)
         finally:

@@ -211,7 +211,7 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
                 model, corpus_model, corpus_embeddings, output_path
             )
         finally:
-            self.score_functions = given
+            self.score_functions, self._counts = given, {}
         return scores
 
     compute_metrices = compute_all_metrics

@@ -20,7 +20,7 @@ PRECISIONS = ("binary", "int8")
 def quantised(
     precision: str, *, rescore: bool = False, ranges: Sequence[ArrayLike | Tensor] | None = None
 ) -> Callable[[ArrayLike | Tensor, ArrayLike | Tensor], Tensor]:
-    """Give a function that scores queries with documents in quantised embeddings.
+    """Return a function that scores queries with documents in quantised embeddings.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _low_view(model: Any, dtype: object = None) -> Any:
 
 
 class _Source(NamedTuple):
-    """What a view is made of."""
+    """The model of a view, and how the view scores."""
 
     model: Any
     regime: str

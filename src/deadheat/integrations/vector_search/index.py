@@ -1,4 +1,4 @@
-"""What an index is asked, whatever library it is of."""
+"""The interface of an index, whatever its library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Index(ABC):
         """The k nearest documents of each query, fewer where there are fewer."""
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents of each query that are as near as a score; None where nobody can ask."""
+        """All documents of each query that are as near as a score; None without such a search."""
         return None
 
     def worst(self, scores: Array) -> float:

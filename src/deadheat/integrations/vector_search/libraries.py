@@ -252,7 +252,7 @@ _KINDS: dict[str, Callable[[object], Index]] = {
     "hnswlib": Hnswlib,
     "lancedb": LanceDB,
 }
-"""What reads an index, by the package that it comes from."""
+"""The class that searches an index, by the package that the index comes from."""
 
 
 def find_index(index: object) -> Index:
