@@ -13,7 +13,7 @@ st = pytest.importorskip("sentence_transformers")
 import tiny_models as tiny  # noqa: E402
 
 from deadheat.integrations.sentence_transformers import high_precision  # noqa: E402
-from deadheat.integrations.sentence_transformers.surgery import scoring_layer  # noqa: E402
+from deadheat.integrations.sentence_transformers.surgery import find_scoring_head  # noqa: E402
 from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
 from deadheat.lab.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
@@ -56,7 +56,10 @@ def test_both_rooms_find_the_same_layer(tmp_path, name):
         pytest.importorskip("sentence_transformers.cross_encoder.modules")
     folder = getattr(tiny, name)(tmp_path / name)
     ours, theirs = reranker(folder), cross_encoder(folder)
-    for network, layer in ((ours._model, ours._head_layer), (theirs.model, scoring_layer(theirs))):
+    for network, layer in (
+        (ours._model, ours._head_layer),
+        (theirs.model, find_scoring_head(theirs).layer),
+    ):
         assert dict(network.named_modules())[HEADS[name]] is layer
 
 

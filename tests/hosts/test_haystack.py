@@ -125,7 +125,7 @@ def test_a_pipeline_is_stored_and_read_back():
     if "allowed_modules" in inspect.signature(Pipeline.loads).parameters:
         trusted = {"allowed_modules": ["deadheat.integrations.haystack"]}
     read = Pipeline.loads(evaluation.dumps(), **trusted).get_component("ties")
-    assert [repr(measure) for measure in read.measures] == ["MAP(divisor='min')@3", "MRR"]
+    assert read.measures == ["MAP(divisor='min')@3", "MRR"]
     assert read.views == ["expected", "range"] and read.document_comparison_field == "id"
 
 

@@ -158,7 +158,7 @@ LABELS = np.array([1, 0])
         (lambda: feval("ndcg@3", empty="skip"), "empty must be a number or None"),
         (lambda: eval_metric("MRR")(LABELS, LABELS, None, None), "names no queries"),
         (lambda: eval_metric("MRR")(LABELS, np.ones((2, 2)), None, [2]), "one score for each"),
-        (lambda: eval_metric("ERR", ["std"])(LABELS, LABELS, None, [2]), "std of this measure"),
+        (lambda: eval_metric("ERR", ["std"])(LABELS, LABELS, None, [2]), "std of ERR is not"),
         (lambda: eval_metric("MRR")(LABELS, [np.nan, 1], None, [2]), "the score is NaN"),
         (lambda: eval_metric("MRR", empty=None)([0, 0], LABELS, None, [2]), "nothing to evaluate"),
     ],

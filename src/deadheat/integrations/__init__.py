@@ -1,5 +1,5 @@
 """Other libraries' objects and extension points: one module per library.
 
-None knows another, but where one library runs the models of another: MTEB those of
-sentence-transformers.
+What the modules share is in `base` and `corpus_counts`. No module imports another, except where one
+library runs the models of another: MTEB those of sentence-transformers.
 """

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+from numpy.typing import ArrayLike
 
 from deadheat.evaluation import Result, evaluate_tie_groups
-from deadheat.measures import Measure
+from deadheat.integrations.base import Measures
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require
 from deadheat.ties import TopCounter
 from deadheat.ties.groups import Ints
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class CorpusCounts:
@@ -38,7 +41,7 @@ class CorpusCounts:
         self,
         query_ids: Iterable[Hashable],
         document_ids: Iterable[Hashable],
-        qrels: Mapping[Any, Mapping[Any, float]],
+        qrels: Mapping[Hashable, Mapping[Hashable, float]],
         k: int,
         *,
         without_query: bool = False,
@@ -46,28 +49,28 @@ class CorpusCounts:
     ) -> None:
         self.query_ids = list(query_ids)
         index = {document: i for i, document in enumerate(document_ids)}
-        self.places = _ascending(list(index)) if by_id else np.arange(len(index))
-        listed: list[tuple[float, ...]] = []
-        absent: list[tuple[float, ...]] = []
+        self.places = _sort_places(list(index)) if by_id else np.arange(len(index))
+        listed: list[tuple[float, ...]] = []  # query, place, grade
+        absent: list[tuple[float, ...]] = []  # query, grade
         for query, name in enumerate(self.query_ids):
             for document, grade in qrels.get(name, {}).items():
-                left_out = without_query and document == name
-                if left_out or document not in index:
+                if document not in index or (without_query and document == name):
                     absent.append((query, grade))
                 else:
                     listed.append((query, self.places[index[document]], grade))
-        self.judged = _columns(listed, 3)
-        self.unretrieved = _columns(absent, 2)
+        # Grades may be fractions.
+        self.judged = np.array(listed, np.float64).reshape(-1, 3).T
+        self.unretrieved = np.array(absent, np.float64).reshape(-1, 2).T
         own = [(q, index[name]) for q, name in enumerate(self.query_ids) if name in index]
         self.left_out = np.array(own if without_query else [], np.int64).reshape(-1, 2).T
         self.n_documents = len(index)
         self.seen = 0
-        self.counter = TopCounter(len(self.query_ids), k, judged=self.judged[:2])
+        self.counter = TopCounter(len(self.query_ids), k, judged=(self.judged[0], self.judged[1]))
 
-    def add(self, scores: Any) -> None:
-        """Count the scores of all queries with the documents that follow those seen."""
+    def add(self, values: Tensor | ArrayLike) -> None:
+        """Count the scores of all queries with the documents that follow those counted before."""
         torch = require("torch", "counting the scores of a corpus")
-        scores = torch.as_tensor(scores).detach()
+        scores = torch.as_tensor(values).detach()
         scores = scores.to_dense() if scores.is_sparse else scores
         first, self.seen = self.seen, self.seen + scores.shape[1]
         query, own = self.left_out
@@ -79,29 +82,22 @@ class CorpusCounts:
 
     @property
     def complete(self) -> bool:
-        """Whether the whole corpus passed by."""
+        """Whether every document of the corpus was counted."""
         return self.seen == self.n_documents
 
-    def evaluate(self, measures: Sequence[str | Measure]) -> Result:
-        """Give every view of measures, over all queries."""
-        groups = self.counter.groups(*self.judged, unretrieved=self.unretrieved)
+    def evaluate(self, measures: Measures) -> Result:
+        """Evaluate measures over all queries."""
+        query, grade = self.unretrieved
+        groups = self.counter.groups(*self.judged, unretrieved=(query, grade))
         return evaluate_tie_groups(groups, parse_measures(measures), self.query_ids)
 
 
-def _ascending(ids: list[Any]) -> Ints:
-    """Give the place of each id when all are sorted."""
+def _sort_places(ids: Sequence[Hashable]) -> Ints:
+    """Return the place of each id when all are sorted; ids of several types sort as text."""
+    try:
+        order = sorted(range(len(ids)), key=ids.__getitem__)  # type: ignore[arg-type]
+    except TypeError:
+        order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
     places = np.empty(len(ids), np.int64)
-    if all(type(name) is str for name in ids):
-        order: Any = pl.Series(ids, dtype=pl.String).arg_sort().to_numpy()  # as Python sorts them
-    else:
-        try:
-            order = sorted(range(len(ids)), key=ids.__getitem__)
-        except TypeError:  # ids of several types have no order of their own
-            order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
     places[order] = np.arange(len(ids))
     return places
-
-
-def _columns(rows: Sequence[tuple[float, ...]], n: int) -> Any:
-    """Give `n` columns: indices, and grades where there are any, which may be fractions."""
-    return tuple(np.array(rows, np.float64).reshape(-1, n).T)

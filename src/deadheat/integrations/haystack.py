@@ -5,19 +5,17 @@ the retriever wrote on them.
 """
 
 # No `from __future__ import annotations`: Haystack reads the types of `run` to check connections.
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
 from deadheat.formats import read_qrels
-from deadheat.measures import Measure
+from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
 from deadheat.measures.parse import parse_measures
-from deadheat.packages import require_host
 from deadheat.remarks import emit_warnings
-from deadheat.settings import EvalSettings
 
-_haystack: Any = require_host("haystack", "haystack", "`deadheat.integrations.haystack`")
+_haystack = load_host("haystack", "haystack")
 if TYPE_CHECKING:
     from haystack import Document
 else:
@@ -52,11 +50,12 @@ class TieAwareDocumentEvaluator:
 
     def __init__(
         self,
-        measures: str | Measure | Iterable[Any] = ("nDCG@10", "MRR@10"),
+        measures: Measures = ("nDCG@10", "MRR@10"),
         views: Sequence[str] = VIEWS,
         document_comparison_field: str = "content",
     ) -> None:
-        self.measures = parse_measures(measures)
+        # Names, which a stored pipeline can hold.
+        self.measures = [repr(measure) for measure in parse_measures(measures)]
         check_views(views)
         self.views = list(views)
         parts = document_comparison_field.split(".")
@@ -67,16 +66,6 @@ class TieAwareDocumentEvaluator:
             )
         self.document_comparison_field = document_comparison_field
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give what a stored pipeline holds of the component."""
-        stored: dict[str, Any] = _haystack.default_to_dict(
-            self,
-            measures=[repr(measure) for measure in self.measures],
-            views=self.views,
-            document_comparison_field=self.document_comparison_field,
-        )
-        return stored
-
     @_haystack.component.output_types(  # type: ignore[untyped-decorator]
         score=float, individual_scores=list[float], metrics=dict[str, float], result=Result
     )
@@ -84,7 +73,7 @@ class TieAwareDocumentEvaluator:
         self,
         ground_truth_documents: list[list[Document]],
         retrieved_documents: list[list[Document]],
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Evaluate a list of retrieved documents for each question.
 
         Parameters
@@ -108,63 +97,56 @@ class TieAwareDocumentEvaluator:
                 "retrieved_documents: give one of each for every question"
             )
         qrels, run = {}, {}
-        for i, (truth, retrieved) in enumerate(
-            zip(ground_truth_documents, retrieved_documents, strict=True)
-        ):
-            qrels[str(i)], run[str(i)] = self._lists(i, truth, retrieved)
-        result = evaluate_source(read_qrels(qrels), run, self.measures, EvalSettings(queries="all"))
+        pairs = zip(ground_truth_documents, retrieved_documents, strict=True)
+        for i, (truth, retrieved) in enumerate(pairs):
+            qrels[str(i)], run[str(i)] = self._number_documents(i, truth, retrieved)
+        measures = parse_measures(self.measures)
+        result = evaluate_source(read_qrels(qrels), run, measures, ALL_QUERIES)
         emit_warnings(result.warnings)
-        first = result.views[self.measures[0]].expected.tolist()
         return {
-            "score": result[self.measures[0]].expected,
-            "individual_scores": first,
+            "score": result[measures[0]].expected,
+            "individual_scores": result.views[measures[0]].expected.tolist(),
             "metrics": result.flat(views=self.views),
             "result": result,
         }
 
-    def _lists(
+    def _number_documents(
         self, question: int, truth: Sequence[Document], retrieved: Sequence[Document]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Grades and scores of a question's documents, by ids that tell documents apart."""
+        """Return the grades and the scores of a question, by numbers of distinct documents."""
         if len({document.score is None for document in truth}) > 1:
             raise InputError(
                 f"question {question}: some ground_truth_documents have a score and some have "
                 "none; their scores are grades: give all or none"
             )
-        values: list[Any] = []  # not all can be keys of a dict
+        relevant: list[object] = []  # no dict: not every value can be a key
         grades: dict[str, float] = {}
         for document in truth:
             value = self._compared(document)
             if value is None:
                 continue
-            if value not in values:
-                values.append(value)
-            name = f"relevant {values.index(value)}"
+            if value not in relevant:
+                relevant.append(value)
+            name = f"relevant {relevant.index(value)}"
             grade = 1.0 if document.score is None else document.score
             grades[name] = max(grades.get(name, grade), grade)
-        listed: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for place, document in enumerate(retrieved):
             if document.score is None:
-                raise InputError(
-                    f"question {question}: the retrieved document {document.id!r:.60} has no "
-                    "score, and without scores nobody can tell ties: use a retriever that scores"
-                )
-            value = self._compared(document)
-            name = f"other {place}"
-            if value is not None and value in values:
-                name = f"relevant {values.index(value)}"
-            if name in listed:  # once more: the better place counts
-                listed[f"other {place}"] = min(listed[name], document.score)
-                listed[name] = max(listed[name], document.score)
-            else:
-                listed[name] = document.score
-        # What no document is relevant or retrieved to counts as 0: an irrelevant one stands there.
-        return grades or {"nothing": 0.0}, listed or {"other": 0.0}
+                raise no_score(f"question {question}: the retrieved document {document.id!r:.60}")
+            value, name, score = self._compared(document), f"other {place}", document.score
+            if value in relevant:
+                name = f"relevant {relevant.index(value)}"
+            if name in scores:  # retrieved before: the higher score counts
+                scores[f"other {place}"] = min(scores[name], score)
+            scores[name] = max(scores.get(name, score), score)
+        # A question without a relevant or a retrieved document counts as 0.
+        return grades or {"nothing": 0.0}, scores or {"other": 0.0}
 
-    def _compared(self, document: Document) -> Any:
-        """What makes a document the same as another; None where it has no such thing."""
+    def _compared(self, document: Document) -> object:
+        """Return what makes a document the same as another; None where it has no such value."""
         field, *keys = self.document_comparison_field.split(".")
-        value: Any = getattr(document, field)
+        value: object = getattr(document, field)
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
         return value

@@ -15,19 +15,25 @@ import math
 import re
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Views, evaluate_run
-from deadheat.formats import read_qrels, read_run
+from deadheat.evaluation import Result, evaluate_run
+from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.formats.ids import text_id
+from deadheat.integrations.base import load_host, query_values, warnings_without
 from deadheat.measures import ERR, MEASURES, MRR, Judged, Measure
 from deadheat.measures.parse import parse_measure
-from deadheat.packages import require_host
-from deadheat.remarks import emit_warnings, texts
+from deadheat.remarks import emit_warnings
 from deadheat.settings import EvalSettings
 
-_host: Any = require_host("ir_measures", "ir-measures", "`deadheat.integrations.ir_measures`")
+if TYPE_CHECKING:
+    from ir_measures import Metric
+    from pandas import DataFrame
+
+_host: Any = load_host("ir_measures", "ir-measures")
 
 VIEWS = {
     "E": "expected",
@@ -54,64 +60,51 @@ def tie_rule(measure: Measure) -> str:
     return "id_asc" if own else "pytrec_eval"
 
 
-class _Evaluated:
-    """The frames last evaluated, and what came of them: ir_measures asks for each measure alone."""
+@dataclass
+class _Evaluation:
+    """Judgements and a run that were read from frames of ir_measures, and their results."""
 
-    def __init__(self, qrels: Any, run: Any, judged_only: bool) -> None:
-        self._frames = weakref.ref(qrels), weakref.ref(run), judged_only
-        run = run[run["query_id"].isin(qrels["query_id"])]
+    query_ids: dict[str, object]
+    """The queries as the frame has them, by their ids as text."""
+    judgements: Judgements
+    run: Run | None
+    """None where the run has no judged query."""
+    results: dict[Measure, Result] = field(default_factory=dict)
+
+
+_last: dict[tuple[int, int, bool], _Evaluation] = {}
+"""What was read last, by the ids of the frames: ir_measures asks for each measure alone."""
+
+
+def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Evaluation:
+    """Read frames, or return what was read of these very frames before."""
+    key = id(qrels), id(run), judged_only
+    if key not in _last:
+        listed = run[run["query_id"].isin(qrels["query_id"])]
         if judged_only:
             judged = qrels[qrels["relevance"] >= 0]
-            run = run.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
-        self.query_ids = {text_id(query): query for query in qrels["query_id"].unique()}
-        self._judgements = read_qrels(qrels[["query_id", "doc_id", "relevance"]])
-        self._run = read_run(run[["query_id", "doc_id", "score"]]) if len(run) else None
-        self._results: dict[Measure, Result] = {}
-
-    def holds(self, qrels: Any, run: Any, judged_only: bool) -> bool:
-        """Whether it is of these very frames."""
-        held = self._frames
-        return held[0]() is qrels and held[1]() is run and held[2] == judged_only
-
-    def result(self, measure: Measure) -> Result | None:
-        """All views of a measure; None where the run has no judged query."""
-        if self._run is not None and measure not in self._results:
-            self._results[measure] = evaluate_run(
-                self._judgements,
-                self._run,
-                [measure],
-                EvalSettings(tie_rule(measure), queries="all"),
-            )
-            # Here a query that the run misses is 0 by definition.
-            remarks = [r for r in self._results[measure].remarks if "missing" not in r.values]
-            emit_warnings(texts(remarks, "warning"))
-        return self._results.get(measure)
+            listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
+        _last.clear()
+        _last[key] = _Evaluation(
+            {text_id(query): query for query in qrels["query_id"].unique()},
+            read_qrels(qrels[["query_id", "doc_id", "relevance"]]),
+            read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None,
+        )
+        for frame in (qrels, run):  # whose id may then be that of another one
+            weakref.finalize(frame, _last.clear)
+    return _last[key]
 
 
-_last: list[_Evaluated] = []
-
-
-def _evaluated(qrels: Any, run: Any, judged_only: bool) -> _Evaluated:
-    if not (_last and _last[0].holds(qrels, run, judged_only)):
-        _last[:] = [_Evaluated(qrels, run, judged_only)]
-    return _last[0]
-
-
-class _RootOfSquares(_host.measures.base.Agg):  # type: ignore[misc]
-    """The tie std of a mean, from those of its queries."""
-
-    def __init__(self) -> None:
-        self._squares = 0.0
-        self._count = 0
+class _TieStdOfMean(_host.measures.MeanAgg):  # type: ignore[misc]
+    """The tie std of a mean over queries, from the tie stds of the queries."""
 
     def add(self, value: float) -> None:
-        """Take one query."""
-        self._squares += value * value
-        self._count += 1
+        """Add one query."""
+        super().add(value * value)
 
     def result(self) -> float:
-        """Give the standard deviation of the mean."""
-        return math.sqrt(self._squares) / self._count if self._count else math.nan
+        """Return the tie std of the mean; NaN where there is no query."""
+        return math.sqrt(self.sum) / self.count if self.count else math.nan
 
 
 class TieView(_host.Measure):  # type: ignore[misc]
@@ -125,62 +118,56 @@ class TieView(_host.Measure):  # type: ignore[misc]
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self.validate_params()
-
-    @property
-    def measure(self) -> Measure:
-        """The measure with its parameters, as deadheat writes it."""
-        params = {name: value for name, value in self.params.items() if name != "judged_only"}
+        self.judged_only = params.pop("judged_only", False)
+        if not isinstance(self.judged_only, bool):
+            raise InputError(f"judged_only of {self.NAME} must be True or False")
         if "dcg" in params:  # the name of ir_measures for the gain
             params["gain"] = parse_measure(f"nDCG(dcg={params.pop('dcg')!r})").gain  # type: ignore[attr-defined]
-        return self.base(**params)
-
-    def validate_params(self) -> None:
-        """Refuse what is no parameter, or not a value of it."""
-        if not isinstance(self.params.get("judged_only", False), bool):
-            raise InputError(f"judged_only of {self.NAME} must be True or False")
-        _ = self.measure
+        self.measure = self.base(**params)
 
     def aggregator(self) -> Any:
-        """Give what averages over queries."""
-        return _RootOfSquares() if self.view == "std" else super().aggregator()
+        """Return what averages over queries."""
+        return _TieStdOfMean() if self.view == "std" else super().aggregator()
 
-    def runtime_impl(self, qrels: Any, run: Any) -> Iterator[Any]:
-        """Give the value of every judged query."""
-        found = _evaluated(qrels, run, self.params.get("judged_only", False))
-        result = found.result(self.measure)
-        if result is None:
+    def runtime_impl(self, qrels: DataFrame, run: DataFrame) -> Iterator[Metric]:
+        """Yield the value of every judged query."""
+        evaluation, measure = _read_frames(qrels, run, self.judged_only), self.measure
+        if evaluation.run is None:
             return
-        views: Views = result.views[self.measure]
-        for query, value in zip(result.query_names, getattr(views, self.view), strict=True):
-            yield _host.Metric(query_id=found.query_ids[query], measure=self, value=float(value))
+        if measure not in evaluation.results:
+            settings = EvalSettings(tie_rule(measure), queries="all")
+            result = evaluate_run(evaluation.judgements, evaluation.run, [measure], settings)
+            emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
+            evaluation.results[measure] = result
+        result = evaluation.results[measure]
+        values = query_values(result.views[measure], self.view, repr(measure)).tolist()
+        for query, value in zip(result.query_names, values, strict=True):
+            yield _host.Metric(query_id=evaluation.query_ids[query], measure=self, value=value)
 
 
 def _host_names(measure: Measure) -> list[str]:
-    """Give the names of a measure in ir_measures, those of ours that Python can read last."""
+    """Return the names of a measure: those in ir_measures, then ours as a Python name."""
     names = []
     for name in _host.measures.registry:
-        try:
-            same = name not in _NOT_THE_SAME and parse_measure(name) == measure
-        except InputError:
-            same = False
-        names += [name] * same
+        with suppress(InputError):
+            if name not in _NOT_THE_SAME and parse_measure(name) == measure:
+                names.append(name)
     return list(dict.fromkeys([*names, re.sub(r"\W", "_", measure.name)]))
 
 
-def _parameters(base: Measure) -> dict[str, Any]:
+def _parameters(base: Measure) -> dict[str, object]:
     declared = {
         name: _host.ParamInfo(default=getattr(base, name), desc=parameter.about)
         for name, parameter in base.parameters().items()
     }
-    if "gain" in declared and "dcg" in getattr(base, "name", "").lower():
+    if "gain" in declared and "dcg" in base.name.lower():
         declared["dcg"] = _host.ParamInfo(default="log2", desc="'log2' or 'exp-log2'")
     about = "ignore returned documents without a judgement"
     return {**declared, "judged_only": _host.ParamInfo(default=False, desc=about)}
 
 
 def _define() -> dict[str, TieView]:
-    """Make and register the views of every measure, and give them by name."""
+    """Make and register the views of every measure, and return them by name."""
     defined: dict[str, TieView] = {}
     for measure in MEASURES:
         names = _host_names(measure)
@@ -205,14 +192,8 @@ def _define() -> dict[str, TieView]:
     return defined
 
 
-_DEFINED = _define()
+globals().update(_define())
 
+if TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    if name in _DEFINED:
-        return _DEFINED[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_DEFINED})
+    def __getattr__(name: str) -> TieView: ...

@@ -7,30 +7,30 @@ that no metric there can tell a tie from a difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, Summary, check_views, evaluate_source
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
 from deadheat.formats import read_qrels
+from deadheat.integrations.base import (
+    ALL_QUERIES,
+    Measures,
+    load_host,
+    no_score,
+    view_name,
+    warnings_without,
+)
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.packages import require_host
-from deadheat.remarks import emit_warnings, emits_warnings, texts
-from deadheat.settings import EvalSettings
+from deadheat.remarks import emit_warnings, emits_warnings
+from deadheat.settings import EvalOptions, EvalSettings
 
-_evaluation: Any = require_host(
-    "llama_index.core.evaluation", "llama-index", "`deadheat.integrations.llama_index`"
-)
-_base: Any = require_host(
-    "llama_index.core.evaluation.retrieval.base",
-    "llama-index",
-    "`deadheat.integrations.llama_index`",
-)
-_metrics: Any = require_host(
-    "llama_index.core.evaluation.retrieval.metrics",
-    "llama-index",
-    "`deadheat.integrations.llama_index`",
-)
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_evaluation: Any = load_host("llama_index.core.evaluation", "llama-index")
+_base = load_host("llama_index.core.evaluation.retrieval.base", "llama-index")
+_metrics = load_host("llama_index.core.evaluation.retrieval.metrics", "llama-index")
 SCORES = "retrieved_scores"
 """Under this name the metadata of every value hold the scores of the retrieved nodes."""
 
@@ -70,7 +70,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
 
     @classmethod
     def from_metric_names(
-        cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: Any
+        cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: object
     ) -> RetrieverEvaluator:
         """Make an evaluator from names, LlamaIndex's or any that `deadheat.evaluate` takes.
 
@@ -101,8 +101,8 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         query: str,
         expected_ids: list[str],
         expected_texts: list[str] | None = None,
-        mode: Any = _base.RetrievalEvalMode.TEXT,
-        **options: Any,
+        mode: object = _base.RetrievalEvalMode.TEXT,
+        **options: object,
     ) -> Any:
         """Retrieve for a query, and evaluate; `evaluate` does the same and waits."""
         nodes = await self.retriever.aretrieve(query)
@@ -123,39 +123,40 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
             metric_dict={**self._values(query, expected_ids, nodes), **values},
         )
 
-    def _values(self, query: str, expected_ids: list[str], nodes: Sequence[Any]) -> dict[str, Any]:
-        """Give the views of all measures, as LlamaIndex gives values."""
+    def _values(
+        self, query: str, expected_ids: list[str], nodes: Sequence[Any]
+    ) -> dict[str, object]:
+        """Return the views of all measures, as LlamaIndex returns values."""
         if not self.measures:
             return {}
         if not expected_ids:
             raise InputError(f"query {query!r:.60}: there is no expected id")
-        listed = _scores(query, nodes)
-        if listed:
-            judged = {"q": dict.fromkeys(expected_ids, 1)}
-            distinct = list(dict.fromkeys(self.measures.values()))
-            settings = EvalSettings(queries="all")
-            result = evaluate_source(read_qrels(judged), {"q": listed}, distinct, settings)
-            # That one query finds nothing relevant is no sign of ids that do not match.
-            remarks = [remark for remark in result.remarks if "judged" not in remark.values]
-            emit_warnings(texts(remarks, "warning"))
-            summaries = {name: result[measure] for name, measure in self.measures.items()}
-        else:  # every view of a query that retrieved nothing is 0
-            nothing = Summary("", 0.0, 0.0, 0.0, 0.0, 0.0, sampling_error=None, queries=1)
-            summaries = dict.fromkeys(self.measures, nothing)
-        return {
-            name if view == "expected" else f"{name}_{view}": _metrics.RetrievalMetricResult(
-                score=value, metadata={SCORES: list(listed.values())}
-            )
-            for name, summary in summaries.items()
+        scores = _read_scores(query, nodes)
+        asked = {
+            view_name(name, view): (measure, view)
+            for name, measure in self.measures.items()
             for view in self.views
-            if (value := getattr(summary, view)) is not None
+        }
+        values = dict.fromkeys(asked, 0.0)  # of a query that retrieved nothing
+        if scores:
+            judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
+            distinct = list(dict.fromkeys(self.measures.values()))
+            result = evaluate_source(judgements, {"q": scores}, distinct, ALL_QUERIES)
+            # That one query finds nothing relevant is no sign of ids that do not match.
+            emit_warnings(warnings_without(result, "judged"))
+            values = {
+                name: getattr(result[measure], view) for name, (measure, view) in asked.items()
+            }
+        metadata = {SCORES: list(scores.values())}
+        return {
+            name: _metrics.RetrievalMetricResult(score=value, metadata=metadata)
+            for name, value in values.items()
+            if value is not None
         }
 
 
 @emits_warnings
-def result_of(
-    results: Iterable[Any], measures: str | Measure | Iterable[Any], **options: Any
-) -> Result:
+def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[EvalOptions]) -> Result:
     """Make a `deadheat.Result` of what the evaluator gave for many queries.
 
     Parameters
@@ -177,20 +178,17 @@ def result_of(
             raise InputError(f"the query {result.query!r:.60} was evaluated twice: keep one result")
         qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
-    settings = EvalSettings(**options)
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
     return evaluate_source(read_qrels(qrels), run, parse_measures(measures), settings)
 
 
-def _scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:
-    """Scores by node, in the order retrieved; refuse what has none, or is there twice."""
+def _read_scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:
+    """Return scores by node, in the order retrieved; refuse a node without a score, or twice."""
     listed: dict[str, float] = {}
     for node in nodes:
         name = node.node.node_id
         if node.score is None:
-            raise InputError(
-                f"query {query!r:.60}: node {name!r:.60} has no score, and without scores nobody "
-                "can tell ties: use a retriever that scores"
-            )
+            raise no_score(f"query {query!r:.60}: node {name!r:.60}")
         if name in listed:
             raise InputError(f"query {query!r:.60}: node {name!r:.60} was retrieved twice")
         listed[name] = node.score

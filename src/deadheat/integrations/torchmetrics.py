@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_scores, flat_summaries
-from deadheat.measures import ERR, RBP, Measure
+from deadheat.integrations.base import ALL_QUERIES, Measures, load_host
+from deadheat.measures import ERR, RBP
 from deadheat.measures.parse import parse_measures
-from deadheat.packages import require_host
 from deadheat.remarks import counted
-from deadheat.settings import EvalSettings
 
-_host: Any = require_host("torchmetrics", "torchmetrics", "`deadheat.integrations.torchmetrics`")
-_torch: Any = require_host("torch", "torchmetrics", "`deadheat.integrations.torchmetrics`")
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_host: Any = load_host("torchmetrics", "torchmetrics")
+_torch = load_host("torch", "torchmetrics")
 
 EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
 """What a query without a relevant document counts as, in the words of torchmetrics."""
 _SUMMED = ("expected", "best", "worst", "oblivious", "variance")
-"""What is added up over queries, a column of the states each."""
+"""The values that are added up over queries: a column of the states each."""
 _BITS = 50
 """Sums are kept in units of 2^-50, whole numbers: the same however queries are divided."""
 
@@ -71,27 +73,43 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     higher_is_better = True
     full_state_update = False
     # The states.
-    whole: Any
-    fraction: Any
-    queries: Any
-    numbers: Any
+    whole: Tensor
+    fraction: Tensor
+    queries: Tensor
+    numbers: list[Tensor] | Tensor
 
     def __init__(
         self,
-        measures: str | Measure | Iterable[Any],
+        measures: Measures,
         views: str | Sequence[str] = VIEWS,
         *,
         empty_target_action: Literal["neg", "pos", "skip", "error"] = "neg",
         ignore_index: int | None = None,
         numbering: Literal["run", "batch"] = "run",
         at: str = "@",
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__(**options)
         self.measures = parse_measures(measures)
         self.views = (views,) if isinstance(views, str) else tuple(views)
         check_views(self.views)
-        _check(self.measures, empty_target_action, ignore_index, numbering)
+        for measure in self.measures:
+            open_scale = getattr(measure, "max_grade", 0) is None
+            if open_scale or (
+                measure.name == RBP.name and getattr(measure, "gain", "") == "scaled"
+            ):
+                raise InputError(
+                    f"{measure!r} rests on the highest grade of all queries, which a batch does "
+                    "not know: " + ("give it max_grade" if open_scale else "choose another gain")
+                )
+        for name, value, choices in (
+            ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
+            ("numbering", numbering, ("run", "batch")),
+        ):
+            if value not in choices:
+                raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r:.60}")
+        if ignore_index is not None and not isinstance(ignore_index, int):
+            raise InputError(f"ignore_index must be a whole number, not {ignore_index!r:.60}")
         self.empty_target_action = empty_target_action
         self.ignore_index = ignore_index
         self.numbering = numbering
@@ -107,28 +125,34 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         name = f"settings_{zlib.crc32(settings.encode()):08x}"
         self.add_state(name, _torch.tensor(0), "sum")
 
-    def update(self, preds: Any, target: Any, indexes: Any) -> None:
+    def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Take scores, grades and query numbers of documents, of one shape."""
-        preds, target, indexes = self._flat(preds, target, indexes)
-        settings = EvalSettings(queries="all")
-        result = evaluate_scores(target, preds, self.measures, settings, query=indexes)
+        preds, target, indexes = self._flatten(preds, target, indexes)
+        result = evaluate_scores(target, preds, self.measures, ALL_QUERIES, query=indexes)
         numbers = np.array(result.query_ids)
         empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
         if self.empty_target_action == "error" and empty.any():
             raise InputError(f"query {numbers[empty][0]} has no relevant document")
-        counts = ~empty if self.empty_target_action == "skip" else np.ones(len(numbers), bool)
-        sums = [
-            _sum(self._values(getattr(views, name), name, empty)[counts])
-            for views in result.views.values()
-            for name in _SUMMED
-        ]
-        self._add(np.array(sums, np.int64).reshape(len(self.measures), len(_SUMMED), 2))
-        self.queries += int(counts.sum())
+        kept = ~empty if self.empty_target_action == "skip" else np.ones(len(numbers), bool)
+        sums = np.zeros((len(self.measures), len(_SUMMED), 2), np.int64)
+        for i, views in enumerate(result.views.values()):
+            for j, name in enumerate(_SUMMED):
+                values = getattr(views, name)
+                if values is None:  # a variance that is not computed
+                    continue
+                if self.empty_target_action == "pos":
+                    values = np.where(empty, 0.0 if name == "variance" else 1.0, values)
+                sums[i, j] = _add_up(values[kept])
+        added = _torch.from_numpy(sums).to(self.device)
+        fraction = self.fraction + added[..., 1]
+        self.whole = self.whole + added[..., 0] + (fraction >> _BITS)
+        self.fraction = fraction & (2**_BITS - 1)
+        self.queries += int(kept.sum())
         if self.numbering == "run":
-            self.numbers.append(_torch.from_numpy(numbers).to(self.device))
+            self.numbers.append(_torch.from_numpy(numbers).to(self.device))  # type: ignore
 
-    def compute(self) -> Any:
-        """Give the views, averaged over queries; a tensor, or a dict of them by name."""
+    def compute(self) -> Tensor | dict[str, Tensor]:
+        """Return the views, averaged over queries; a tensor, or a dict of them by name."""
         self._check_numbers()
         n = int(self.queries)
         sums = self.whole.cpu().numpy() + self.fraction.cpu().numpy() / 2**_BITS
@@ -142,31 +166,34 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             )
         # Doubles wherever the device has them.
         dtype = _torch.float32 if self.device.type == "mps" else _torch.float64
-        values = {
+        values: dict[str, Tensor] = {
             name: _torch.tensor(value, dtype=dtype, device=self.device)
             for name, value in flat_summaries(summaries, at=self.at, views=self.views).items()
         }
         return next(iter(values.values())) if self._one else values
 
-    def sync(self, *args: Any, **options: Any) -> None:
+    def sync(self, *args: object, **options: object) -> None:
         """Gather the states of all processes, also of those that were given no query."""
-        self.numbers = self.numbers or [_torch.zeros(0, dtype=_torch.long, device=self.device)]
+        if isinstance(self.numbers, list) and not self.numbers:
+            self.numbers = [_torch.zeros(0, dtype=_torch.long, device=self.device)]
         super().sync(*args, **options)
 
-    def _apply(self, fn: Callable[[Any], Any], *args: Any, **options: Any) -> Any:
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: object, **options: object) -> object:
         """Follow the model to another device, and never to another precision."""
 
-        def moved(tensor: Any) -> Any:
+        def move(tensor: Tensor) -> Tensor:
             return tensor.to(fn(_torch.zeros(0, device=tensor.device)).device)
 
-        return super()._apply(moved, *args, **options)
+        return super()._apply(move, *args, **options)
 
     def extra_repr(self) -> str:
         """Name the measures where a model is printed."""
         return ", ".join(map(repr, self.measures))
 
-    def _flat(self, preds: Any, target: Any, indexes: Any) -> tuple[Any, Any, Any]:
-        """Check the tensors, and give each as one row."""
+    def _flatten(
+        self, preds: Tensor, target: Tensor, indexes: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Check the tensors, and return each as one row."""
         tensors = {"preds": preds, "target": target, "indexes": indexes}
         for name, tensor in tensors.items():
             if not isinstance(tensor, _torch.Tensor):
@@ -183,23 +210,6 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             raise InputError("there is no document in `preds`, `target` and `indexes`")
         return preds.detach().flatten(), target.detach().flatten(), indexes.flatten()
 
-    def _values(
-        self, values: NDArray[np.float64] | None, name: str, empty: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Values of queries, with what those without a relevant document count as."""
-        if values is None:
-            return np.zeros(len(empty))
-        if self.empty_target_action != "pos":
-            return values
-        return np.where(empty, 0.0 if name == "variance" else 1.0, values)
-
-    def _add(self, sums: NDArray[np.int64]) -> None:
-        """Add whole parts and fractions; what is whole of the fractions is carried."""
-        added = _torch.from_numpy(sums).to(self.device)
-        fraction = self.fraction + added[..., 1]
-        self.whole = self.whole + added[..., 0] + (fraction >> _BITS)
-        self.fraction = fraction & (2**_BITS - 1)
-
     def _check_numbers(self) -> None:
         numbers = self.numbers if isinstance(self.numbers, list) else [self.numbers]
         if not numbers:
@@ -214,31 +224,10 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             )
 
 
-def _check(
-    measures: Sequence[Measure], empty_target_action: str, ignore_index: object, numbering: str
-) -> None:
-    for measure in measures:
-        open_scale = getattr(measure, "max_grade", 0) is None
-        scaled = measure.name == RBP.name and getattr(measure, "gain", "") == "scaled"
-        if open_scale or scaled:
-            raise InputError(
-                f"{measure!r} rests on the highest grade of all queries, which a batch does not "
-                "know: " + ("give it max_grade" if open_scale else "choose another gain")
-            )
-    for name, value, choices in (
-        ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
-        ("numbering", numbering, ("run", "batch")),
-    ):
-        if value not in choices:
-            raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r:.60}")
-    if ignore_index is not None and not isinstance(ignore_index, int):
-        raise InputError(f"ignore_index must be a whole number, not {ignore_index!r:.60}")
-
-
-def _sum(values: NDArray[np.float64]) -> tuple[int, int]:
-    """Add up values rounded to 2^-50: what is whole of the sum, and the units that are left."""
+def _add_up(values: NDArray[np.float64]) -> tuple[int, int]:
+    """Return the sum of values rounded to 2^-50: its whole part, and the units left over."""
     whole = np.floor(values)
     units = np.rint((values - whole) * 2**_BITS).astype(np.int64)
-    # In two halves, which many queries do not overflow.
-    total = (int((units >> 25).sum()) << 25) + int((units & (2**25 - 1)).sum())
-    return int(whole.sum()) + (total >> _BITS), total & (2**_BITS - 1)
+    # Python's whole numbers do not overflow.
+    carried, rest = divmod(sum(units.tolist()), 2**_BITS)
+    return int(whole.sum()) + carried, rest

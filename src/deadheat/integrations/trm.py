@@ -15,29 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Summary, Views, evaluate_scores
+from deadheat.evaluation import evaluate_scores
+from deadheat.integrations.base import ALL_QUERIES
 from deadheat.measures import F1, MAP, MRR, Hits, Measure, Precision, Recall, nDCG
-from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats
-from deadheat.settings import EvalSettings
 
 METRICS: dict[str, Measure] = {
-    "recall": Recall,
-    "precision": Precision,
-    "f1": F1,
-    "hits": Hits,
-    "ndcg": nDCG,
-    "mrr": MRR,
-    "map": MAP,
+    measure.name.lower(): measure for measure in (Recall, Precision, F1, Hits, nDCG, MRR, MAP)
 }
 SUPPORTED_METRICS = list(METRICS)
 DEFAULT_METRICS = ("ndcg", "mrr", "map", "recall")
 DEFAULT_K_LIST = [1, 3, 5, 10, 20, 50, 100]
+_VIEWS = ("expected", "best", "worst", "oblivious", "std")
+"""The views that the fields of a `TieAwareResult` hold."""
 
 
 @dataclass
@@ -82,8 +77,8 @@ class EvaluationOutput:
 
 
 def evaluate(
-    scores: Sequence[Any],
-    is_relevant: Sequence[Any],
+    scores: Sequence[ArrayLike],
+    is_relevant: Sequence[ArrayLike],
     metrics: str | Iterable[str] | None = None,
     k_list: Iterable[int] | None = None,
 ) -> EvaluationOutput:
@@ -113,46 +108,33 @@ def evaluate(
         )
     asked = {(name, k): METRICS[name] @ k for name in names for k in cutoffs}
     output = EvaluationOutput({n: {} for n in names}, {n: {} for n in names}, cutoffs)
-    if not len(scores) and not len(is_relevant):
-        for name, k in asked:
-            output.metrics[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0)
-            output.per_query[name][k] = []
-        return output
-    labels = [exact_floats(row) > 0 for row in is_relevant]
-    distinct, settings = parse_measures(asked.values()), EvalSettings(queries="all")
-    result = evaluate_scores(labels, list(scores), distinct, settings)
+    result = None
+    if len(scores) or len(is_relevant):
+        labels = [exact_floats(row) > 0 for row in is_relevant]
+        distinct = list(dict.fromkeys(asked.values()))
+        result = evaluate_scores(labels, list(scores), distinct, ALL_QUERIES)
     for (name, k), measure in asked.items():
-        output.metrics[name][k] = _averaged(result[measure])
-        output.per_query[name][k] = _of_queries(result.views[measure])
+        output.metrics[name][k], output.per_query[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0), []
+        if result is not None:
+            means = (getattr(result[measure], view) for view in _VIEWS)
+            columns = (getattr(result.views[measure], view).tolist() for view in _VIEWS)
+            output.metrics[name][k] = TieAwareResult(*means)
+            output.per_query[name][k] = [TieAwareResult(*row) for row in zip(*columns, strict=True)]
     return output
 
 
-def build_tie_groups(scores: Any, is_relevant: Any) -> list[tuple[int, int]]:
-    """Give the size of each tie group and its relevant documents, from the highest score down.
+def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[int, int]]:
+    """Return the size of each tie group and its relevant documents, from the highest score down.
 
     >>> build_tie_groups([0.9, 0.5, 0.5], [0, 1, 0])
     [(1, 0), (2, 1)]
     """
     values, labels = exact_floats(scores), exact_floats(is_relevant)
     if values.ndim != 1 or values.shape != labels.shape:
-        raise InputError(
-            f"scores {list(values.shape)} and is_relevant {list(labels.shape)} must be two rows of "
-            "the same length"
-        )
+        shapes = f"scores {list(values.shape)} and is_relevant {list(labels.shape)}"
+        raise InputError(f"{shapes} must be two rows of the same length")
     if np.isnan(values).any():
         raise InputError("a score is NaN, which has no place in a ranking; mend the scores")
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     relevant = np.bincount(group, labels > 0, len(sizes)).astype(int)
     return list(zip(sizes[::-1].tolist(), relevant[::-1].tolist(), strict=True))
-
-
-def _averaged(summary: Summary) -> TieAwareResult:
-    return TieAwareResult(
-        summary.expected, summary.best, summary.worst, summary.oblivious, summary.std or 0.0
-    )
-
-
-def _of_queries(views: Views) -> list[TieAwareResult]:
-    columns = (views.expected, views.best, views.worst, views.oblivious, views.std)
-    rows = zip(*(column.tolist() for column in columns if column is not None), strict=True)
-    return [TieAwareResult(*row) for row in rows]

@@ -1,12 +1,20 @@
 """MTEB: models in a named regime, tasks whose results know of ties, and stored predictions.
 
-MTEB is imported when one of these is called, so stored predictions can be read without it.
+MTEB is imported on first use of what needs it, so stored predictions can be read without it.
 """
 
-from deadheat.integrations.mteb.cache import tie_aware_cache
-from deadheat.integrations.mteb.evaluate import evaluate
-from deadheat.integrations.mteb.models import wrap
+import importlib
+from typing import TYPE_CHECKING
+
 from deadheat.integrations.mteb.scores import tie_aware_scores
-from deadheat.integrations.mteb.tasks import tie_aware
+
+if TYPE_CHECKING:
+    from deadheat.integrations.mteb.running import evaluate, tie_aware, tie_aware_cache, wrap
 
 __all__ = ["evaluate", "tie_aware", "tie_aware_cache", "tie_aware_scores", "wrap"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.running"), name)

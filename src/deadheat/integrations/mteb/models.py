@@ -1,24 +1,25 @@
-"""Give MTEB a model that it runs unchanged, in the regime asked for."""
+"""Models that MTEB runs unchanged, in the regime asked for."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from functools import lru_cache
 from typing import Any
 
 from deadheat.errors import InputError
+from deadheat.integrations.base import load_host
 from deadheat.integrations.sentence_transformers.effects import scores_tokens
+from deadheat.integrations.sentence_transformers.surgery import is_a
 from deadheat.integrations.sentence_transformers.views import regime_view
-from deadheat.packages import require_host
 from deadheat.scoring.regimes import Regime, parse_regime
 
+_models = load_host("mteb.models", "mteb")
 SETTING = "deadheat_regime"
 """Under this name a result's metadata and its place in MTEB's cache tell the regime."""
 
 
 def wrap(model: Any, regime: Regime = "hps") -> Any:
-    """Give MTEB a model that scores in the regime asked for.
+    """Wrap a model for MTEB, so that it scores in the regime asked for.
 
     MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
     model itself. What this gives it runs as it is, and the model you pass in stays as it was.
@@ -47,47 +48,39 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
         model = CrossEncoder(name, model_kwargs={"dtype": "bfloat16"})
         mteb.evaluate(wrap(model, regime="native"), tasks)
     """
-    require_host("mteb", "mteb", "`wrap`")
-    from mteb.models import CrossEncoderWrapper, SentenceTransformerEncoderWrapper
-    from sentence_transformers import CrossEncoder
-
     regime = parse_regime(regime)
-    if isinstance(model, CrossEncoderWrapper):
+    if isinstance(model, _models.CrossEncoderWrapper):
         raise InputError(
             "MTEB loaded this CrossEncoder and has changed its scoring head: load it with "
             "sentence-transformers, CrossEncoder(name), and wrap that"
         )
-    if isinstance(model, SentenceTransformerEncoderWrapper):
+    if isinstance(model, _models.SentenceTransformerEncoderWrapper):
         wrapped = copy.copy(model)
         wrapped.model = regime_view(model.model, regime)
     else:
         view = regime_view(model, regime)  # refuses what is neither
-        reranks = isinstance(view, CrossEncoder)
-        if not reranks and scores_tokens(view):
+        if is_a(view, "CrossEncoder"):
+            wrapped = _wrap_reranker(view)
+        elif scores_tokens(view):
             raise InputError(
                 f"`wrap` takes a CrossEncoder or a SentenceTransformer, not a model that scores by "
                 f"MaxSim: give the {type(model).__name__} to MTEB itself"
             )
-        wrapped = _reranker(view) if reranks else SentenceTransformerEncoderWrapper(view)
+        else:
+            wrapped = _models.SentenceTransformerEncoderWrapper(view)
     meta = wrapped.mteb_model_meta
     kwargs = {**(meta.experiment_kwargs or {}), SETTING: regime}
     wrapped.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs}, deep=True)
     return wrapped
 
 
-def _reranker(view: Any) -> Any:
+def _wrap_reranker(view: object) -> Any:
     """Make MTEB's wrapper without its constructor, which would change the model."""
-    from mteb.models import CrossEncoderWrapper, ModelMeta
-
-    wrapper = _reranker_class(CrossEncoderWrapper)()
-    for name, parameter in inspect.signature(CrossEncoderWrapper.__init__).parameters.items():
+    wrapper_class = _models.CrossEncoderWrapper
+    wrapper = object.__new__(wrapper_class)
+    for name, parameter in inspect.signature(wrapper_class.__init__).parameters.items():
         if parameter.default is not parameter.empty:
             setattr(wrapper, name, parameter.default)
     wrapper.model = view
-    wrapper.mteb_model_meta = ModelMeta.from_cross_encoder(view)
+    wrapper.mteb_model_meta = _models.ModelMeta.from_cross_encoder(view)
     return wrapper
-
-
-@lru_cache
-def _reranker_class(base: Any) -> Any:
-    return type("TieAwareCrossEncoder", (base,), {"__init__": lambda self: None})

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from deadheat._lazy import pl
 from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
-from deadheat.formats import Judgements, read_qrels
-from deadheat.formats.columns import judgements_from_columns
+from deadheat.formats import Judgements, QrelsLike, read_qrels
 from deadheat.formats.dicts import judgements_from_dict, run_from_dict
-from deadheat.formats.ids import id_column
+from deadheat.integrations.base import ByQuery
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
 from deadheat.measures.parse import parse_measures
 from deadheat.packages import require_host
@@ -37,7 +34,7 @@ class Predictions:
     task: str
     subset: str
     split: str
-    lists: Mapping[str, Mapping[str, float]]
+    lists: ByQuery
     """Per query: the score of each document."""
 
     @property
@@ -45,25 +42,15 @@ class Predictions:
         """Task, subset and split, as ``--qrels`` names them."""
         return f"{self.task}/{self.subset}/{self.split}"
 
-
-@dataclass(frozen=True)
-class Judged:
-    """Judgements of one split, and what its task does with lists before it judges them."""
-
-    judgements: Judgements
-    complete: bool = False
-    """Whether the lists hold every candidate: the task reranks."""
-    without_query: bool = False
-    """Whether a document with the id of its query is left out."""
-    without_first: bool = False
-    """Whether the first document of each list is left out."""
-    assumed: bool = False
-    """Whether all but the judgements is only assumed, since MTEB does not know the task."""
+    @property
+    def names(self) -> list[str]:
+        """The names under which judgements may be given, the closest first."""
+        return [self.name, f"{self.task}/{self.subset}", self.task, ""]
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What MTEB reported for one split of a task, and what is true of it."""
+    """The results for one split of a task; `oblivious` is the value that MTEB reported."""
 
     predictions: Predictions
     results: list[tuple[str, Result]]
@@ -75,7 +62,7 @@ def evaluate_predictions(
     folder: str | Path,
     measures: Sequence[str] = DEFAULT_MEASURES,
     *,
-    qrels: Mapping[str, Any] | None = None,
+    qrels: Mapping[str, QrelsLike] | None = None,
 ) -> list[Evaluated]:
     """Evaluate every task, subset and split in a folder of predictions as MTEB did.
 
@@ -89,18 +76,15 @@ def evaluate_predictions(
         Judgements by task, ``task/subset`` or ``task/subset/split``; an empty name is for all.
         Those of other splits come from the task as the installed MTEB has it.
     """
-    parsed = list(map(repr, parse_measures(measures)))
+    names = list(map(repr, parse_measures(measures)))
     given = dict(qrels or {})
     found = read_predictions(Path(folder))
-    unused = set(given).difference(*({*_names(p)} for p in found))
-    if unused:
-        named = ", ".join(p.name for p in found)
+    if unused := set(given).difference(*(predictions.names for predictions in found)):
         raise InputError(
             f"judgements were given for {', '.join(sorted(unused))}, but the predictions are of "
-            f"{named}"
+            f"{', '.join(predictions.name for predictions in found)}"
         )
-    judged = {predictions.name: _judged(predictions, given) for predictions in found}
-    return [_evaluated(predictions, judged[predictions.name], parsed) for predictions in found]
+    return [_evaluate(predictions, given, names) for predictions in found]
 
 
 def read_predictions(folder: Path) -> list[Predictions]:
@@ -134,7 +118,7 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _check_one_model(contents: Mapping[Path, Mapping[str, Any]]) -> None:
+def _check_one_model(contents: Mapping[Path, Mapping[str, object]]) -> None:
     """Refuse predictions of several models: their numbers would stand under one name."""
     models: dict[str, Path] = {}
     for path, content in contents.items():
@@ -164,58 +148,19 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
             yield Predictions(path, task, subset, split, lists)
 
 
-def _names(predictions: Predictions) -> list[str]:
-    """Give the names under which judgements of a split may be given, the closest first."""
-    task, subset = predictions.task, predictions.subset
-    return [predictions.name, f"{task}/{subset}", task, ""]
-
-
-def _judged(predictions: Predictions, given: Mapping[str, Any]) -> Judged:
-    name = next((name for name in _names(predictions) if name in given), None)
-    if name is None:
-        return _from_task(predictions)
-    judgements = read_qrels(given[name])
+def _load_task(predictions: Predictions) -> Any:
+    """Return the installed task, for this split only; refuse one that does not retrieve."""
+    purpose = "taking judgements from a task (without --qrels)"
+    mteb = require_host("mteb", "mteb", purpose)
+    name, split, subset = predictions.task, predictions.split, predictions.subset
     try:
-        task = _task(predictions)
-    except (InputError, ImportError):
-        return Judged(judgements, assumed=True)
-    return _with_habits(task, judgements)
-
-
-def _from_task(predictions: Predictions) -> Judged:
-    """Take the judgements of a split from the installed task."""
-    try:
-        task = _task(predictions)
-        task.load_data()
-        task.convert_v1_dataset_format_to_v2(num_proc=None)
-        data = task.dataset[predictions.subset][predictions.split]
-    except (InputError, ImportError):
-        raise
-    except Exception as error:  # whatever the hub, a dataset or its code raises
-        raise InputError(
-            f"the judgements of {predictions.name} could not be loaded ({one_line(error)}); give "
-            f"them with --qrels {predictions.name}=FILE"
-        ) from None
-    source = f"the task {predictions.task} of MTEB"
-    habits = _with_habits(task, judgements_from_dict(source, data["relevant_docs"]))
-    longest = max(map(len, predictions.lists.values()), default=0)
-    return replace(habits, complete=data["top_ranked"] is not None and longest < max(task.k_values))
-
-
-def _task(predictions: Predictions) -> Any:
-    """Give the installed task, for this split only; refuse one that does not retrieve."""
-    mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
-    from mteb.abstasks import AbsTaskRetrieval
-
-    name, subset = predictions.task, predictions.subset
-    try:
-        task = mteb.get_task(name, eval_splits=[predictions.split], hf_subsets=[subset])
+        task = mteb.get_task(name, eval_splits=[split], hf_subsets=[subset])
     except (KeyError, ValueError) as error:
         raise InputError(
             f"{predictions.path}: the installed MTEB has no task {predictions.name} "
             f"({one_line(error)}); give its judgements with --qrels {name}=FILE"
         ) from None
-    if not isinstance(task, AbsTaskRetrieval):
+    if not isinstance(task, mteb.abstasks.AbsTaskRetrieval):
         raise InputError(
             f"{predictions.path}: {name} is a task of {task.metadata.type}, not of retrieval or "
             "reranking: it has no ranked lists to look at"
@@ -223,17 +168,42 @@ def _task(predictions: Predictions) -> Any:
     return task
 
 
-def _with_habits(task: Any, judgements: Judgements) -> Judged:
-    identical, first = task.ignore_identical_ids, task.skip_first_result
-    return Judged(judgements, without_query=identical, without_first=first)
+def _load_judgements(predictions: Predictions, task: Any) -> tuple[Judgements, bool]:
+    """Return the judgements of a task, and whether the lists hold every candidate: it reranks."""
+    try:
+        task.load_data()
+        task.convert_v1_dataset_format_to_v2(num_proc=None)
+        data = task.dataset[predictions.subset][predictions.split]
+    except ImportError:
+        raise
+    except Exception as error:  # whatever the hub, a dataset or its code raises
+        raise InputError(
+            f"the judgements of {predictions.name} could not be loaded ({one_line(error)}); give "
+            f"them with --qrels {predictions.name}=FILE"
+        ) from None
+    longest = max(map(len, predictions.lists.values()), default=0)
+    judgements = judgements_from_dict(f"the task {predictions.task} of MTEB", data["relevant_docs"])
+    return judgements, data["top_ranked"] is not None and longest < max(task.k_values)
 
 
-def _evaluated(predictions: Predictions, judged: Judged, names: Sequence[str]) -> Evaluated:
+def _evaluate(
+    predictions: Predictions, given: Mapping[str, QrelsLike], names: Sequence[str]
+) -> Evaluated:
+    """Evaluate with the judgements given for a split, or else those of the installed task."""
+    name = next((name for name in predictions.names if name in given), None)
+    try:
+        task = _load_task(predictions)
+    except (InputError, ImportError):
+        if name is None:
+            raise
+        task = None
+    if name is not None:
+        judgements, complete = read_qrels(given[name]), False
+    else:
+        judgements, complete = _load_judgements(predictions, task)
     lists, remarks = predictions.lists, list[Remark]()
     own = sum(query in listed for query, listed in lists.items())
-    if judged.without_query and own:
-        lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
-    elif judged.assumed and own:
+    if task is None and own:
         remarks.append(
             warning(
                 "{own:query} found in the lists of their own: some tasks leave such a document "
@@ -241,60 +211,43 @@ def _evaluated(predictions: Predictions, judged: Judged, names: Sequence[str]) -
                 own=own,
             )
         )
-    if judged.without_first:
+    if task is not None and task.ignore_identical_ids:
+        lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
+    if task is not None and task.skip_first_result:
         lists = {query: without_first(listed) for query, listed in lists.items()}
     run = run_from_dict(f"{predictions.path} ({predictions.name})", lists)
-    if not set(judged.judgements.query_ids).intersection(lists):
+    counted = {query: docs for query, docs in judgements.to_dict().items() if query in lists}
+    if not counted:
         raise InputError(
             f"{predictions.path}: none of the queries of {predictions.name} is judged in "
-            f"{judged.judgements.source}, for example {run.query_ids[0]!r}: are these its "
-            "judgements?"
+            f"{judgements.source}, for example {run.query_ids[0]!r}: are these its judgements?"
         )
-    judgements = _of_queries(judged.judgements, lists)
-    unjudged = len(lists) - len(judgements.query_ids)
-    if unjudged:
+    if unjudged := len(lists) - len(counted):
         text = "{unjudged:query} not judged, and left out, as MTEB does"
         remarks.append(warning(text, unjudged=unjudged))
-    results = evaluate_as_mteb(judgements, replace(run, complete=judged.complete), names)
-    distinct = {id(result): result for _, result in results}.values()
-    return Evaluated(
-        predictions, results, [*remarks, *(r for one in distinct for r in one.remarks)]
-    )
-
-
-def _of_queries(judgements: Judgements, queries: Collection[str]) -> Judgements:
-    """Give the judgements of some queries."""
-    names = np.repeat(np.array(judgements.query_ids, object), np.diff(judgements.offsets))
-    chosen = np.array([name in queries for name in names], bool)
-    return judgements_from_columns(
-        judgements.source,
-        id_column(names[chosen].tolist()),
-        judgements.doc_ids.filter(pl.Series(chosen)),
-        judgements.grades[chosen],
-    )
+    judgements = judgements_from_dict(judgements.source, counted)
+    results = evaluate_as_mteb(judgements, replace(run, complete=complete), names)
+    for result in {id(result): result for _, result in results}.values():
+        remarks += result.remarks
+    return Evaluated(predictions, results, remarks)
 
 
 def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
-    """Put MTEB's values beside what is true of them: a row per split and measure."""
+    """Return a table of MTEB's values and the views of them: a row per split and measure."""
+    views = ("expected", "std", "worst", "best", "range", "bias")
     rows = [
         {
             "task": one.predictions.task,
             "subset": one.predictions.subset,
             "split": one.predictions.split,
             "measure": name,
-            "mteb": summary.oblivious,
-            "expected": summary.expected,
-            "std": summary.std,
-            "worst": summary.worst,
-            "best": summary.best,
-            "range": summary.range,
-            "bias": summary.bias,
+            "mteb": result[name].oblivious,
+            **{view: getattr(result[name], view) for view in views},
             "rule": result.provenance.settings.tie_break,
-            "queries": summary.queries,
+            "queries": result[name].queries,
         }
         for one in evaluated
         for name, result in one.results
-        for summary in [result[name]]
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     varying = [name for name in ("subset", "split") if frame[name].n_unique() > 1]

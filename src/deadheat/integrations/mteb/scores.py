@@ -1,12 +1,13 @@
-"""What MTEB reports for a retrieval task, once more with every view of its ties."""
+"""The scores that MTEB reports for a retrieval task, with every view of their ties."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.integrations.base import TIE_VIEWS, ByQuery, tie_views
 from deadheat.measures import MRR, Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.settings import EvalSettings
@@ -16,14 +17,7 @@ if TYPE_CHECKING:
 
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
-VIEWS = {
-    "expected": "expected",
-    "best": "best",
-    "worst": "worst",
-    "range": "range",
-    "tie_std": "std",
-    "bias": "bias",
-}
+VIEWS = {"expected": "expected", **TIE_VIEWS}
 """The keys that stand beside one of MTEB's, and the views they hold."""
 ACCURACY = "accuracy"
 """MTEB's name for recall at 1."""
@@ -39,7 +33,7 @@ def tie_rule(measure: Measure) -> str:
 
 
 def measure_names(cutoffs: Iterable[int]) -> list[str]:
-    """Give MTEB's names of its measures at each cutoff.
+    """Return MTEB's names of its measures at each cutoff.
 
     >>> measure_names([10])[:3]
     ['ndcg_at_10', 'map_at_10', 'recall_at_10']
@@ -48,13 +42,13 @@ def measure_names(cutoffs: Iterable[int]) -> list[str]:
 
 
 def tie_aware_scores(
-    qrels: Mapping[str, Mapping[str, float]],
-    results: Mapping[str, Mapping[str, float]],
+    qrels: ByQuery,
+    results: ByQuery,
     cutoffs: Sequence[int] = (1, 3, 5, 10, 20, 100, 1000),
     *,
     counts: CorpusCounts | None = None,
-) -> dict[str, Any]:
-    """Give the keys that belong beside those of MTEB, from the same judgements and lists.
+) -> dict[str, float | str]:
+    """Return the keys that stand beside those of MTEB, from the same judgements and lists.
 
     Parameters
     ----------
@@ -83,16 +77,17 @@ def tie_aware_scores(
     judged = {query: grades for query, grades in qrels.items() if query in results}
     names = measure_names(cutoffs)
     seen = evaluate_as_mteb(read_qrels(judged), read_run(results, copy=False), names)
-    complete = counts is not None and counts.complete and counts.query_ids == list(results)
-    whole = counts.evaluate(names) if counts is not None and complete else None
-    scores: dict[str, Any] = {"ties_counted_in": "corpus" if whole else "lists"}
+    whole = None
+    if counts is not None and counts.complete and counts.query_ids == list(results):
+        whole = counts.evaluate(names)
+    scores: dict[str, float | str] = {"ties_counted_in": "corpus" if whole else "lists"}
     for name, result in seen:
         summary = (whole or result)[name]
-        scores |= {f"{name}_{key}": getattr(summary, view) for key, view in VIEWS.items()}
-        scores[f"{name}_bias"] = result[name].oblivious - summary.expected
-    for key in VIEWS:
-        if f"recall_at_1_{key}" in scores:
-            scores[f"{ACCURACY}_{key}"] = scores[f"recall_at_1_{key}"]
+        views = {f"{name}_expected": summary.expected}
+        views |= tie_views(name, summary, result[name].oblivious)
+        scores |= views
+        if name == "recall_at_1":
+            scores |= {key.replace(name, ACCURACY): value for key, value in views.items()}
     return scores
 
 
@@ -108,7 +103,7 @@ def evaluate_as_mteb(
     return [(name, results[tie_rule(measure)]) for name, measure in measures.items()]
 
 
-def has_keys(scores: Mapping[str, Any]) -> bool:
+def has_keys(scores: Mapping[str, object]) -> bool:
     """Whether the scores of a task that retrieves were stored with the keys of ties.
 
     Tasks of other kinds need none.

@@ -1,18 +1,32 @@
-"""Tasks of MTEB whose results hold every view of their ties."""
+"""Tasks of MTEB whose results hold every view of their ties.
+
+MTEB keeps a thousand documents of each query. Which of those that tie with the last one it keeps
+is chance, and how many they are is lost. Where an encoder searches the whole corpus, every score
+is counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError
+from deadheat.integrations.base import ByQuery, load_host
 from deadheat.integrations.corpus_counts import CorpusCounts
 from deadheat.integrations.mteb.scores import tie_aware_scores, without_first
-from deadheat.integrations.mteb.search import counting_search
-from deadheat.packages import require_host
+
+if TYPE_CHECKING:
+    from mteb.abstasks import AbsTask
+    from torch import Tensor
+
+_abstasks = load_host("mteb.abstasks", "mteb")
+_aggregated = load_host("mteb.abstasks.aggregated_task", "mteb")
+_models: Any = load_host("mteb.models", "mteb")
+
+Tasks = TypeVar("Tasks")
 
 
-def tie_aware(tasks: Any) -> Any:
+def tie_aware(tasks: Tasks) -> Tasks:
     """Let retrieval and reranking tasks report every view of their ties, beside MTEB's values.
 
     Parameters
@@ -34,43 +48,25 @@ def tie_aware(tasks: Any) -> Any:
 
         mteb.evaluate(wrap(model, regime="hps"), tie_aware(mteb.get_task("NFCorpus")))
     """
-    require_host("mteb", "mteb", "`tie_aware`")
-    for task in each_task(tasks):
-        _add_hook(task)
+    for task in _each_task(tasks):
+        hooked = isinstance(getattr(task.evaluate, "__self__", None), _Hook)
+        if isinstance(task, _abstasks.AbsTaskRetrieval) and not hooked:
+            hook = _Hook(task)
+            task.evaluate, task.task_specific_scores = hook.evaluate, hook.task_specific_scores
     return tasks
 
 
-def each_task(tasks: Any) -> Iterable[Any]:
-    """Give the tasks that are evaluated, those inside aggregates, too."""
-    from mteb.abstasks import AbsTask
-    from mteb.abstasks.aggregated_task import AbsTaskAggregate
-
-    if isinstance(tasks, AbsTaskAggregate):
+def _each_task(tasks: object) -> Iterator[AbsTask]:
+    """Yield the tasks that are evaluated, including those inside aggregates."""
+    if isinstance(tasks, _aggregated.AbsTaskAggregate):
         tasks = tasks.tasks
-    elif isinstance(tasks, AbsTask):
+    if isinstance(tasks, _abstasks.AbsTask):
         yield tasks
-        return
-    elif isinstance(tasks, str) or not isinstance(tasks, Iterable):
+    elif isinstance(tasks, Iterable) and not isinstance(tasks, str):
+        for task in tasks:
+            yield from _each_task(task)
+    else:
         raise InputError(f"{tasks!r:.60} is no task of MTEB: give what mteb.get_tasks(...) gives")
-    for task in tasks:
-        yield from each_task(task)
-
-
-def aggregates(tasks: Any) -> list[Any]:
-    """Give the tasks whose value is made of those of others."""
-    from mteb.abstasks.aggregated_task import AbsTaskAggregate
-
-    several = tasks if isinstance(tasks, list) else [tasks]
-    return [task for task in several if isinstance(task, AbsTaskAggregate)]
-
-
-def _add_hook(task: Any) -> None:
-    from mteb.abstasks import AbsTaskRetrieval
-
-    hooked = isinstance(getattr(task.evaluate, "__self__", None), _Hook)
-    if isinstance(task, AbsTaskRetrieval) and not hooked:
-        hook = _Hook(task)
-        task.evaluate, task.task_specific_scores = hook.evaluate, hook.task_specific_scores
 
 
 class _Hook:
@@ -78,45 +74,71 @@ class _Hook:
 
     def __init__(self, task: Any) -> None:
         self.task = task
-        self.theirs = task.evaluate, task.task_specific_scores
+        self.own = task.evaluate, task.task_specific_scores
         self.counts: CorpusCounts | None = None
         """Of the search that has run last, where it was one of the whole corpus."""
 
-    def evaluate(self, model: Any, *args: Any, **options: Any) -> Any:
+    def evaluate(self, model: object, *args: object, **options: object) -> object:
         """Evaluate as the task does; what an encoder finds in the whole corpus is counted."""
-        from mteb.models import EncoderProtocol, SearchProtocol
-
-        searches = isinstance(model, SearchProtocol)
-        if isinstance(model, EncoderProtocol) and not searches and not self.task.skip_first_result:
-            model = counting_search(model, self.start)
+        searches = isinstance(model, _models.SearchProtocol) or self.task.skip_first_result
+        if isinstance(model, _models.EncoderProtocol) and not searches:
+            model = _CountingSearch(model, self)
         self.counts = None
-        return self.theirs[0](model, *args, **options)
-
-    def start(
-        self, query_ids: list[str], document_ids: list[str], subset: str, split: str
-    ) -> CorpusCounts:
-        """Begin to count a search."""
-        data = self.task.dataset.get(subset, self.task.dataset)[split]
-        self.counts = CorpusCounts(
-            query_ids,
-            document_ids,
-            data["relevant_docs"],
-            max(self.task.k_values),
-            without_query=self.task.ignore_identical_ids,
-        )
-        return self.counts
+        return self.own[0](model, *args, **options)
 
     def task_specific_scores(
-        self,
-        scores: Any,
-        qrels: Mapping[str, Mapping[str, float]],
-        results: Mapping[str, Mapping[str, float]],
-        **where: Any,
-    ) -> dict[str, Any]:
-        """Give the task's own scores and every view of the ties in its results."""
-        own = self.theirs[1](scores, qrels, results, **where)
+        self, scores: object, qrels: ByQuery, results: ByQuery, **where: object
+    ) -> dict[str, object]:
+        """Return the task's own scores and every view of the ties in its results."""
+        own = self.own[1](scores, qrels, results, **where)
         if self.task.skip_first_result:
             results = {query: without_first(listed) for query, listed in results.items()}
         ties = tie_aware_scores(qrels, results, self.task.k_values, counts=self.counts)
         self.counts = None
         return {**own, **ties}
+
+
+class _CountingSearch(_models.SearchEncoderWrapper):  # type: ignore[misc]
+    """MTEB's search for an encoder; the hook of a task gets the counts of a whole corpus."""
+
+    model: object
+
+    def __init__(self, model: object, hook: _Hook) -> None:
+        super().__init__(model)
+        self.hook = hook
+
+    def search(self, queries: Any, *, top_ranked: object = None, **options: Any) -> object:
+        """Search as MTEB does."""
+        encoder, task = self.model, self.hook.task
+        if top_ranked is None:
+            subset, split = options["hf_subset"], options["hf_split"]
+            data = task.dataset.get(subset, task.dataset)[split]
+            self.hook.counts = CorpusCounts(
+                queries["id"],
+                self.task_corpus["id"],
+                data["relevant_docs"],
+                max(task.k_values),
+                without_query=task.ignore_identical_ids,
+            )
+            self.model = _CountedEncoder(encoder, self.hook.counts)
+        try:
+            return super().search(queries, top_ranked=top_ranked, **options)
+        finally:
+            self.model = encoder
+
+
+class _CountedEncoder:
+    """An encoder whose scores are counted."""
+
+    def __init__(self, encoder: Any, counts: CorpusCounts) -> None:
+        self.encoder = encoder
+        self.counts = counts
+
+    def similarity(self, queries: object, documents: object) -> Tensor:
+        """Score as the encoder does."""
+        scores: Tensor = self.encoder.similarity(queries, documents)
+        self.counts.add(scores)
+        return scores
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.encoder, name)

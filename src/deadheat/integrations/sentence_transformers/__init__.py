@@ -4,7 +4,7 @@ The evaluators have the names of those that they replace, and are imported on fi
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.integrations.sentence_transformers.quantised import quantised
 from deadheat.integrations.sentence_transformers.views import high_precision, low_precision
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "multi_vector" if name.startswith("MultiVector") else "evaluators"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadheat.integrations.sentence_transformers.surgery import clone, is_a, logit_score
-from deadheat.packages import require
+
+if TYPE_CHECKING:
+    from torch import dtype
+    from torch.nn import Module
 
 
-def explain_no_effect(model: Any, regime: str, head_dtype: Any) -> list[str]:
+def explain_no_effect(model: Any, regime: str, head_dtype: dtype | None) -> list[str]:
     """Return the reason why a view does not change a model's scores; nothing where it does.
 
     Parameters
@@ -21,6 +24,7 @@ def explain_no_effect(model: Any, regime: str, head_dtype: Any) -> list[str]:
     head_dtype
         The dtype in which the model itself computes its logits; needed for ``"head"``.
     """
+    import torch
     from packaging.version import Version
 
     name, same = type(model).__name__, f"regime={regime!r} gives the same scores"
@@ -29,8 +33,8 @@ def explain_no_effect(model: Any, regime: str, head_dtype: Any) -> list[str]:
             f"all weights of this {name} are FP32, and so are its scores (outside torch.autocast): "
             f"{same}; use the model as it is"
         ]
-    if regime == "head":
-        if require("torch", "a precision view").finfo(head_dtype).bits < 32:
+    if head_dtype is not None:
+        if torch.finfo(head_dtype).bits < 32:
             return []
         return [f"the last layer of this {name} runs in FP32: {same}; use the model as it is"]
     installed = version("sentence-transformers")
@@ -53,7 +57,7 @@ def explain_no_effect(model: Any, regime: str, head_dtype: Any) -> list[str]:
             f"sentence-transformers {installed} already computes the activation in FP32: {same}, "
             f"up to the last bit; {finer}"
         ]
-    if isinstance(model.activation_fn, require("torch", "a precision view").nn.Identity):
+    if isinstance(model.activation_fn, torch.nn.Identity):
         return [
             f"this {name} has no activation, its scores are its logits: {same} unless predict is "
             f"called with an activation_fn or apply_softmax; {finer}"
@@ -61,11 +65,12 @@ def explain_no_effect(model: Any, regime: str, head_dtype: Any) -> list[str]:
     return []
 
 
-def has_fp32_weights(model: Any) -> bool:
+def has_fp32_weights(model: Module) -> bool:
     """Tell whether all parameters of a model are FP32 or wider; False where there are none."""
-    finfo = require("torch", "a precision view").finfo
+    import torch
+
     dtypes = {parameter.dtype for parameter in model.parameters()}
-    return bool(dtypes) and all(t.is_floating_point and finfo(t).bits >= 32 for t in dtypes)
+    return bool(dtypes) and all(t.is_floating_point and torch.finfo(t).bits >= 32 for t in dtypes)
 
 
 def scores_tokens(model: Any) -> bool:

@@ -11,39 +11,36 @@ evaluator and not at all to `RerankingEvaluator`, every positive has the gain 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Summary, evaluate_scores
+from deadheat.evaluation import Result, evaluate_scores
+from deadheat.integrations.base import ALL_QUERIES, TIE_VIEWS, load_host, tie_views
 from deadheat.integrations.corpus_counts import CorpusCounts
 from deadheat.integrations.sentence_transformers.surgery import is_a
 from deadheat.integrations.sentence_transformers.views import regime_view
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.numbers import exact_floats
-from deadheat.packages import require_host
 from deadheat.scoring.regimes import Regime, parse_regime
-from deadheat.settings import EvalSettings
 
-_HOST = "sentence_transformers"
-_PURPOSE = "an evaluator for sentence-transformers"
-_bi_encoder: Any = require_host(
-    f"{_HOST}.sentence_transformer.evaluation", "sentence-transformers", _PURPOSE
-)
-_cross_encoder: Any = require_host(
-    f"{_HOST}.cross_encoder.evaluation", "sentence-transformers", _PURPOSE
-)
-_sparse_encoder: Any = require_host(
-    f"{_HOST}.sparse_encoder.evaluation", "sentence-transformers", _PURPOSE
-)
+Floats: TypeAlias = NDArray[np.floating[Any]]
 
-VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
-"""What stands beside an expected value, and the view that it holds."""
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    ScoreFunction = Callable[..., Tensor]
+
+_EXTRA = "sentence-transformers"
+_bi_encoder: Any = load_host("sentence_transformers.sentence_transformer.evaluation", _EXTRA)
+_cross_encoder: Any = load_host("sentence_transformers.cross_encoder.evaluation", _EXTRA)
+_sparse_encoder: Any = load_host("sentence_transformers.sparse_encoder.evaluation", _EXTRA)
 
 
-class TieAware:
+class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
     """Adds `regime`, `results` and the model card's values to an evaluator of the library."""
 
     regime: Regime | None = None
@@ -51,69 +48,54 @@ class TieAware:
     """Of the last call: every view of every measure and query, by the name of the score function
     ("" where there is but one)."""
 
-    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
-        upstream: Any = super()
-        upstream.__init__(*args, **options)
+    def __init__(self, *args: object, regime: Regime | None = None, **options: object) -> None:
+        super().__init__(*args, **options)
         self.regime = None if regime is None else parse_regime(regime)
 
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
+    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
-        upstream: Any = super()
-        metrics: dict[str, float] = upstream.__call__(self._scoring(model), *args, **options)
+        scoring = model if self.regime is None else regime_view(model, self.regime)
+        metrics: dict[str, float] = super().__call__(scoring, *args, **options)
         return metrics
 
-    def _scoring(self, model: Any) -> Any:
-        """Give the model, or a view of it that scores in the regime asked for."""
-        if self.regime is None:
-            return model
-        return regime_view(model, self.regime)
-
     def store_metrics_in_model_card_data(
-        self, model: Any, metrics: Mapping[str, Any], *args: Any, **options: Any
+        self, model: object, metrics: Mapping[str, float], *args: object, **options: object
     ) -> None:
-        """Fill the model card as the sibling does, with expected values in place of its own."""
-        upstream: Any = super()
-        endings = tuple(f"_{view}" for view in VIEWS)
+        """Fill the model card as the library does, with expected values in place of its own."""
+        endings = tuple(f"_{key}" for key in TIE_VIEWS)
         own = {name: value for name, value in metrics.items() if not name.endswith(endings)}
-        upstream.store_metrics_in_model_card_data(model, own, *args, **options)
+        super().store_metrics_in_model_card_data(model, own, *args, **options)
 
-    def get_config_dict(self) -> dict[str, Any]:
-        """Give what the model card tells of the evaluator."""
-        upstream: Any = super()
+    def get_config_dict(self) -> dict[str, object]:
+        """Return what the model card tells of the evaluator."""
         own = {} if self.regime is None else {"regime": self.regime}
-        return {**upstream.get_config_dict(), **own}
-
-
-def _views(summary: Summary, name: str) -> dict[str, float]:
-    return {f"{name}_{key}": getattr(summary, view) for key, view in VIEWS.items()}
+        return {**super().get_config_dict(), **own}
 
 
 class _Reranking(TieAware):
-    at_k: int
-    name: str
-    prefix_name_to_metrics: Callable[[dict[str, float], str], dict[str, float]]
+    """Reports the expected value of three measures, and their views."""
+
+    _reported: Sequence[float]
+    """The library's own values of the last call, in the order of the measures."""
+
+    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
+        """Evaluate a model; the arguments are those of the library's evaluator."""
+        metrics = super().__call__(model, *args, **options)
+        self._finish()
+        views: dict[str, float] = {}
+        for (name, measure), value in zip(self._measures().items(), self._reported, strict=True):
+            views |= tie_views(name, self.results[""][measure], value)
+        return {**metrics, **self.prefix_name_to_metrics(views, self.name)}
+
+    def _finish(self) -> None:
+        """Set `results` and `_reported`, where that waits until all lists are known."""
 
     def _measures(self) -> dict[str, Measure]:
-        return {
-            "map": MAP,
-            f"mrr@{self.at_k}": MRR @ self.at_k,
-            f"ndcg@{self.at_k}": nDCG @ self.at_k,
-        }
+        k = self.at_k
+        return {"map": MAP, f"mrr@{k}": MRR @ k, f"ndcg@{k}": nDCG @ k}
 
-    def _evaluated(self, scores: Sequence[Any], relevance: Sequence[Any]) -> Result:
-        measures = list(self._measures().values())
-        return evaluate_scores(relevance, scores, measures, EvalSettings(queries="all"))
-
-    def _with_views(
-        self, metrics: Mapping[str, float], result: Result, theirs: Sequence[float]
-    ) -> dict[str, float]:
-        """Add the views; `theirs` are the sibling's values, in the order of the measures."""
-        self.results = {"": result}
-        views: dict[str, float] = {}
-        for (name, measure), value in zip(self._measures().items(), theirs, strict=True):
-            views |= _views(result[measure], name)
-            views[f"{name}_bias"] = value - result[measure].expected
-        return {**metrics, **self.prefix_name_to_metrics(views, self.name)}
+    def _evaluate(self, scores: Sequence[Floats], relevance: Sequence[Sequence[int]]) -> Result:
+        return evaluate_scores(relevance, scores, list(self._measures().values()), ALL_QUERIES)
 
 
 class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRerankingEvaluator):  # type: ignore[misc]
@@ -122,35 +104,36 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
     Parameters
     ----------
     args, options
-        As for the sibling in sentence-transformers.
+        As for the evaluator of that name in sentence-transformers.
     regime
         ``"native"``, ``"hps"`` or ``"head"``, as for `deadheat.integrations.mteb.wrap`; None is
         the model as it is given.
     """
 
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the sibling."""
-        self._seen: list[tuple[Any, Any]] = []
-        self._theirs: list[tuple[float, float, float]] = []
-        metrics = super().__call__(model, *args, **options)
-        without = len(self.samples) - len(self._seen)  # samples in which nothing is relevant
-        lists = [*self._seen, *[(np.zeros(1), [0])] * without]
-        mrr, ndcg, ap = np.sum(self._theirs, axis=0) / len(lists) if self._theirs else (0, 0, 0)
-        return self._with_views(
-            metrics, self._evaluated(*zip(*lists, strict=True)), [ap, mrr, ndcg]
-        )
+    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
+        """Evaluate a model; the arguments are those of the library's evaluator."""
+        # Per sample with a relevant document: scores, relevance, and the library's values.
+        self._seen: list[tuple[Floats, Sequence[int], Sequence[float]]] = []
+        return super().__call__(model, *args, **options)
 
-    def compute_metrics(self, y_true: Any, y_pred: Any) -> tuple[float, float, float]:
-        """Give the expected MRR, nDCG and average precision of one list."""
-        scores = np.asarray(y_pred)
-        result = self._evaluated([scores], [y_true])
-        ap, mrr, ndcg = (result[measure].expected for measure in self._measures().values())
-        if scores.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
-            self._seen.append((scores, y_true))
-            alone = len(scores) == 1  # of which scikit-learn gives no nDCG
-            theirs = (mrr, ndcg, ap) if alone else super().compute_metrics(y_true, y_pred)
-            self._theirs.append(theirs)
+    def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
+        """Return the expected MRR, nDCG and average precision of one list."""
+        result = self._evaluate([y_pred], [y_true])
+        ap, mrr, ndcg = (summary.expected for summary in result.values())
+        if y_pred.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
+            reported = (mrr, ndcg, ap)
+            if len(y_pred) > 1:  # of one document scikit-learn gives no nDCG
+                reported = super().compute_metrics(y_true, y_pred)
+            self._seen.append((y_pred, y_true, reported))
         return mrr, ndcg, ap
+
+    def _finish(self) -> None:
+        nothing_relevant = (np.zeros(1), [0], (0.0, 0.0, 0.0))
+        missing = len(self.samples) - len(self._seen)
+        scores, relevance, reported = zip(*self._seen, *[nothing_relevant] * missing, strict=True)
+        self.results = {"": self._evaluate(scores, relevance)}
+        mrr, ndcg, ap = np.mean(reported, axis=0).tolist()
+        self._reported = ap, mrr, ndcg
 
 
 class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: ignore[misc]
@@ -159,117 +142,96 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
     Parameters
     ----------
     args, options
-        As for the sibling in sentence-transformers.
+        As for the evaluator of that name in sentence-transformers.
     regime
         ``"native"`` or ``"hps"``: the model's own similarity in that regime, unless a
-        `similarity_fct` is given; None is the sibling's cosine of the embeddings as they are.
+        `similarity_fct` is given; None is the library's cosine of the embeddings as they are.
     """
 
-    similarity_fct: Any
+    similarity_fct: ScoreFunction
 
-    def __init__(self, *args: Any, regime: Regime | None = None, **options: Any) -> None:
+    def __init__(self, *args: object, regime: Regime | None = None, **options: object) -> None:
         super().__init__(*args, regime=regime, **options)
         self._own_similarity = "similarity_fct" not in options and len(args) < 5
 
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the sibling."""
-        metrics = super().__call__(model, *args, **options)
-        return self._with_views(metrics, self.results[""], self._theirs)
-
     def compute_metrics(self, model: Any) -> dict[str, float]:
-        """Give the expected MAP, MRR and nDCG."""
-        score = self.similarity_fct
-        if self.regime is not None and self._own_similarity:
-            score = model.similarity
-        seen: list[Any] = []
-        self.similarity_fct, before = _tap(score, seen.append), self.similarity_fct
+        """Return the expected MAP, MRR and nDCG."""
+        given = self.similarity_fct
+        used = model.similarity if self.regime is not None and self._own_similarity else given
+        lists: list[Floats] = []
+
+        def score(*embeddings: Tensor) -> Tensor:
+            scores: Tensor = used(*embeddings)
+            lists.append(exact_floats(scores.reshape(-1), by_place=False))
+            return scores
+
+        self.similarity_fct = score
         try:
-            theirs = super().compute_metrics(model)  # scores the samples one by one
+            reported = super().compute_metrics(model)  # scores the samples one by one
         finally:
-            self.similarity_fct = before
+            self.similarity_fct = given
         relevance = [
             [1] * len(sample["positive"]) + [0] * len(sample["negative"]) for sample in self.samples
         ]
-        lists = [exact_floats(scores.reshape(-1), by_place=False) for scores in seen]
-        result = self._evaluated(lists, relevance)
-        self.results, self._theirs = {"": result}, [theirs[key] for key in ("map", "mrr", "ndcg")]
-        ap, mrr, ndcg = (result[measure].expected for measure in self._measures().values())
-        return {"map": ap, "mrr": mrr, "ndcg": ndcg}
+        result, names = self._evaluate(lists, relevance), ("map", "mrr", "ndcg")
+        self.results, self._reported = {"": result}, [reported[name] for name in names]
+        expected = (summary.expected for summary in result.values())
+        return dict(zip(names, expected, strict=True))
 
 
-class CorpusSearch(_bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
-    """Counts every score of every query with the corpus, instead of keeping the first k."""
+class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
+    """Counts every score of every query with the corpus, while the library searches."""
 
-    score_functions: Any
-    results: Mapping[str, Result]
+    score_functions: Mapping[str, ScoreFunction]
 
     def compute_all_metrics(
         self,
-        model: Any,
-        corpus_model: Any = None,
-        corpus_embeddings: Any = None,
-        output_path: Any = None,
+        model: object,
+        corpus_model: object = None,
+        corpus_embeddings: object = None,
+        output_path: str | None = None,
     ) -> dict[str, dict[str, dict[int, float]]]:
-        """Give each measure at each cutoff, for each score function."""
-        counts = {name: self._counts() for name in self.score_functions}
-        taps = {name: _tap(f, counts[name].add) for name, f in self.score_functions.items()}
-        if self.write_predictions and output_path is not None:
-            self.score_functions, before = taps, self.score_functions
-            try:  # the sibling searches, too, and writes what it found
-                super().compute_all_metrics(model, corpus_model, corpus_embeddings, output_path)
-            finally:
-                self.score_functions = before
-        else:
-            self._search(model, corpus_model or model, corpus_embeddings, taps.values())
-        self.results = {
-            name: counted.evaluate([measure for _, _, measure in self._measures()])
-            for name, counted in counts.items()
-        }
-        scores = {name: self._scores(result) for name, result in self.results.items()}
-        for values in scores.values():
-            self.output_scores(values)
-        return scores
-
-    compute_metrices = compute_all_metrics
-
-    def _search(
-        self, model: Any, corpus_model: Any, embeddings: Any, score_functions: Iterable[Any]
-    ) -> None:
-        """Score every query with every document, a piece of the corpus at a time."""
-        functions = list(score_functions)
-        queries = self.embed_inputs(
-            model,
-            self.queries,
-            encode_fn_name="query",
-            prompt_name=self.query_prompt_name,
-            prompt=self.query_prompt,
-        )
-        for start in range(0, len(self.corpus), self.corpus_chunk_size):
-            piece = slice(start, start + self.corpus_chunk_size)
-            if embeddings is not None and getattr(embeddings, "is_sparse", False):
-                documents = _sparse_rows(embeddings, piece)
-            elif embeddings is not None:
-                documents = embeddings[piece]
-            else:
-                documents = self.embed_inputs(
-                    corpus_model,
-                    self.corpus[piece],
-                    encode_fn_name="document",
-                    prompt_name=self.corpus_prompt_name,
-                    prompt=self.corpus_prompt,
-                )
-            for function in functions:
-                function(queries, documents)
-
-    def _counts(self) -> CorpusCounts:
+        """Return each measure at each cutoff, for each score function."""
         relevant = {
             query: dict.fromkeys(self.relevant_docs[query], 1) for query in self.queries_ids
         }
         deepest = max(k for _, k, _ in self._measures())
-        return CorpusCounts(self.queries_ids, self.corpus_ids, relevant, deepest, by_id=True)
+        self.results = {}
+        self._counts = {
+            name: CorpusCounts(self.queries_ids, self.corpus_ids, relevant, deepest, by_id=True)
+            for name in self.score_functions
+        }
+        keep = self.write_predictions and output_path is not None
+        given = self.score_functions
+        self.score_functions = {
+            name: _count_scores(score, self._counts[name], keep) for name, score in given.items()
+        }
+        try:
+            scores: dict[str, dict[str, dict[int, float]]] = super().compute_all_metrics(
+                model, corpus_model, corpus_embeddings, output_path
+            )
+        finally:
+            self.score_functions, self._counts = given, {}
+        return scores
+
+    compute_metrices = compute_all_metrics
+
+    def compute_metrics(self, _: object) -> dict[str, dict[int, float]]:
+        """Return each measure at each cutoff; the library asks for one score function at a time."""
+        function = next(name for name in self._counts if name not in self.results)
+        measures = self._measures()
+        result = self._counts[function].evaluate([measure for _, _, measure in measures])
+        self.results = {**self.results, function: result}
+        scores: dict[str, dict[int, float]] = {}
+        for name, k, measure in measures:
+            scores.setdefault(name, {})[k] = result[measure].expected
+        for name, k, measure in measures:
+            for key, value in tie_views(name, result[measure]).items():
+                scores.setdefault(key, {})[k] = value
+        return scores
 
     def _measures(self) -> list[tuple[str, int, Measure]]:
-        """Give the library's name of each measure, its cutoff, and the measure."""
+        """Return the library's name of each measure, its cutoff, and the measure."""
         families: list[tuple[str, Measure, Sequence[int]]] = [
             ("accuracy@k", Success, self.accuracy_at_k),
             ("precision@k", Precision, self.precision_recall_at_k),
@@ -280,17 +242,24 @@ class CorpusSearch(_bi_encoder.InformationRetrievalEvaluator):  # type: ignore[m
         ]
         return [(name, k, measure @ k) for name, measure, ks in families for k in ks]
 
-    def _scores(self, result: Result) -> dict[str, dict[int, float]]:
-        scores: dict[str, dict[int, float]] = {}
-        for name, k, measure in self._measures():
-            scores.setdefault(name, {})[k] = result[measure].expected
-        for name, k, measure in self._measures():
-            for key, value in _views(result[measure], name).items():
-                scores.setdefault(key, {})[k] = value
-        return scores
+
+def _count_scores(score: ScoreFunction, counts: CorpusCounts, keep: bool) -> ScoreFunction:
+    """Return a function that scores as another does, and counts the scores.
+
+    The library keeps the best documents, which are only used for predictions. Unless these are
+    written (`keep`), it gets one score per piece of the corpus, so that it has little to sort.
+    """
+    import torch
+
+    def count(queries: Tensor, documents: Tensor) -> Tensor:
+        scores = score(queries, documents)
+        counts.add(scores)
+        return scores if keep else torch.full((len(scores), 1), -float(counts.seen))
+
+    return count
 
 
-class InformationRetrievalEvaluator(TieAware, CorpusSearch):
+class InformationRetrievalEvaluator(Search):
     """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
 
     Every score of every query with the corpus is counted, so the values are those of the whole
@@ -306,7 +275,7 @@ class InformationRetrievalEvaluator(TieAware, CorpusSearch):
         it is given. `score_functions` score as they do.
     """
 
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
+    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
         for kind in ("Sparse", "MultiVector"):
             if is_a(model, f"{kind}Encoder"):
@@ -318,9 +287,8 @@ class InformationRetrievalEvaluator(TieAware, CorpusSearch):
 
 
 class SparseInformationRetrievalEvaluator(
-    TieAware,
+    Search,
     _sparse_encoder.SparseInformationRetrievalEvaluator,  # type: ignore[misc]
-    CorpusSearch,
 ):
     """Evaluate how a SparseEncoder retrieves, over all orders of tied documents.
 
@@ -337,47 +305,25 @@ class NanoBEIREvaluator(TieAware, _bi_encoder.NanoBEIREvaluator):  # type: ignor
     Parameters
     ----------
     args, options
-        As for the sibling in sentence-transformers.
+        As for the evaluator of that name in sentence-transformers.
     regime
         As for `InformationRetrievalEvaluator`.
     """
 
     information_retrieval_class = InformationRetrievalEvaluator
 
-    def __call__(self, model: Any, *args: Any, **options: Any) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the sibling."""
+    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
+        """Evaluate a model; the arguments are those of the library's evaluator."""
         metrics = super().__call__(model, *args, **options)
         self.results = {
             f"{evaluator.name}_{name}": result
             for evaluator in self.evaluators
             for name, result in evaluator.results.items()
         }
-        return {**metrics, **self._tie_stds(metrics)}
-
-    def _tie_stds(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Give the tie std of each mean over collections; it is not the mean of theirs."""
-        together: dict[str, float] = {}
+        # The tie std of a mean over collections is not the mean of their tie stds.
         for name in metrics:
             if name.startswith(f"{self.name}_") and name.endswith("_tie_std"):
-                measure = name.removeprefix(f"{self.name}_")
-                each = [metrics[f"{evaluator.name}_{measure}"] for evaluator in self.evaluators]
-                together[name] = math.hypot(*each) / len(each)
-        return together
-
-
-def _sparse_rows(embeddings: Any, rows: slice) -> Any:
-    """Give some rows of a sparse tensor, which torch cannot slice."""
-    torch = require_host("torch", "sentence-transformers", _PURPOSE)
-    first, end, _ = rows.indices(len(embeddings))
-    return embeddings.index_select(0, torch.arange(first, end, device=embeddings.device))
-
-
-def _tap(function: Any, take: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Give a function that scores as another does, and passes what it found on."""
-
-    def score(*args: Any, **options: Any) -> Any:
-        scores = function(*args, **options)
-        take(scores)
-        return scores
-
-    return score
+                ending = name.removeprefix(self.name)
+                each = [metrics[f"{evaluator.name}{ending}"] for evaluator in self.evaluators]
+                metrics[name] = math.hypot(*each) / len(each)
+        return metrics

@@ -6,22 +6,21 @@ from importlib.util import find_spec
 from typing import Any
 
 from deadheat.errors import MissingPackageError
-from deadheat.integrations.sentence_transformers.evaluators import CorpusSearch, TieAware
-from deadheat.packages import require_host
+from deadheat.integrations.base import load_host
+from deadheat.integrations.sentence_transformers.evaluators import Search
 
-_PURPOSE = "an evaluator of a MultiVectorEncoder"
 if find_spec("sentence_transformers.multi_vector_encoder") is None:
     _VERSIONS = "sentence-transformers>=6,<7"
+    _PURPOSE = "an evaluator of a MultiVectorEncoder"
     raise MissingPackageError(_VERSIONS, f"pip install '{_VERSIONS}'", _PURPOSE)
-_multi_vector: Any = require_host(
-    "sentence_transformers.multi_vector_encoder.evaluation", "sentence-transformers", _PURPOSE
+_host: Any = load_host(
+    "sentence_transformers.multi_vector_encoder.evaluation", "sentence-transformers"
 )
 
 
 class MultiVectorInformationRetrievalEvaluator(
-    TieAware,
-    _multi_vector.MultiVectorInformationRetrievalEvaluator,  # type: ignore[misc]
-    CorpusSearch,
+    Search,
+    _host.MultiVectorInformationRetrievalEvaluator,  # type: ignore[misc]
 ):
     """Evaluate how a MultiVectorEncoder retrieves, over all orders of tied documents.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.packages import require
@@ -11,15 +11,16 @@ from deadheat.scoring.functions import Product
 from deadheat.scoring.torch_functions import product
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from torch import Tensor
 
 PRECISIONS = ("binary", "int8")
 
 
 def quantised(
-    precision: str, *, rescore: bool = False, ranges: Any = None
-) -> Callable[[Any, Any], Tensor]:
-    """Give a function that scores queries with documents in quantised embeddings.
+    precision: str, *, rescore: bool = False, ranges: Sequence[ArrayLike | Tensor] | None = None
+) -> Callable[[ArrayLike | Tensor, ArrayLike | Tensor], Tensor]:
+    """Return a function that scores queries with documents in quantised embeddings.
 
     Parameters
     ----------
@@ -51,34 +52,25 @@ def quantised(
     if precision not in PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
     torch = require("torch", "scoring quantised embeddings")
-    quantise = _signs if precision == "binary" else _Grid(ranges)
     kind: Product = "hamming" if precision == "binary" else "dot"
 
-    def score(queries: Any, documents: Any) -> Tensor:
+    def quantise(embeddings: Tensor) -> Tensor:
+        """Return signs, or the places of each dimension on 256 values between its ranges."""
+        nonlocal ranges
+        if precision == "binary":
+            return embeddings > 0
+        if ranges is None:
+            ranges = embeddings.amin(dim=0), embeddings.amax(dim=0)
+        least, largest = (torch.as_tensor(x).to(embeddings) for x in ranges)
+        step = (largest - least).clamp(min=torch.finfo(embeddings.dtype).tiny) / 255
+        places: Tensor = ((embeddings - least) / step).round().clamp(0, 255) - 128
+        return places.to(torch.int8)
+
+    def score(queries: ArrayLike | Tensor, documents: ArrayLike | Tensor) -> Tensor:
         q, d = (torch.atleast_2d(torch.as_tensor(x).float()) for x in (queries, documents))
-        d = quantise(d)  # first: a grid that is not given is that of documents
+        d = quantise(d)  # first: ranges that are not given are those of documents
         if not rescore:
             return product(quantise(q), d, precision, kind)
         return product(q, 2 * d.float() - 1 if precision == "binary" else d.float())
 
     return score
-
-
-def _signs(embeddings: Tensor) -> Tensor:
-    return embeddings > 0
-
-
-class _Grid:
-    """Places each dimension on 256 values, −128 to 127, between its least and its largest one."""
-
-    def __init__(self, ranges: Any) -> None:
-        self.ranges = ranges
-
-    def __call__(self, embeddings: Tensor) -> Tensor:
-        torch = require("torch", "scoring quantised embeddings")
-        if self.ranges is None:
-            self.ranges = embeddings.amin(dim=0), embeddings.amax(dim=0)
-        least, largest = (torch.as_tensor(x).to(embeddings) for x in self.ranges)
-        step = (largest - least).clamp(min=torch.finfo(embeddings.dtype).tiny) / 255
-        places: Tensor = ((embeddings - least) / step).round().clamp(0, 255) - 128
-        return places.to(torch.int8)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.dtypes import Format
 from deadheat.errors import InputError
-from deadheat.packages import require
 from deadheat.scoring.head import PROBE, Activation, find_head
 from deadheat.scoring.torch_functions import cast
 
 if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
     from torch import Tensor
+    from torch.nn import Module
+
+    Modules = Mapping[str, Module | None]
+
+M = TypeVar("M", bound="Module")
 
 
-def is_a(module: Any, *names: str) -> bool:
+def is_a(module: object, *names: str) -> bool:
     """Tell whether a module is of a sentence-transformers class, without importing the library."""
     return any(
         cls.__name__ in names and cls.__module__.startswith("sentence_transformers")
@@ -23,120 +28,109 @@ def is_a(module: Any, *names: str) -> bool:
     )
 
 
-def clone(module: Any, cls: type) -> Any:
+def clone(module: Module, cls: type[M]) -> M:
     """Copy a module as a `cls`, with its parameters, its hooks and a list of its children."""
     if "forward" in vars(module):
         raise InputError(
             f"the {type(module).__name__} in this model has a forward of its own (a device_map "
             "over several devices sets one), which a view would bypass: load it onto one device"
         )
-    copy: Any = object.__new__(cls)
+    copy: M = object.__new__(cls)
     # A compiled call is bound to the module it was compiled for.
-    vars(copy).update(vars(module), _compiled_call_impl=None)
-    vars(copy)["_modules"] = vars(module)["_modules"].copy()
+    vars(copy).update(vars(module), _compiled_call_impl=None, _modules=module._modules.copy())
     return copy
 
 
-def with_cast_logits(model: Any, format: Format) -> dict[str, Any]:
-    """Give the modules of a CrossEncoder, a yes − no difference taken in `format`."""
-    return {
-        name: _forwarding(module, _score_cast_logits, module, format)
-        if is_a(module, "LogitScore")
-        else module
-        for name, module in vars(model)["_modules"].items()
-    }
+def with_cast_logits(model: CrossEncoder, format: Format) -> Modules:
+    """Return the modules of a CrossEncoder, with a yes − no difference taken in `format`."""
+    score = logit_score(model)
+    if score is None:
+        return model._modules
+
+    def forward(features: dict[str, Tensor], **options: object) -> object:
+        """Cast both logits of the last token, then let the model take their difference."""
+        name = score.module_input_name
+        features[name] = cast(features[name][:, -1:], format)
+        return type(score).forward(score, features, **options)
+
+    return _replace(model._modules, score, _with_forward(score, forward))
 
 
-def with_fp32_head(model: Any) -> tuple[dict[str, Any], Any]:
+def with_fp32_head(model: CrossEncoder) -> tuple[Modules, object]:
     """Return the modules of a CrossEncoder with an FP32 head, and the head's own output dtype.
 
     The head is the linear layer that gives the logits. Only the rows that score are computed: of a
     causal model's output layer, no and yes.
     """
-    head, rows, score = _scoring_head(model), _rows(model), logit_score(model)
-    new = _forwarding(head.layer, _linear, head.layer, rows)
-    modules = vars(model)["_modules"]
-    for path, module in model.named_modules(remove_duplicate=False):
-        if module is head.layer:  # a layer may be registered under several names
-            modules = _replaced(modules, path, new)
+    import torch
+
+    head, rows, score = find_scoring_head(model), _logit_rows(model), logit_score(model)
+    layer = head.layer
+
+    def forward(hidden: Tensor) -> Tensor:
+        bias = None if layer.bias is None else layer.bias[rows].float()
+        with torch.autocast(hidden.device.type, enabled=False):
+            return torch.nn.functional.linear(hidden.float(), layer.weight[rows].float(), bias)
+
+    modules = _replace(model._modules, layer, _with_forward(layer, forward))
     if score is not None:
         few = clone(score, type(score))
         few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
-        modules = {name: few if module is score else module for name, module in modules.items()}
+        modules = _replace(modules, score, few)
     return modules, head.output.dtype
 
 
-def scoring_layer(model: Any) -> Any:
-    """Find the linear layer that gives the logits of a CrossEncoder."""
-    return _scoring_head(model).layer
-
-
-def _scoring_head(model: Any) -> Activation:
+def find_scoring_head(model: CrossEncoder) -> Activation:
     """Find the linear layer that gives the logits, and what entered and left it."""
-    identity = require("torch", "a precision view").nn.Identity()
+    import torch
+
     probed = clone(model, type(model))  # before 5.4 it would keep the activation
 
     def run() -> Tensor:
         # One pair at a time: the last position is no padding, whichever side that stands on.
-        logits: Tensor = probed.predict(
+        logits = probed.predict(
             list(PROBE),
             batch_size=1,
-            activation_fn=identity,
+            activation_fn=torch.nn.Identity(),
             convert_to_tensor=True,
             show_progress_bar=False,
         )
         return logits.reshape(len(PROBE), -1)
 
-    rows = _rows(model)
-    difference = _yes_minus_no if logit_score(model) is not None and len(rows) == 2 else None
+    def subtract(logits: Tensor) -> Tensor:
+        return logits[:, 1:] - logits[:, :1]
+
+    rows = _logit_rows(model)
+    difference = subtract if logit_score(model) is not None and len(rows) == 2 else None
     return find_head(model, run, rows, f"this {type(model).__name__}", difference)
 
 
-def logit_score(model: Any) -> Any:
+def logit_score(model: CrossEncoder) -> Any:
     """Return the module that scores by the logits of no and yes; None where there is none."""
-    return next((m for m in vars(model)["_modules"].values() if is_a(m, "LogitScore")), None)
+    return next((m for m in model._modules.values() if is_a(m, "LogitScore")), None)
 
 
-def _rows(model: Any) -> list[int]:
-    """Give the places of the logits among the outputs of the linear layer."""
+def _logit_rows(model: CrossEncoder) -> list[int]:
+    """Return which outputs of the linear layer are the logits: the labels, or no and yes."""
     score = logit_score(model)
     if score is None:
         return list(range(model.num_labels))
     return [i for i in (score.false_token_id, score.true_token_id) if i is not None]
 
 
-def _yes_minus_no(logits: Tensor) -> Tensor:
-    return logits[:, 1:] - logits[:, :1]
+def _replace(children: Modules, old: Module, new: Module) -> Modules:
+    """Return a module's children with `new` wherever `old` is; copy only the parents of `old`."""
+    replaced = dict(children)
+    for name, child in children.items():
+        if child is old:
+            replaced[name] = new
+        elif child is not None and any(module is old for module in child.modules()):
+            replaced[name] = parent = clone(child, type(child))
+            vars(parent)["_modules"] = _replace(child._modules, old, new)
+    return replaced
 
 
-def _replaced(children: dict[str, Any], path: str, new: Any) -> dict[str, Any]:
-    """Return a module's children, copied along `path` only, with `new` at its end."""
-    name, _, rest = path.partition(".")
-    if not rest:
-        return {**children, name: new}
-    child = clone(children[name], type(children[name]))
-    vars(child)["_modules"] = _replaced(vars(child)["_modules"], rest, new)
-    return {**children, name: child}
-
-
-def _forwarding(module: Any, function: Any, *args: Any) -> Any:
+def _with_forward(module: M, forward: Callable[..., object]) -> M:
     copy = clone(module, type(module))
-    vars(copy)["forward"] = partial(function, *args)
+    vars(copy)["forward"] = forward
     return copy
-
-
-def _score_cast_logits(score: Any, format: Format, features: Any, **options: Any) -> Any:
-    """Cast both logits of the last token, then let the model take their difference."""
-    logits = features[score.module_input_name][:, -1:]
-    features[score.module_input_name] = cast(logits, format)
-    return type(score).forward(score, features, **options)
-
-
-def _linear(layer: Any, rows: list[int], hidden: Tensor) -> Tensor:
-    torch = require("torch", "a precision view")
-    bias = None if layer.bias is None else layer.bias[rows].float()
-    with torch.autocast(hidden.device.type, enabled=False):
-        logits: Tensor = torch.nn.functional.linear(
-            hidden.float(), layer.weight[rows].float(), bias
-        )
-    return logits

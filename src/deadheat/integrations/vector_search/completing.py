@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deadheat.errors import InputError
 from deadheat.formats import Run, search_results
 from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
-from deadheat.integrations.vector_search.libraries import known_index
+from deadheat.integrations.vector_search.libraries import find_index
 from deadheat.numbers import is_tensor, tensor_values
 from deadheat.ties.checks import check_number
 
@@ -31,12 +31,12 @@ class Completed:
 
 
 def search(
-    index: Any,
-    queries: Any,
+    index: object,
+    queries: ArrayLike,
     k: int,
     *,
-    query_ids: Sequence[Any] | None = None,
-    document_ids: Sequence[Any] | None = None,
+    query_ids: Sequence[Hashable] | None = None,
+    document_ids: Sequence[Hashable] | None = None,
     complete: bool = True,
 ) -> Run:
     """Search an index; `deadheat.evaluate` and `deadheat.neighbour_recall` take what it gives.
@@ -56,13 +56,12 @@ def search(
         `complete_groups` does. They stand behind those found: the order of ties that the index
         chose is the rule ``"input"``.
     """
-    known = known_index(index)
-    vectors = _vectors(queries)
+    known, vectors = find_index(index), _read_queries(queries)
     found = known.nearest(vectors, check_number("k", k, least=1))
     sizes = None
     if complete:
-        found, _ = _completed(known, vectors, found)
-        sizes = _last_group_sizes(found, known.larger_is_better)
+        whole = _complete(known, vectors, found)
+        found, sizes = list(zip(whole.ids, whole.scores, strict=True)), whole.last_group_size
     return search_results(
         [ids for ids, _ in found],
         [scores for _, scores in found],
@@ -73,7 +72,9 @@ def search(
     )
 
 
-def complete_groups(index: Any, queries: Any, ids: Any, scores: Any) -> Completed:
+def complete_groups(
+    index: object, queries: ArrayLike, ids: Sequence[ArrayLike], scores: Sequence[ArrayLike]
+) -> Completed:
     """Ask an index which documents have the last score of each list, and put them behind it.
 
     An index that has a range search is asked for all documents that are as near. Any other is
@@ -87,88 +88,54 @@ def complete_groups(index: Any, queries: Any, ids: Any, scores: Any) -> Complete
     ids, scores
         ``[queries, k]``: what the index found for these queries, −1 where it found fewer.
     """
-    known = known_index(index)
-    vectors = _vectors(queries)
+    known, vectors = find_index(index), _read_queries(queries)
     if len(ids) != len(vectors) or len(scores) != len(vectors):
         raise InputError(
             f"{len(vectors)} queries, but results of {len(ids)} (ids) and {len(scores)} (scores): "
             "give the results of these queries"
         )
     found = [without_padding(*row) for row in zip(ids, scores, strict=True)]
-    whole, asked = _completed(known, vectors, found)
-    return Completed(
-        [row for row, _ in whole],
-        [row for _, row in whole],
-        _last_group_sizes(whole, known.larger_is_better),
-        asked,
-    )
+    return _complete(known, vectors, found)
 
 
-def _completed(index: Index, queries: Array, found: Lists) -> tuple[Lists, str]:
-    """Put the other documents that tie with the last one behind each list."""
-    filled = [q for q, (ids, _) in enumerate(found) if len(ids)]
-    last = {q: _last(found[q][1], index.larger_is_better) for q in filled}
-    reached = index.within(queries[filled], list(last.values())) if filled else []
+def _complete(index: Index, queries: Array, found: Lists) -> Completed:
+    """Append the other documents that tie with the last one to each list."""
+    last = {q: index.worst(scores) for q, (_, scores) in enumerate(found) if len(scores)}
+    reached = index.within(queries[list(last)], list(last.values())) if last else []
     asked = "range search"
-    if reached is None or not _agree(found, last, dict(zip(filled, reached, strict=True))):
+    # Some libraries add up the same distance in another order in another kind of search.
+    if reached is None or not all(
+        np.isin(found[q][0][found[q][1] == score], ids[scores == score]).all()
+        for (q, score), (ids, scores) in zip(last.items(), reached, strict=True)
+    ):
         asked = "growing k"
-        reached = _grown(index, queries, found, last)
-    whole = list(found)
-    for q, (ids, scores) in zip(filled, reached, strict=True):
+        reached = _grow(index, queries, found, last)
+    whole, sizes = list(found), [0] * len(found)
+    for (q, score), (ids, scores) in zip(last.items(), reached, strict=True):
         own_ids, own_scores = found[q]
-        more = (scores == last[q]) & ~np.isin(ids, own_ids)
-        whole[q] = (
-            np.concatenate((own_ids, ids[more])),
-            np.concatenate((own_scores, scores[more])),
-        )
-    return whole, asked
+        more = (scores == score) & ~np.isin(ids, own_ids)
+        whole[q] = np.concatenate((own_ids, ids[more])), np.concatenate((own_scores, scores[more]))
+        sizes[q] = int((whole[q][1] == score).sum())
+    return Completed([ids for ids, _ in whole], [scores for _, scores in whole], sizes, asked)
 
 
-def _agree(found: Lists, last: dict[int, Any], reached: dict[int, tuple[Array, Array]]) -> bool:
-    """Whether a range search gives the documents of each last group the score they have in it.
-
-    Some libraries add up the same distance in another order in another kind of search.
-    """
-    for q, score in last.items():
-        own = found[q][0][found[q][1] == score]
-        if not np.isin(own, reached[q][0][reached[q][1] == score]).all():
-            return False
-    return True
-
-
-def _grown(index: Index, queries: Array, found: Lists, last: dict[int, Any]) -> Lists:
+def _grow(index: Index, queries: Array, found: Lists, last: dict[int, float]) -> Lists:
     """Search with growing k until the last group of every list has ended."""
     reached = {q: found[q] for q in last}
     k = max((len(ids) for ids, _ in found), default=0)
-    still_open = [q for q in last if len(found[q][0]) == k]  # shorter lists hold all there is
-    while still_open and k < index.size:
+    unfinished = [q for q in last if len(found[q][0]) == k]  # shorter lists hold all there is
+    while unfinished and k < index.size:
         k = min(2 * k, index.size)
-        reached.update(zip(still_open, index.nearest(queries[still_open], k), strict=True))
-        still_open = [
+        reached.update(zip(unfinished, index.nearest(queries[unfinished], k), strict=True))
+        unfinished = [
             q
-            for q in still_open
-            if len(reached[q][0]) == k
-            and not _worse(_last(reached[q][1], index.larger_is_better), last[q], index)
+            for q in unfinished
+            if len(reached[q][0]) == k and index.worst(np.append(reached[q][1], last[q])) == last[q]
         ]
     return list(reached.values())
 
 
-def _worse(score: Any, other: Any, index: Index) -> bool:
-    return bool(score < other if index.larger_is_better else score > other)
-
-
-def _last(scores: Array, larger_is_better: bool) -> Any:
-    return scores.min() if larger_is_better else scores.max()
-
-
-def _last_group_sizes(lists: Lists, larger_is_better: bool) -> list[int]:
-    return [
-        int((scores == _last(scores, larger_is_better)).sum()) if len(scores) else 0
-        for _, scores in lists
-    ]
-
-
-def _vectors(queries: Any) -> Array:
+def _read_queries(queries: ArrayLike) -> Array:
     vectors = tensor_values("queries", queries) if is_tensor(queries) else np.asarray(queries)
     if vectors.ndim != 2 or not len(vectors):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What an index is asked, whatever library it is of."""
+"""The interface of an index, whatever its library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deadheat.formats.search import PADDING
 
@@ -32,16 +32,22 @@ class Index(ABC):
         """The k nearest documents of each query, fewer where there are fewer."""
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents of each query that are as near as a score; None where nobody can ask."""
+        """All documents of each query that are as near as a score; None without such a search."""
         return None
 
-    def beyond(self, score: float) -> Any:
+    def worst(self, scores: Array) -> float:
+        """The worst of some scores, in their own type."""
+        worst: float = scores.min() if self.larger_is_better else scores.max()
+        return worst
+
+    def beyond(self, score: float) -> np.float32:
         """The next float32 that is worse than a score: a limit that leaves the score inside."""
         worse = -np.inf if self.larger_is_better else np.inf
-        return np.nextafter(np.float32(score), np.float32(worse))
+        limit: np.float32 = np.nextafter(np.float32(score), np.float32(worse))
+        return limit
 
 
-def without_padding(ids: Any, scores: Any) -> tuple[Array, Array]:
+def without_padding(ids: ArrayLike, scores: ArrayLike) -> tuple[Array, Array]:
     """Leave out what stands where fewer documents were found."""
     row = np.asarray(ids)
     listed = row != PADDING if row.dtype.kind == "i" else np.ones(len(row), bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,18 +42,16 @@ class Faiss(Index):
         flat = self._faiss.IndexBinaryFlat if self._bits else self._faiss.IndexFlat
         if not isinstance(self.index, flat):
             return None
-        reached: list[tuple[Array, Array]] = [(np.empty(0), np.empty(0))] * len(last)
-        for score in sorted(set(last)):
-            own = [q for q, value in enumerate(last) if value == score]
+        reached = []
+        for query, score in zip(queries, last, strict=True):
             # Both limits are exclusive.
             limit = int(score) + 1 if self._bits else float(self.beyond(score))
-            starts, scores, ids = self.index.range_search(queries[own], limit)
-            for i, q in enumerate(own):
-                piece = slice(int(starts[i]), int(starts[i + 1]))
-                reached[q] = ids[piece], scores[piece]
+            _, scores, ids = self.index.range_search(query[None], limit)
+            reached.append((ids, scores))
         return reached
 
 
+@dataclass(eq=False)
 class USearch(Index):
     """An index of usearch; it has no range search, so k grows.
 
@@ -64,9 +63,12 @@ class USearch(Index):
         Whether to search exactly.
     """
 
-    def __init__(self, index: Any, *, exact: bool = False) -> None:
+    index: Any
+    _: KW_ONLY
+    exact: bool = False
+
+    def __post_init__(self) -> None:
         require_host("usearch.index", "usearch", "`vector_search.USearch`")
-        self.index, self.exact = index, exact
 
     @property
     def size(self) -> int:
@@ -115,6 +117,7 @@ class Hnswlib(Index):
         return list(zip(ids, distances, strict=True))
 
 
+@dataclass(eq=False)
 class Qdrant(Index):
     """A collection of qdrant; a threshold of the score asks for all documents that are as near.
 
@@ -128,20 +131,22 @@ class Qdrant(Index):
         ``SearchParams`` of every search: ``SearchParams(exact=True)``, say.
     """
 
-    def __init__(
-        self, client: Any, collection: str, *, using: str | None = None, params: Any = None
-    ) -> None:
-        require_host("qdrant_client", "qdrant", "`vector_search.Qdrant`")
+    client: Any
+    collection: str
+    _: KW_ONLY
+    using: str | None = None
+    params: object = None
+
+    def __post_init__(self) -> None:
         self._models = require_host("qdrant_client.models", "qdrant", "`vector_search.Qdrant`")
-        self.client, self.collection, self.using, self.params = client, collection, using, params
-        vectors = client.get_collection(collection).config.params.vectors
+        vectors = self.client.get_collection(self.collection).config.params.vectors
         if isinstance(vectors, dict):
-            if using not in vectors:
-                names = ", ".join(map(repr, vectors))
+            if self.using not in vectors:
                 raise InputError(
-                    f"the collection {collection!r} has the vectors {names}: name one with using="
+                    f"the collection {self.collection!r} has the vectors "
+                    f"{', '.join(map(repr, vectors))}: name one with using="
                 )
-            vectors = vectors[using]
+            vectors = vectors[self.using]
         distances = self._models.Distance
         self.larger_is_better = vectors.distance in (distances.COSINE, distances.DOT)
 
@@ -152,31 +157,31 @@ class Qdrant(Index):
 
     def nearest(self, queries: Array, k: int) -> Lists:
         """The k nearest documents of each query."""
-        return self._ask(queries, [{"limit": k}] * len(queries))
+        return self._ask(queries, k, [None] * len(queries))
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
         """All documents as near as a score."""
-        n = self.size
-        limits = [{"limit": n, "score_threshold": float(self.beyond(score))} for score in last]
-        return self._ask(queries, limits)
+        return self._ask(queries, self.size, [float(self.beyond(score)) for score in last])
 
-    def _ask(self, queries: Array, limits: Sequence[dict[str, Any]]) -> Lists:
+    def _ask(self, queries: Array, k: int, limits: Sequence[float | None]) -> Lists:
         requests = [
             self._models.QueryRequest(
-                query=query.tolist(), using=self.using, params=self.params, **limit
+                query=query.tolist(),
+                using=self.using,
+                params=self.params,
+                limit=k,
+                score_threshold=limit,
             )
             for query, limit in zip(queries, limits, strict=True)
         ]
         answers = self.client.query_batch_points(self.collection, requests)
         return [
-            (
-                _ids([point.id for point in answer.points]),
-                np.array([p.score for p in answer.points]),
-            )
-            for answer in answers
+            (_read_ids([p.id for p in points]), np.array([p.score for p in points]))
+            for points in (answer.points for answer in answers)
         ]
 
 
+@dataclass(eq=False)
 class LanceDB(Index):
     """A table of lancedb; a range of distances asks for all documents that are as near.
 
@@ -194,18 +199,15 @@ class LanceDB(Index):
         What to do with every query before it runs: ``lambda query: query.nprobes(20)``, say.
     """
 
-    def __init__(
-        self,
-        table: Any,
-        *,
-        distance_type: str = "l2",
-        id_column: str | None = None,
-        vector_column: str | None = None,
-        prepare: Callable[[Any], Any] | None = None,
-    ) -> None:
+    table: Any
+    _: KW_ONLY
+    distance_type: str = "l2"
+    id_column: str | None = None
+    vector_column: str | None = None
+    prepare: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
         require_host("lancedb", "lancedb", "`vector_search.LanceDB`")
-        self.table, self.distance_type, self.id_column = table, distance_type, id_column
-        self.vector_column, self.prepare = vector_column, prepare
 
     @property
     def size(self) -> int:
@@ -230,33 +232,31 @@ class LanceDB(Index):
         if self.prepare is not None:
             asked = self.prepare(asked)
         if self.id_column is None:
-            found = asked.with_row_id(True).select(["_distance"]).to_arrow()
+            asked = asked.with_row_id(True).select(["_distance"])
         else:
-            found = asked.select([self.id_column, "_distance"]).to_arrow()
+            asked = asked.select([self.id_column, "_distance"])
+        found = asked.to_arrow()
         ids = found[self.id_column or "_rowid"].to_pylist()
-        return _ids(ids), np.array(found["_distance"].to_pylist(), np.float64)
+        return _read_ids(ids), np.array(found["_distance"].to_pylist(), np.float64)
 
 
-def _ids(ids: Sequence[Any]) -> Array:
-    """Ids as an array that leaves them as they are."""
-    if all(isinstance(value, int) for value in ids):
-        return np.array(ids, np.int64)
-    array = np.empty(len(ids), object)
-    array[:] = ids
-    return array
+def _read_ids(ids: Sequence[object]) -> Array:
+    """Return ids as an array that leaves them as they are."""
+    whole = all(isinstance(value, int) for value in ids)
+    return np.array(ids, np.int64 if whole else object)
 
 
-_KINDS: dict[str, Callable[[Any], Index]] = {
+_KINDS: dict[str, Callable[[object], Index]] = {
     "faiss": Faiss,
     "usearch": USearch,
     "hnswlib": Hnswlib,
     "lancedb": LanceDB,
 }
-"""What reads an index, by the package that it comes from."""
+"""The class that searches an index, by the package that the index comes from."""
 
 
-def known_index(index: Any) -> Index:
-    """Give what asks an index, by the package that it comes from."""
+def find_index(index: object) -> Index:
+    """Return the object that searches an index, by the package that the index comes from."""
     if isinstance(index, Index):
         return index
     package = type(index).__module__.partition(".")[0]

@@ -1,0 +1,130 @@
+"""What integrations share: loading a host, per-query values, averages, and names of views."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deadheat.errors import InputError
+from deadheat.evaluation import Result, Summary, Views, evaluate_run
+from deadheat.formats import read_qrels, read_run
+from deadheat.formats.ids import text_id
+from deadheat.measures import Measure
+from deadheat.packages import require_host
+from deadheat.remarks import texts
+from deadheat.settings import EvalSettings
+
+Measures: TypeAlias = str | Measure | Iterable[object]
+"""Measures as `deadheat.evaluate` takes them."""
+Lists: TypeAlias = Mapping[Hashable, Mapping[Hashable, object]]
+"""Grades or scores as they are given: ``{query: {document: number}}``."""
+ByQuery: TypeAlias = Mapping[str, Mapping[Any, Any]]
+"""The same with query ids as text."""
+
+ALL_QUERIES = EvalSettings(queries="all")
+"""How most hosts count: a query without a relevant document as 0."""
+SPREADS = ("std", "range", "bias")
+"""Views that are 0 where no order matters."""
+TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
+"""How a key that stands beside a host's own value ends, and the view it holds."""
+
+
+def load_host(module: str, extra: str) -> Any:
+    """Import a module of a host for the integration of that name, in a supported version."""
+    name = extra.replace("-", "_")
+    return require_host(module, extra, f"`deadheat.integrations.{name}`")
+
+
+def load_attribute(host: str, name: str) -> Any:
+    """Return an attribute that a module in place of its host does not define: the host's."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'deadheat.integrations.{host}' has no attribute {name!r}")
+    return getattr(load_host(host, host.replace("_", "-")), name)
+
+
+def read_lists(lists: object, name: str, kinds: str = "") -> ByQuery:
+    """Return lists by query, with query ids as text; refuse what is not a dict of dicts.
+
+    An error calls the lists `name`; `kinds` are other types that the caller accepts.
+    """
+    expected = f"{name} must be {kinds}{{query: {{document: number}}}}"
+    if not isinstance(lists, Mapping):
+        raise InputError(f"{expected}, not {lists!r:.60}")
+    by_query = {}
+    for query, docs in lists.items():
+        if not isinstance(docs, Mapping):
+            raise InputError(f"{expected}, but query {query!r} holds a {type(docs).__name__}")
+        by_query[text_id(query, f"{name}, a query")] = docs
+    if len(by_query) < len(lists):
+        raise InputError(f"{name}: two queries have the same id once it is written as text")
+    return by_query
+
+
+def evaluate_lists(
+    judged: ByQuery,
+    listed: ByQuery,
+    measures: Mapping[str, Measure],
+    view: str,
+    settings: EvalSettings = ALL_QUERIES,
+) -> tuple[dict[str, dict[str, float]], Result | None]:
+    """Evaluate measures under a host's names: ``{name: {query: value}}``, and the result.
+
+    Every query of `judged` has a value. Where nothing is judged or retrieved, it is 0, and there
+    is no result.
+    """
+    values = {name: dict.fromkeys(judged, 0.0) for name in measures}
+    if not (measures and any(judged.values()) and any(listed.values())):
+        return values, None
+    run, distinct = read_run(listed, copy=False), list(dict.fromkeys(measures.values()))
+    result = evaluate_run(read_qrels(judged), run, distinct, settings)
+    for name, measure in measures.items():
+        column = query_values(result.views[measure], view, name).tolist()
+        values[name].update(zip(result.query_names, column, strict=True))
+    return values, result
+
+
+def no_score(place: str) -> InputError:
+    """Return the error for a retrieved document without a score."""
+    return InputError(f"{place} has no score, so ties cannot be seen: use a retriever that scores")
+
+
+def query_values(views: Views, view: str, metric: str) -> NDArray[np.float64]:
+    """Return the value of each query; an error that names the metric if it is not computed."""
+    values: NDArray[np.float64] | None = getattr(views, view)
+    if values is None:
+        raise InputError(f"the {view} of {metric} is not computed: choose another view")
+    return values
+
+
+def average(
+    values: NDArray[np.float64], view: str, weights: NDArray[np.float64] | None = None
+) -> float:
+    """Average the values of queries; of tie stds, return the tie std of the average."""
+    if view == "std":
+        weights = np.ones(len(values)) if weights is None else weights
+        return float(np.linalg.norm(values * weights) / weights.sum())
+    return float(np.average(values, weights=weights))
+
+
+def view_name(metric: str, view: str) -> str:
+    """Return the name of a view of a metric; the expected value has the name of the metric."""
+    return metric if view == "expected" else f"{metric}_{view}"
+
+
+def tie_views(metric: str, summary: Summary, reported: float | None = None) -> dict[str, float]:
+    """Return the views that stand beside a host's value, by names such as ``map_tie_std``.
+
+    The bias is that of the value that the host reports, where it is given.
+    """
+    views = {f"{metric}_{key}": getattr(summary, view) for key, view in TIE_VIEWS.items()}
+    if reported is not None:
+        views[f"{metric}_bias"] = reported - summary.expected
+    return views
+
+
+def warnings_without(result: Result, expected: str) -> list[str]:
+    """Return the warnings of a result but those on a fact that the host defines, by its name."""
+    return texts((r for r in result.remarks if expected not in r.values), "warning")
