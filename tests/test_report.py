@@ -343,7 +343,7 @@ def test_the_folder_of_an_experiment(tmp_path):
     from dataset_folders import write_flat
 
     from deadheat.lab.experiment import Study, error_budget, load_results, run_study
-    from deadheat.tables.text import headings
+    from deadheat.tables.cells import headings
 
     queries = [{"_id": f"q{i}", "text": text} for i, text in enumerate(tiny.QUERIES)]
     corpus = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(tiny.DOCUMENTS)]

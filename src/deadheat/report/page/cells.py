@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from deadheat.tables import Kind, Table
-from deadheat.tables.cells import cell
-from deadheat.tables.text import headings, rows_of
+from deadheat.tables.cells import cell, headings, rows_of
 
 APART = 2.0
 """Hundredths of a scale from which on two marks are told apart."""
@@ -51,9 +50,9 @@ def page_table(table: Table) -> PageTable:
     rows = []
     for values, (fractions, percents) in zip(table.frame.iter_rows(named=True), both, strict=True):
         cells = []
-        for column, (one, bold), (other, _) in zip(table.columns, fractions, percents, strict=True):
+        for column, one, other in zip(table.columns, fractions, percents, strict=True):
             sort = _sort_key(column.kind, [values[name] for name in column.sources])
-            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, bold))
+            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, one.bold))
         rows.append(cells)
     heads = zip(headings(table, " "), table.columns, strict=True)
     return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
