@@ -13,8 +13,7 @@ from quiet import quiet
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.demo import recordings
-from deadheat.diagnosis.scales import find_scale
-from deadheat.diagnosis.what_if import to_levels
+from deadheat.diagnosis.what_if import find_scale, to_levels
 
 GRADED = {
     "0 to 3": ([0, 1, 2, 3], 4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,11 +27,10 @@ from deadheat.cli.common import (
 from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
-from deadheat.diagnosis import diagnose_run
+from deadheat.diagnosis import diagnose
 from deadheat.diagnosis.parts import parts_of
-from deadheat.errors import InputError
+from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import read_qrels, read_run
-from deadheat.settings import EvalSettings, TieRule
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find where the ties were born."""
@@ -85,8 +85,6 @@ def command(
     measures: tuple[str, ...],
     tolerance: float,
     old_tolerance: float | None,
-    tie_break: TieRule,
-    score_dtype: str | None,
     percent: bool,
     style: str,
     wide: bool,
@@ -103,10 +101,9 @@ def command(
     qrels, run = _qrels_and_run(files, qrels_path)
     named = split_name(run)
     enough = tolerance if old_tolerance is None else old_tolerance
-    settings = EvalSettings(tie_break=tie_break, score_dtype=score_dtype)
-    diagnosis = diagnose_run(
-        qrels, named.path, measures or None, settings, tolerance=enough, **options
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)  # they are printed below
+        diagnosis = diagnose(qrels, named.path, measures or None, tolerance=enough, **options)
     diagnosis = replace(diagnosis, name=named.label or diagnosis.name)
     print_remarks({diagnosis.name: diagnosis.remarks})
     if style == "json":

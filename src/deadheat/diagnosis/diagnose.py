@@ -13,14 +13,27 @@ from deadheat._lazy import pl
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
-from deadheat.diagnosis.logit_grid import LogitGrid, find_logit_grid
-from deadheat.diagnosis.number_grid import NumberGrid, Values, grid_with_steps
+from deadheat.diagnosis.number_grid import (
+    LogitGrid,
+    NumberGrid,
+    Values,
+    find_logit_grid,
+    grid_with_steps,
+)
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
-from deadheat.diagnosis.scales import OnScale, Scale, check_levels, find_scale, on_scales
-from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
+from deadheat.diagnosis.what_if import (
+    OnScale,
+    Scale,
+    WhatIf,
+    check_levels,
+    coarsest_enough,
+    find_scale,
+    on_scales,
+    round_all,
+)
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, Views, out_of_reach, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
@@ -168,7 +181,7 @@ def diagnose(
         rows, or says what the table does not.
     levels
         How fine must a scale of grades be? The scores are evaluated on scales of so many values:
-        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.scales`
+        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.what_if`
         describes. Scores that are grades are refined anyway.
 
     Examples
@@ -180,32 +193,10 @@ def diagnose(
     (0.8, {2: 1})
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    judgements, given = (None, qrels) if run is None else (qrels, run)
-    if given is None:
+    if run is None:
+        qrels, run = None, qrels
+    if run is None:
         raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
-    return diagnose_run(
-        *(judgements, given, measures, settings),
-        tolerance=tolerance,
-        worst=worst,
-        logits=logits,
-        model_dtype=model_dtype,
-        levels=levels,
-    )
-
-
-def diagnose_run(
-    qrels: QrelsLike | None,
-    run: RunLike,
-    measures: str | Measure | Iterable[Any] | None,
-    settings: EvalSettings,
-    *,
-    tolerance: float = 0.001,
-    worst: int = 5,
-    logits: Any = None,
-    model_dtype: object = None,
-    levels: Iterable[int] | None = None,
-) -> Diagnosis:
-    """Diagnose a run as `diagnose` does, without emitting warnings."""
     if settings.tie_tolerance or settings.nan != "raise":
         raise InputError("diagnose looks at exact ties: leave tie_tolerance and nan out")
     if not (tolerance >= 0 and worst >= 0):
@@ -216,27 +207,25 @@ def diagnose_run(
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     read = read_run(run, with_ranks=settings.needs_ranks)
-    given, rounding = round_scores(read, settings.score_format)
-    candidates = rank_nan(given, "refuse")
+    rounded, rounding = round_scores(read, settings.score_format)
+    candidates = rank_nan(rounded, "refuse")
     if candidates.exact is not None:
         raise InputError(
             f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
             "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
         )
-    origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     sizes = run_sizes(candidates)
     grid, values, step = grid_with_steps(candidates.scores)
     anatomy = dissect(candidates, sizes)
     finite = np.isfinite(sizes.score).all()
-    scale = find_scale(values, anatomy.documents, anatomy.tied) if finite else None
     diagnosis = Diagnosis(
         candidates.source,
         anatomy,
         grid,
         find_logit_grid(values, step),
         tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
-        scale,
-        origins,
+        find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
+        None if logits is None else find_origins(logits, model_dtype, candidates),
         settings=settings,
         remarks=tuple(rounding),
     )
@@ -250,24 +239,25 @@ def diagnose_run(
         order = rule_order(settings.tie_break, scores, candidates.documents.ids, candidates.ranks)
         return build_groups(replace(lists, scores=scores), order)
 
-    def views(scores: Values) -> dict[Measure, Views]:
-        return views_of(groups_of(scores), parsed)
+    def evaluate(scores: Values) -> Result:
+        return Result(lists.query_ids, views_of(groups_of(scores), parsed))
 
     groups = groups_of(lists.scores)
-    rows = round_all(lists.scores, views, tolerance)
-    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
+    cutoffs = sorted({measure.cutoff for measure in parsed if measure.cutoff})
+    what_if = round_all(lists.scores, evaluate, tolerance)
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
-        judged={k: float((Judged @ k).views(groups)[0].mean()) for k in _cutoffs(parsed) or [TOP]},
-        straddling=_straddling(groups, parsed),
-        worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
-        what_if=rows,
-        enough=coarsest_enough(rows),
-        scales=on_scales(lists.scores, views, tolerance, scale, scales),
+        judged={k: float((Judged @ k).views(groups)[0].mean()) for k in cutoffs or [TOP]},
+        straddling={k: _straddling(groups, k) for k in cutoffs},
+        worst_queries=_worst_queries(evaluate(lists.scores), worst),
+        what_if=what_if,
+        enough=coarsest_enough(what_if),
+        scales=on_scales(lists.scores, evaluate, tolerance, diagnosis.scale, scales),
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
+    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     return replace(diagnosis, effect=effect, remarks=(*rounding, *remarks))
 
 
@@ -302,11 +292,7 @@ def _few_judged(groups: TieGroups, unretrieved: tuple[Ints, Floats]) -> list[Rem
     ]
 
 
-def _cutoffs(measures: list[Measure]) -> list[int]:
-    return sorted({measure.cutoff for measure in measures if measure.cutoff})
-
-
-def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:
-    cutoffs = _cutoffs(measures)
+def _straddling(groups: TieGroups, k: int) -> int:
+    """Count tie groups with a relevant document and places on both sides of rank k."""
     begin, end, relevant = groups.above, groups.above + groups.size, groups.relevant(None) > 0
-    return {k: int((relevant & (begin < k) & (k < end)).sum()) for k in cutoffs}
+    return int((relevant & (begin < k) & (k < end)).sum())

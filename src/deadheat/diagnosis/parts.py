@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deadheat._lazy import pl
 from deadheat.diagnosis.anatomy import Anatomy
 from deadheat.diagnosis.origins import Origins
-from deadheat.diagnosis.scales import OnScale, fewest_enough
+from deadheat.diagnosis.what_if import OnScale, fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
 from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table, number
