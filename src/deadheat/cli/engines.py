@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import options
+from deadheat.cli.output import options
 from deadheat.engines import Engine, LocalEngine
 from deadheat.errors import InputError
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
-
-from deadheat.measures import MEASURES
 
 _GROUPS = {
     "What to evaluate": (
@@ -65,10 +63,25 @@ class Command(click.Command):
                     formatter.write(f"  {line}\n")
 
 
+def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[Any], Any]:
+    """Make an option that prints a text and ends the command."""
+
+    def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            click.echo(text())
+            ctx.exit()
+
+    return click.option(
+        flag, is_flag=True, is_eager=True, expose_value=False, callback=show, help=help
+    )
+
+
 def complete_measures(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Sequence[str]:
     """Complete the name of a measure, and offer cutoffs once it is there."""
+    from deadheat.measures import MEASURES
+
     before, comma, begun = incomplete.rpartition(",")
     name, at, _ = begun.partition("@")
     if at:

@@ -15,18 +15,13 @@ from deadheat.cli.common import (
     MEASURES,
     NAN,
     SCORE_DTYPE,
-    check_output,
     check_standard_input,
     explain,
-    options,
-    output_options,
-    print_warnings,
-    show,
-    write,
 )
 from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
+from deadheat.cli.output import Output, options, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import Leaderboard, build_leaderboard, leaderboards
 from deadheat.comparison.leaderboard.sources import found_runs, read_manifest
@@ -112,7 +107,7 @@ shown_options = options(
     type=click.IntRange(min=1),
     help="Runs read at a time. [default: one per core, here or of the cluster]",
 )
-@output_options
+@output_options()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -127,12 +122,7 @@ def command(
     by: str | None,
     sort: str | None,
     top: int | None,
-    percent: bool,
-    wide: bool,
-    style: str,
-    output: str | None,
-    force: bool,
-    strict: bool,
+    out: Output,
     engine: str,
     ray_address: str | None,
     workers: int | None,
@@ -149,8 +139,7 @@ def command(
     0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
     2 bad usage or input.
     """
-    inputs = _inputs(qrels, runs, published, allow_outside=allow_outside)
-    check_output(output, force=force, inputs=inputs)
+    out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
     settings = {name: value for name, value in settings.items() if value is not None}
     settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
@@ -180,20 +169,19 @@ def command(
     for board in boards:
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
-    if _is_page(output) and ctx.get_parameter_source("style") is default:
+    if _is_page(out.output) and ctx.get_parameter_source("style") is default:
         from deadheat.report.page.leaderboard import render_leaderboards
 
-        write(render_leaderboards(boards), output)
-    elif style == "json":
+        out.write(render_leaderboards(boards))
+    elif out.style == "json":
         data = [board.to_dict() for board in boards]
         one = data[0] if len(data) == 1 else data
-        write(json.dumps(one, indent=1, ensure_ascii=False), output)
-    elif style == "csv":
-        write(_csv(boards, by, sort, top), output)
+        out.write(json.dumps(one, indent=1, ensure_ascii=False))
+    elif out.style == "csv":
+        out.write(_csv(boards, by, sort, top))
     else:
-        finding = " ".join(describe_leaderboard(board) for board in boards)
-        show(parts, style, output, percent=percent, wide=wide, finding=finding)
-    if any(board.failures or (strict and board.warnings) for board in boards):
+        out.show(parts, " ".join(describe_leaderboard(board) for board in boards))
+    if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
 
 

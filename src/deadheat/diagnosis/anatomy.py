@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.formats import Run
 from deadheat.scoring import FORMATS
-from deadheat.ties.groups import Floats
+from deadheat.ties.groups import Ints
 from deadheat.ties.scores import round_scores
 from deadheat.ties.sizes import GroupSizes, run_sizes
 
@@ -65,7 +65,7 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     )
 
 
-def _pairs(groups: GroupSizes, run: Run) -> Floats:
+def _pairs(groups: GroupSizes, run: Run) -> Ints:
     """Per query: pairs of documents with the same score."""
     pairs = groups.size * (groups.size - 1) // 2
-    return np.bincount(groups.query, pairs, minlength=len(run.query_ids))
+    return np.bincount(groups.query, pairs, minlength=len(run.query_ids)).astype(np.int64)

@@ -140,4 +140,4 @@ def _fused_ranks(longest: int, values: Values, step: Values) -> Iterator[Cause]:
 def _distance(ascending: Values, numbers: Values) -> Values:
     """Per number: how far the nearest of the sorted numbers is."""
     above = np.clip(np.searchsorted(ascending, numbers), 1, len(ascending) - 1)
-    return np.abs(ascending[[above - 1, above]] - numbers).min(axis=0)
+    return np.asarray(np.abs(ascending[[above - 1, above]] - numbers).min(axis=0))

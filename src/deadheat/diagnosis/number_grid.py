@@ -181,7 +181,8 @@ def _kept(values: Values, *steps: Rounding) -> NDArray[np.bool_]:
     """Tell which values these steps leave as they are."""
     with np.errstate(over="ignore", invalid="ignore"):
         after = reduce(lambda x, step: step(x), steps, values)
-        return np.asarray(after, values.dtype) == values
+        kept: NDArray[np.bool_] = np.asarray(after, values.dtype) == values
+    return kept
 
 
 def _unchanged(values: Values, *steps: Rounding) -> bool:

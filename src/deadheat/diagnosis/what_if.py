@@ -115,7 +115,8 @@ def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[What
     """Evaluate the scores ``"as given"``, then in every format that can hold them."""
     given = evaluate(scores)
     rows: list[WhatIf] = []
-    for name, rounding in chain([("as given", np.asarray)], *(f.items() for f in FAMILIES)):
+    unrounded: Mapping[str, Rounding] = {"as given": np.asarray}
+    for name, rounding in chain.from_iterable(family.items() for family in (unrounded, *FAMILIES)):
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = rounding(scores)
         if not np.all(np.isfinite(rounded) | (rounded == scores)):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from deadheat.comparison import Comparison
-from deadheat.evaluation import Result
+from deadheat.comparison import Comparison, compare_if_possible
+from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
+from deadheat.measures import Measure
 from deadheat.tables import Table
 
 
@@ -59,3 +60,20 @@ class Collection:
     def results(self) -> dict[str, Result]:
         """The results by the `names` of their systems."""
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
+
+    def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
+        """Give the measures of the leaderboard, the comparison and the query explorer.
+
+        Unless `shown` names them, these are all where they are few, else each at one cutoff: 10
+        where it was evaluated, or the largest.
+        """
+        every = dict.fromkeys(m for system in self.systems for m in system.result.views)
+        return headline(every) if shown is None else [m for m in every if m in shown]
+
+    def compare(self, shown: Sequence[Measure] | None = None, **options: object) -> Collection:
+        """Return the collection with its systems compared, or with the reason why they are not.
+
+        The options are those of `deadheat.compare`.
+        """
+        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
+        return replace(self, comparison=compared, not_compared=reason)

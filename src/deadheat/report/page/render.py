@@ -9,7 +9,7 @@ from deadheat._lazy import pl
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
+from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
 from deadheat.output import utf8
 from deadheat.remarks import counted, lines
@@ -55,15 +55,14 @@ def render_page(
     top
         Documents of each ranked list that the page holds; 0 leaves the lists out.
     shown
-        Measures of the leaderboard, the comparison and the query explorer. Unless given, all
-        where they are few, else each at one cutoff: 10 where it was evaluated, or the largest.
+        Measures of the leaderboard, the comparison and the query explorer; those that
+        `Collection.measures` gives unless named.
     progress
         Called with what is being done, how much of it is done, and how much there is.
     """
     if not collections:
         raise InputError("there is no result to report")
-    chosen = [shown_measures(collection, shown) for collection in collections]
-    pairs = list(zip(collections, chosen, strict=True))
+    pairs = [(collection, collection.measures(shown)) for collection in collections]
     data = [collection_data(collection, top, measures, progress) for collection, measures in pairs]
     first = [_static(collection, list(map(repr, measures))) for collection, measures in pairs]
     copies = [static["leading"].pop("copies") for static in first]
@@ -86,12 +85,6 @@ def render_page(
             }
         ),
     )
-
-
-def shown_measures(collection: Collection, asked: Sequence[Measure] | None) -> list[Measure]:
-    """Measures of the leaderboard, the comparison and the query explorer."""
-    measures = dict.fromkeys(m for system in collection.systems for m in system.result.views)
-    return headline(measures) if asked is None else [m for m in measures if m in asked]
 
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
