@@ -39,7 +39,7 @@ class PageTable(NamedTuple):
     notes: Sequence[str]
 
 
-def texts(kind: Kind, *values: Any) -> Texts:
+def texts(kind: Kind, *values: object) -> Texts:
     """Write a cell in both ways."""
     return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
 
