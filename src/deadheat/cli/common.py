@@ -41,10 +41,7 @@ RUNS = click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 def measures_option(help: str) -> Callable[[F], F]:
     """Make the option -m, which may be repeated."""
     return click.option(
-        *("-m", "--measure", "measures"),
-        multiple=True,
-        shell_complete=complete_measures,
-        help=help,
+        *("-m", "--measure", "measures"), multiple=True, shell_complete=complete_measures, help=help
     )
 
 
@@ -56,7 +53,6 @@ TIE_BREAK = click.option(
     "--tie-break",
     type=click.Choice(list(TIE_RULES)),
     default="input",
-    show_default=True,
     help="The rule of the oblivious value, the number as reported; `deadheat eval "
     "--tie-rules-help` explains the rules.",
 )
@@ -72,7 +68,6 @@ NAN = click.option(
     "--nan",
     type=click.Choice(NAN_POLICIES),
     default="raise",
-    show_default=True,
     help="Refuse NaN scores, or rank them last.",
 )
 evaluation_options = options(
@@ -88,7 +83,6 @@ evaluation_options = options(
         "--queries",
         type=click.Choice(list(QUERY_POLICIES)),
         default="judged",
-        show_default=True,
         help="Which queries count. " + explain(QUERY_POLICIES),
     ),
     NAN,
@@ -103,7 +97,6 @@ comparison_options = options(
         "--alpha",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         default=0.05,
-        show_default=True,
         help="Level of the tests over queries, and how likely random tie-breaking may at most be "
         "to reverse two systems.",
     ),
@@ -111,14 +104,12 @@ comparison_options = options(
         "--resamples",
         type=click.IntRange(min=1),
         default=9999,
-        show_default=True,
         help="Sign flips and permutations of the tests over queries.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(min=0),
         default=0,
-        show_default=True,
         help="Seed of the random numbers of the tests.",
     ),
 )

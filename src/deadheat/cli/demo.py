@@ -30,11 +30,7 @@ _COLUMNS = (
 _REPORT = "deadheat-demo.html"
 
 
-@click.command(
-    "demo",
-    cls=Command,
-    example="deadheat demo --files demo",
-)
+@click.command("demo", cls=Command, example="deadheat demo --files demo")
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),

@@ -21,7 +21,7 @@ from deadheat.formats import read_qrels, read_run
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find which step creates the ties."""
-_WORST = "How many queries of the largest range to name per measure. [default: 5]"
+_WORST = "How many queries of the largest range to name per measure."
 _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more than this."
 _LEVELS = """How fine must a scale of grades be: the measures on scales of so many values, as in
 4,11,101. [default: scores that are grades, on finer scales]"""
@@ -37,23 +37,14 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
     return list(map(int, words))
 
 
-@click.command(
-    "diagnose",
-    cls=Command,
-    example="deadheat diagnose qrels.txt bf16.run -m nDCG@10",
-)
+@click.command("diagnose", cls=Command, example="deadheat diagnose qrels.txt bf16.run -m nDCG@10")
 @click.argument("files", nargs=-1, required=True, metavar="[QRELS] [NAME=]RUN")
 @click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, by name.")
 @MEASURES
 @TIE_BREAK
 @SCORE_DTYPE
 @click.option(
-    "--enough-within",
-    "tolerance",
-    type=click.FloatRange(min=0),
-    default=0.001,
-    show_default=True,
-    help=_ENOUGH,
+    "--enough-within", "tolerance", type=click.FloatRange(min=0), default=0.001, help=_ENOUGH
 )
 @click.option("--tolerance", "old_tolerance", type=click.FloatRange(min=0), hidden=True)
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)

@@ -16,7 +16,6 @@ CLUSTER = options(
         "--engine",
         type=click.Choice(["here", "ray"]),
         default="here",
-        show_default=True,
         help="Do the work in this process, or on a Ray cluster; the numbers are the same.",
     ),
     click.option(

@@ -42,6 +42,7 @@ class Command(click.Command):
         """Options and what they do, under the headings of their groups."""
         headings = {name: heading for heading, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
+        ctx.show_default = True
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
             if record is not None:

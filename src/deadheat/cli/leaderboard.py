@@ -75,7 +75,7 @@ manifest_options = options(
     ),
 )
 shown_options = options(
-    click.option("--title", default="", help="What the board is called. [default: its file]"),
+    click.option("--title", help="What the board is called. [default: its file]"),
     click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]"),
     click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]"),
     click.option("--top", type=click.IntRange(min=1), help="Show only the first runs."),
@@ -118,7 +118,7 @@ def command(
     published: str | None,
     columns: tuple[str, ...],
     allow_outside: bool,
-    title: str,
+    title: str | None,
     by: str | None,
     sort: str | None,
     top: int | None,
@@ -161,7 +161,7 @@ def command(
                     published=published,
                     columns=_columns(columns),
                     progress=progress,
-                    name=title,
+                    name=title or "",
                     **settings,
                 )
             ]

@@ -12,11 +12,7 @@ from deadheat.cli.output import Output, output_options, print_remarks
 from deadheat.errors import InputError
 
 
-@click.command(
-    "mteb",
-    cls=Command,
-    example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md",
-)
+@click.command("mteb", cls=Command, example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md")
 @click.argument("folder")
 @measures_option(
     "A measure such as nDCG@10 or ndcg_at_10; may be repeated. "

@@ -95,7 +95,6 @@ def percent_option(*, default: bool) -> Callable[[F], F]:
     return click.option(
         "--percent/--fraction",
         default=default,
-        show_default=True,
         help="Print as papers do, 73.53, or as a fraction, 0.7353.",
     )
 

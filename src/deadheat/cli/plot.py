@@ -75,7 +75,6 @@ _OUTPUT = options(
         "--width",
         type=click.Choice(list(figures.WIDTHS)),
         default="column",
-        show_default=True,
         help="One column, or the full width, of a two-column paper.",
     ),
 )
@@ -89,15 +88,12 @@ def _measure_option(default: str = "nDCG@10") -> Callable[[Any], Any]:
         "-m",
         "--measure",
         default=default,
-        show_default=True,
         callback=lambda _, __, text: parse_measure(text),
         help="The measure.",
     )
 
 
-def _figure(
-    name: str, short_help: str, example: str
-) -> Callable[[Callable[..., figures.Plot]], click.Command]:
+def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], click.Command]:
     """Make a subcommand of a function that draws: check its files first, and save the figure."""
 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
@@ -112,7 +108,7 @@ def _figure(
             print_written(output)
             print_line(plot.caption)
 
-        return command.command(name, cls=Command, short_help=short_help, example=example)(run)
+        return command.command(name, cls=Command, example=example)(run)
 
     return add
 
@@ -130,17 +126,12 @@ def _evaluate(
     return dict(zip(names, evaluate_runs(qrels, runs, measures, **settings), strict=True))
 
 
-@_figure(
-    "curves",
-    "Draw measures against the cutoff.",
-    "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf",
-)
+@_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
 @measures_option("A measure; each gets a panel. May be repeated. [default: nDCG]")
 @click.option(
     "-k",
     "--cutoffs",
     default="1..10",
-    show_default=True,
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
 @_PERCENT
@@ -156,16 +147,12 @@ def _curves(
     return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
 
 
-@_figure(
-    "compare",
-    "Draw runs as intervals from worst to best.",
-    "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf",
-)
+@_figure("compare", "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf")
 @_measure_option()
 @_PERCENT
 @_RUN_OPTIONS
 def _compare(measure: Measure, percent: bool, width: str, **given: Any) -> figures.Plot:
-    """Draw two or more RUNs as intervals [worst, best] and join those that overlap."""
+    """Draw RUNs as intervals from worst to best; join overlapping ones."""
     return figures.comparison(_evaluate([measure], **given), measure, percent=percent, width=width)
 
 
@@ -176,11 +163,7 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
         raise InputError(f"--group-by {text!r} is no regular expression ({error})") from None
 
 
-@_figure(
-    "ranks",
-    "Draw the ranks that tie-breaking can give to runs.",
-    "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
-)
+@_figure("ranks", "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf")
 @_measure_option()
 @click.option(
     "--group-by",
@@ -193,7 +176,7 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
 def _ranks(
     measure: Measure, group_by: re.Pattern[str] | None, width: str, **given: Any
 ) -> figures.Plot:
-    """Draw the ranks of two or more RUNs, and those that tie-breaking can give them."""
+    """Draw the ranks that tie-breaking can give to RUNs."""
     systems = _evaluate([measure], **given)
     groups = None if group_by is None else _groups(systems, group_by)
     systems, _ = aligned(systems, [measure], given["queries"])
@@ -215,11 +198,7 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
     return {name: group for name, group in found.items() if group}
 
 
-@_figure(
-    "list",
-    "Draw the ranked list of one query with its tie groups.",
-    "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf",
-)
+@_figure("list", "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf")
 @QRELS
 @click.argument("run", metavar="[NAME=]RUN")
 @click.option("--query", help="The id of the query. [default: that of the largest range]")
@@ -228,7 +207,6 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
     "--rows",
     type=click.IntRange(min=5),
     default=24,
-    show_default=True,
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
@@ -247,11 +225,7 @@ def _list(
     return figures.ranked_list(ranked, rows=rows, width=width)
 
 
-@_figure(
-    "sizes",
-    "Draw how large the tie groups are.",
-    "deadheat plot sizes bm25.run bf16.run -o sizes.pdf",
-)
+@_figure("sizes", "deadheat plot sizes bm25.run bf16.run -o sizes.pdf")
 @RUNS
 @_LABEL
 @_OUTPUT

@@ -54,7 +54,6 @@ from deadheat.settings import EvalSettings
     "--top",
     type=click.IntRange(min=0),
     default=20,
-    show_default=True,
     help="Documents of each ranked list that the page holds; 0 for none.",
 )
 @click.option("--title", help="Heading of the page.")
@@ -63,7 +62,6 @@ from deadheat.settings import EvalSettings
     "--output",
     type=click.Path(dir_okay=False),
     default="report.html",
-    show_default=True,
     help="The file to write.",
 )
 @FORCE
