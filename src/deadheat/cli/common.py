@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from deadheat.cli.help import complete_measures
+from deadheat.cli.help import F, complete_measures
 from deadheat.cli.names import split_names
-from deadheat.cli.output import F, options, print_remarks
+from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError

@@ -1,12 +1,13 @@
-"""Help that can be read: options in groups, one example, and completion of what they take."""
+"""Help texts with grouped options and an example; completion of measures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
     "What to evaluate": (
         *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
@@ -64,7 +65,7 @@ class Command(click.Command):
                     formatter.write(f"  {line}\n")
 
 
-def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[Any], Any]:
+def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], F]:
     """Make an option that prints a text and ends the command."""
 
     def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:

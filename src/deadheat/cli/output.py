@@ -10,17 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from deadheat.cli.help import F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
 from deadheat.output import utf8, write_whole
 from deadheat.remarks import Remark, lines
 from deadheat.tables import STYLES, Table, render, rich_parts
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 SUFFIXES = {
     ".txt": "table",

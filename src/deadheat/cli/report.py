@@ -117,7 +117,7 @@ def command(
     print_line(f"{output}: {shown}, open it in a browser")
 
 
-def _check_options(ctx: click.Context, options: dict[str, Any]) -> None:
+def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
     """Refuse options of evaluating where nothing is evaluated."""
     default = click.core.ParameterSource.DEFAULT
     for option in ctx.command.params:

@@ -1,11 +1,11 @@
-"""The diagnosis of a run: everything that can be said about its ties."""
+"""The diagnosis of a run: where its ties are, their causes, and their effect on measures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,12 +48,13 @@ from deadheat.ties.scores import round_scores
 from deadheat.ties.sizes import run_sizes
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from typing_extensions import Unpack
 
 TOP = 10
-"""Of so many first documents it is told how many are judged, unless measures name cutoffs."""
+"""The cutoff at which judged documents are counted where no measure has a cutoff."""
 FEW = 0.05
-"""Where fewer of the judged documents that fit into the top are there, that is told."""
+"""A smaller share of judged documents in the top than this causes a warning."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Effect:
     straddling: dict[int, int]
     """Per cutoff k: queries with a tie group that holds a relevant document and has places on
     both sides of k."""
-    worst_queries: list[dict[str, Any]]
+    worst_queries: list[dict[str, object]]
     """Per measure the queries of the largest range, with all views; those of range 0 left out."""
     what_if: list[WhatIf]
     enough: dict[str, list[str]]
@@ -116,7 +117,7 @@ class Diagnosis:
         rule = [] if self.effect is None else [self.settings.note]
         return [*rule, *texts(self.remarks, "note")]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything as plain numbers, lists and strings."""
         facts = asdict(self)
         del facts["remarks"]
@@ -133,7 +134,7 @@ class Diagnosis:
     def _render(self, style: str, width: int | None = None) -> str:
         return render(parts_of(self), style, width=width)
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> Group:
         """Let rich print sentences and tables in colour."""
         return rich_parts(parts_of(self))
 
@@ -153,11 +154,11 @@ class Diagnosis:
 def diagnose(
     qrels: QrelsLike | RunLike | None = None,
     run: RunLike | None = None,
-    measures: str | Measure | Iterable[Any] | None = None,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     tolerance: float = 0.001,
     worst: int = 5,
-    logits: Any = None,
+    logits: object = None,
     model_dtype: object = None,
     levels: Iterable[int] | None = None,
     **options: Unpack[EvalOptions],
@@ -261,7 +262,7 @@ def diagnose(
     return replace(diagnosis, effect=effect, remarks=(*rounding, *remarks))
 
 
-def _worst_queries(result: Result, most: int) -> list[dict[str, Any]]:
+def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:
     """Per measure the queries of the largest range, those of range 0 left out."""
     moved = result.per_query.filter(pl.col("range") > 0)
     by_range = moved.sort("range", descending=True, maintain_order=True)

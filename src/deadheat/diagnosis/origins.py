@@ -30,7 +30,7 @@ class Origins:
     even in FP32. Without head logits, those that the head tied are among them."""
 
 
-def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
+def find_origins(logits: object, model_dtype: object, run: Run) -> Origins:
     """Score logits in every regime, and count the tied pairs that each tells apart."""
     source, table = "logits", logits
     if isinstance(logits, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""Results as a paper tells them: a sentence, a table, a paragraph of an appendix, BibTeX."""
+"""Results in the form of a paper: a sentence, a table, a paragraph of an appendix, BibTeX."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = ("run", "measure", "oblivious", "expected", "range", "bias")
 
 
 def check_citable(style: str, *, per_query: bool) -> None:
-    """Refuse what a paper has no room for."""
+    """Refuse a style without sentences, and values per query."""
     if style not in STYLES:
         raise InputError(
             f"--cite writes sentences, which {style} does not hold: use one of {', '.join(STYLES)}"

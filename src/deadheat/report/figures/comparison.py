@@ -1,4 +1,4 @@
-"""Systems as intervals: which of them can be told apart whatever the tie-break."""
+"""Systems as intervals: which of them differ whatever the tie-break."""
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ _SIGNS = {
 }
 """Per column of the frame, what its sign is called in the legend and in the caption."""
 _OTHER = "#888888"
+Look = tuple[str, str, str]
+"""Of a group: its colour, its marker, and what the legend calls it."""
 
 
 def rank_intervals(
@@ -61,14 +63,13 @@ def rank_intervals(
     rows = _rows(ranking, groups, official)
     known = any(row["official_rank"] is not None for row in rows)
     sign = "official_rank" if known else "oblivious_rank"
-    sizes = Counter(row["group"] for row in rows)
-    looks = _looks(sizes)
+    looks = _looks(Counter(row["group"] for row in rows))
     height, size = style.row_of(len(rows))
     with style.styled():
         figure = style.new_figure(width, 0.75 + 0.12 * (1 + len(looks) // 3) + height * len(rows))
         axes = figure.subplots()
         for y, row in enumerate(rows):
-            colour, marker = looks[row["group"]]
+            colour, marker, _ = looks[row["group"]]
             ends = [row["best_rank"], row["worst_rank"]]
             bar = axes.plot(ends, [y, y], color=colour, alpha=0.45, zorder=2, lw=36 * height)
             bar[0].set_solid_capstyle("butt")
@@ -81,38 +82,26 @@ def rank_intervals(
         axes.set_xlim(0.3, len(rows) + 0.7)
         axes.locator_params(axis="x", nbins=8, integer=True)
         axes.set_xlabel(f"rank by {what}" if what else "rank")
-        handles, words = _legend(looks, sizes, _SIGNS[sign][0])
+        handles, words = _legend(looks, _SIGNS[sign][0])
         style.legend(figure, handles, style.shorten(words, 40))
     return Plot(figure, _caption(rows, sign, what))
 
 
-def _legend(
-    looks: dict[str | None, tuple[str, str]], sizes: Counter[str | None], sign: str
-) -> tuple[list[Line2D], list[str]]:
+def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], list[str]]:
     """Signs and words: what is drawn of each system, and the groups where there are several."""
     from matplotlib.lines import Line2D
 
     several = len(looks) > 1
-    colour = INK if several else looks[next(iter(looks))][0]
+    colour = INK if several else next(iter(looks.values()))[0]
     handles = [
         Line2D([], [], color=colour, marker="o", linestyle="none", markersize=4),
         Line2D([], [], color=INK, marker="x", linestyle="none", markersize=4),
         Line2D([], [], color=colour, alpha=0.45, linewidth=4),
     ]
     words = ["expected", sign, "possible under ties"]
-    if several:
-        rest = [group for group, look in looks.items() if look[0] == _OTHER and group is not None]
-        shown: dict[str | None, str] = {
-            group: f"{group} ({sizes[group]})" for group in looks if group and group not in rest
-        }
-        if rest:
-            shown[rest[0]] = f"{len(rest)} other groups"
-        if None in looks:
-            shown[None] = "no group" + (f" ({sizes[None]})" if not rest else "")
-        for group, word in shown.items():
-            shade, shape = looks[group]
-            handles.append(Line2D([], [], color=shade, marker=shape, markersize=4))
-            words.append(word)
+    for shade, marker, word in dict.fromkeys(looks.values()) if several else ():
+        handles.append(Line2D([], [], color=shade, marker=marker, markersize=4))
+        words.append(word)
     return handles, words
 
 
@@ -138,15 +127,21 @@ def _rows(
     return rows
 
 
-def _looks(sizes: Counter[str | None]) -> dict[str | None, tuple[str, str]]:
-    """Colour and marker of each group; of more groups than colours the smallest share one."""
+def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
+    """Give the look of each group; of more groups than colours the smallest share one."""
     largest = [group for group, _ in sizes.most_common() if group is not None]
     if not largest:
-        return {None: (COLOURS[0], "o")}
+        return {None: (COLOURS[0], "o", "")}
     own = largest if len(sizes) <= len(COLOURS) else largest[: len(COLOURS) - 1]
-    looks: dict[str | None, tuple[str, str]] = {}
-    looks.update(zip(own, zip(COLOURS, MARKERS, strict=True), strict=False))
-    return looks | {group: (_OTHER, "o") for group in sizes if group not in looks}
+    others = len(largest) - len(own)
+    looks: dict[str | None, Look] = {
+        group: (colour, marker, f"{group} ({sizes[group]})")
+        for group, colour, marker in zip(own, COLOURS, MARKERS, strict=False)
+    }
+    looks |= {group: (_OTHER, "o", f"{others} other groups") for group in largest[len(own) :]}
+    if None in sizes:
+        looks[None] = (_OTHER, "o", "no group" if others else f"no group ({sizes[None]})")
+    return looks
 
 
 def _caption(rows: list[dict[str, Any]], sign: str, what: str) -> str:

@@ -102,7 +102,7 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: str | float, height: float, *, constrained: bool = True) -> Figure:
-    """Make a figure that no window and no global state knows of."""
+    """Make a figure outside of pyplot: it has no window and no global state."""
     from matplotlib.figure import Figure
 
     return Figure((inches(width), height), layout="constrained" if constrained else None)

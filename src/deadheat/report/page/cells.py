@@ -10,7 +10,7 @@ from deadheat.tables import Kind, Table
 from deadheat.tables.cells import cell, headings, rows_of
 
 APART = 2.0
-"""Hundredths of a scale from which on two marks are told apart."""
+"""Two marks of a scale this many hundredths apart are visibly different."""
 
 
 class Texts(NamedTuple):
@@ -34,7 +34,7 @@ class PageTable(NamedTuple):
     """A table as the template writes it."""
 
     headings: list[tuple[str, bool]]
-    """What stands over each column, and whether it holds labels."""
+    """The heading of each column, and whether the column holds labels."""
     rows: list[list[PageCell]]
     notes: Sequence[str]
 
@@ -82,7 +82,7 @@ class Scale:
 def marks(
     scale: Scale, start: float, end: float, dot: float, cross: float | None
 ) -> dict[str, float | None]:
-    """Places of an interval, of the dot in it, and of a cross where the eye can tell it apart."""
+    """Places of an interval, of the dot in it, and of a cross where it is visibly elsewhere."""
     apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART
     return {
         "start": scale.place(start),

@@ -14,14 +14,14 @@ from deadheat.tables import Table
 
 @dataclass(frozen=True)
 class System:
-    """A result, and the run behind it where it is at hand."""
+    """A result, and the run that it was computed from, if given."""
 
     result: Result
     labels: Mapping[str, str]
-    """What tells systems apart: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
+    """What distinguishes systems: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
     run: Run | None = None
     no_run: str = "the scored documents were not given"
-    """Why the run is not at hand."""
+    """Why there is no run."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Collection:
     systems: Sequence[System]
     qrels: Judgements | None = None
     queries: Mapping[str, str] = field(default_factory=dict)
-    """Texts of queries, where they are at hand."""
+    """Texts of queries by id, if known."""
     documents: Mapping[str, str] = field(default_factory=dict)
-    """Texts of documents, where they are at hand."""
+    """Texts of documents by id, if known."""
     comparison: Comparison | None = None
     """Of the systems under their `names`."""
     not_compared: str = "the systems were not compared"
@@ -44,7 +44,7 @@ class Collection:
 
     @property
     def names(self) -> list[str]:
-        """A name for each system: the labels that tell it from others, else a number, too."""
+        """A name for each system: the labels in which systems differ, and a number if needed."""
         columns = {
             label: [system.labels.get(label, "–") for system in self.systems]
             for label in self.systems[0].labels

@@ -56,7 +56,7 @@ def is_page(path: Path) -> bool:
 
 
 def as_json(data: object) -> str:
-    """JSON that no content of it can end early when it stands in a script element."""
+    """Write JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
