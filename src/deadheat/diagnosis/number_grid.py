@@ -95,7 +95,7 @@ def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
     """
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
-    if _unchanged(values, FORMATS["fp32"].round):
+    if _unchanged(values, 1, FORMATS["fp32"].round):
         values = values.astype(np.float32)
     told = values != 0  # 0 lies on every grid and speaks for none
     grids = []
@@ -119,20 +119,8 @@ def usual_steps(values: Values, step: Values) -> Values:
     A few other scores, as of a run put together from two, break every statement of `find_grid`,
     and few distinct scores leave it in doubt: here, what is not excluded counts.
     """
-    sample = values[:: len(values) // 1000 + 1]
-
-    def usual(*steps: Rounding) -> bool:
-        return bool(_kept(sample, *steps).mean() >= 0.9)
-
-    forms: list[Rounding] = [np.asarray, shortest_digits]
-    k = next((k for k in range(13) if usual(partial(write_decimals, k=k))), None)
-    if k is not None:
-        step = np.maximum(step, 10.0**-k)
-        forms.append(partial(write_decimals, k=k))
-    for format in reversed(FLOATS):
-        if any(usual(format.round, form) for form in forms):
-            return np.maximum(step, _spacing(format.round(np.abs(values)), format.dtype))
-    return step
+    spacings = [spacing for _, _, spacing, _ in _statements(values, step, share=0.9)]
+    return np.asarray(np.maximum.reduce([step, *spacings]))
 
 
 def write_decimals(values: Values, k: int) -> Values:
@@ -146,12 +134,15 @@ def shortest_digits(values: Values) -> Values:
     return np.asarray(text.cast(pl.Float64))
 
 
-def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values, float]]:
+def _statements(
+    values: Values, own: Values, share: float = 1
+) -> Iterator[tuple[str, str, Values, float]]:
     """Every statement that holds: name, words, distance of neighbours around each value, penalty.
 
-    A penalty, in bits, is for statements that were made to measure.
+    A penalty, in bits, is for statements that were made to measure. A share below 1 is that of the
+    values, as a sample shows them, for which a statement must hold.
     """
-    k = _fewest_decimals(values)
+    k = _fewest_decimals(values, share)
     forms: list[tuple[str, str, Rounding, float]] = [("", "", np.asarray, 0.0)]
     if k is not None:
         digits = f"{k} decimal{'s' * (k != 1)}"
@@ -162,13 +153,13 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
     forms += [(", fewest digits", ", written with the fewest digits", shortest_digits, 0.0)]
     for format in FLOATS:
         for form, words, write, unit in forms:
-            if _unchanged(values, format.round, write):
+            if _unchanged(values, share, format.round, write):
                 spacing = _spacing(format.round(np.abs(values)), format.dtype)
                 text = f"a value of {format.name}{words}"
                 yield format.name + form, text, np.maximum(spacing, unit), _DOUBT if form else 0.0
                 if not form:
                     break
-    if step := _int8_step(values):
+    if share == 1 and (step := _int8_step(values)):
         text = f"{values[0]:g} plus a multiple of {step:g}: an int8 grid with a scale"
         # The lowest and the highest score made the grid, one of 255 that were tried, and the
         # others may miss it by two units of their last place.
@@ -177,18 +168,17 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
         yield "int8", text, spacing, 8.0
 
 
-def _kept(values: Values, *steps: Rounding) -> NDArray[np.bool_]:
-    """Tell which values these steps leave as they are."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        after = reduce(lambda x, step: step(x), steps, values)
-        kept: NDArray[np.bool_] = np.asarray(after, values.dtype) == values
-    return kept
+def _unchanged(values: Values, share: float, *steps: Rounding) -> bool:
+    """Whether these steps leave so large a share of the values as they are.
 
-
-def _unchanged(values: Values, *steps: Rounding) -> bool:
-    """Whether these steps leave all values as they are; a sample of them is tested first."""
-    sample = values[:: len(values) // 1000 + 1]
-    return all(_kept(some, *steps).all() for some in (sample, values))
+    A sample of the values is tested first; it decides where the share is below 1.
+    """
+    for some in (values[:: len(values) // 1000 + 1], values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            after = np.asarray(reduce(lambda x, step: step(x), steps, some), some.dtype)
+        if share < 1 or not np.array_equal(after, some):
+            return bool((after == some).mean() >= share)
+    return True
 
 
 def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
@@ -198,13 +188,13 @@ def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
     return np.asarray(np.fmin(to_next, 2 * half))
 
 
-def _fewest_decimals(values: Values) -> int | None:
+def _fewest_decimals(values: Values, share: float) -> int | None:
     """Return the fewest decimals that keep every value, unless as many would keep any number."""
     unit = _spacing(np.abs(values), values.dtype).max(initial=0)
     for k in range(16):
         if 10.0**-k < 2 * unit:
             break
-        if _unchanged(values, partial(write_decimals, k=k)):
+        if _unchanged(values, share, partial(write_decimals, k=k)):
             return k
     return None
 
@@ -213,7 +203,7 @@ def _int8_step(values: Values) -> float | None:
     """Give the largest step from the lowest to the highest of at most 256 values that meets all."""
     if not 3 <= len(values) <= 256:
         return None
-    narrow = _unchanged(values, FORMATS["fp32"].round)
+    narrow = _unchanged(values, 1, FORMATS["fp32"].round)
     unit = _spacing(np.abs(values), np.dtype(np.float32) if narrow else values.dtype).max()
     with np.errstate(all="ignore"):  # numbers at the ends of their range are on no such grid
         above = values.astype(np.float64) - values[0]

@@ -138,7 +138,7 @@ def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
         group: (colour, marker, f"{group} ({sizes[group]})")
         for group, colour, marker in zip(own, COLOURS, MARKERS, strict=False)
     }
-    looks |= {group: (_OTHER, "o", f"{others} other groups") for group in largest[len(own) :]}
+    looks |= dict.fromkeys(largest[len(own) :], (_OTHER, "o", f"{others} other groups"))
     if None in sizes:
         looks[None] = (_OTHER, "o", "no group" if others else f"no group ({sizes[None]})")
     return looks
