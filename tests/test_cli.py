@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat import cli
-from deadheat.cli import common
+from deadheat.cli import output as cli_output
 from deadheat.measures import MEASURES
 
 QRELS = "q1 0 d1 1\nq1 0 d3 1\nq2 0 d2 2\n"
@@ -307,7 +307,7 @@ def test_force_does_not_replace_what_standard_input_reads(folder):
 
 def test_force_replaces_a_page_in_the_folder_of_an_experiment(inputs):
     (inputs / "dir" / "table.md").write_text("old")
-    common.check_output("dir/table.md", force=True, inputs=[Path("dir"), None])
+    cli_output.check_output("dir/table.md", force=True, inputs=[Path("dir"), None])
 
 
 def test_output_is_written_completely_or_not_at_all(folder, monkeypatch):
@@ -447,7 +447,7 @@ def test_measures_and_tie_rules_are_completed():
 
 
 def test_the_ending_of_the_output_names_the_format(folder):
-    for ending, style in common.SUFFIXES.items():
+    for ending, style in cli_output.SUFFIXES.items():
         found = run("eval", "q", "r", "o", "-m", "MRR", "-o", f"out{ending}")
         assert (found.stdout, found.stderr) == ("", f"wrote out{ending}\n")
         as_asked = run("eval", "q", "r", "o", "-m", "MRR", "--format", style).stdout
@@ -574,7 +574,7 @@ def test_the_query_that_ties_move_most_is_drawn(folder):
     assert "query q1" in found.stdout
 
 
-@pytest.mark.parametrize("style", common.STYLES)
+@pytest.mark.parametrize("style", cli_output.STYLES)
 def test_output_can_be_redirected_to_a_stream_of_text(folder, style):
     """As `contextlib.redirect_stdout` does with io.StringIO: a stream without bytes below."""
     (folder / "é").write_text(RUN)

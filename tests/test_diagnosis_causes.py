@@ -8,7 +8,7 @@ import pytest
 from quiet import quiet
 
 import deadheat as dh
-from deadheat.diagnosis.logit_grid import find_logit_grid
+from deadheat.diagnosis.number_grid import find_logit_grid
 from deadheat.scoring import FORMATS, sigmoid, softmax
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from quiet import quiet
@@ -13,8 +14,7 @@ from quiet import quiet
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.demo import recordings
-from deadheat.diagnosis.scales import find_scale
-from deadheat.diagnosis.what_if import to_levels
+from deadheat.diagnosis.what_if import find_scale, to_levels
 
 GRADED = {
     "0 to 3": ([0, 1, 2, 3], 4),
@@ -82,12 +82,10 @@ def test_refining_agrees_with_every_way_to_split_the_grades():
 
 def rounded(recording, levels):
     """The scores of the FP32 model on a scale of so many whole grades."""
-    scores = np.concatenate(recording.lists["fp32"])
+    scores = recording.scores["fp32"]
     step = np.ptp(scores.astype(float)) / (levels - 1)
     grades = np.rint((to_levels(scores, levels) - scores.min()) / step)
-    lists = np.split(grades, np.cumsum([len(docs) for docs in recording.doc_ids])[:-1])
-    named = zip(recording.query_ids, recording.doc_ids, lists, strict=True)
-    return {query: dict(zip(docs, g.tolist(), strict=True)) for query, docs, g in named}
+    return recording.pairs.select("query_id", "doc_id", pl.Series("score", grades))
 
 
 @pytest.mark.parametrize("recording", list(recordings()), ids=lambda r: r.scoring)

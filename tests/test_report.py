@@ -23,7 +23,7 @@ from report_pages import (
 )
 
 import deadheat as dh
-from deadheat.cli import common as cli_common
+from deadheat.cli import output as cli_output
 from deadheat.cli.pages import GivenRuns, group_results
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
@@ -343,7 +343,7 @@ def test_the_folder_of_an_experiment(tmp_path):
     from dataset_folders import write_flat
 
     from deadheat.lab.experiment import Study, error_budget, load_results, run_study
-    from deadheat.tables.text import headings
+    from deadheat.tables.cells import headings
 
     queries = [{"_id": f"q{i}", "text": text} for i, text in enumerate(tiny.QUERIES)]
     corpus = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(tiny.DOCUMENTS)]
@@ -520,7 +520,7 @@ def test_a_page_is_whole_or_not_there(tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli_common.os, "fsync", full)
+    monkeypatch.setattr(cli_output.os, "fsync", full)
     said = deadheat("report", out, "-o", tmp_path / "new-page.html", status=2)
     assert "No space left" in said
     assert not list(tmp_path.glob("*page*"))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import deadheat as dh
-from deadheat.cli import common, main
+from deadheat.cli import main
+from deadheat.cli import output as cli_output
 from deadheat.errors import InputError, printable
 from deadheat.output import write_whole
 from deadheat.remarks import warning
@@ -62,7 +63,7 @@ def test_no_table_gives_orders(style):
 @pytest.mark.parametrize("style", STYLES)
 def test_commands_give_no_orders_to_a_terminal(tmp_path, monkeypatch, style):
     """Ids, names of files and the texts of errors and warnings."""
-    monkeypatch.setattr(common, "on_terminal", lambda: True)
+    monkeypatch.setattr(cli_output, "on_terminal", lambda: True)
     query, doc, name = (f"{what}{ORDERS[:-1]}" for what in ("q", "d", "run"))
     qrels, run = tmp_path / "qrels.json", tmp_path / f"{name}.json".replace("/", "")
     qrels.write_text(json.dumps({query: {doc: 1}, f"missing {query}": {doc: 1}}))

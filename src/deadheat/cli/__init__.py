@@ -1,4 +1,4 @@
-"""The command line: words into calls."""
+"""The command line: one module per command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from deadheat.cli.help import text_option
 from deadheat.errors import DeadheatError, printable
 
 COMMANDS = {
@@ -67,23 +68,14 @@ class _Commands(click.Group):
             ctx.exit(130)  # as shells report a program that Ctrl-C ended
 
 
-def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        from deadheat.packages import own_version
-        from deadheat.ties import BACKEND
+def _version() -> str:
+    from deadheat.packages import own_version
+    from deadheat.ties import BACKEND
 
-        click.echo(f"deadheat {own_version()} (counting pass: {BACKEND})")
-        ctx.exit()
+    return f"deadheat {own_version()} (counting pass: {BACKEND})"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Show the version and which counting pass is active.",
-)
+@text_option("--version", _version, "Show the version and which counting pass is active.")
 def main() -> None:
     """Evaluate retrieval systems whose scores tie."""

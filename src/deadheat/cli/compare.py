@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from deadheat.cli.common import (
-    check_output,
-    comparison_options,
-    evaluate_runs,
-    output_options,
-    print_warnings,
-    run_options,
-    show,
-    write,
-)
+from deadheat.cli.common import comparison_options, evaluate_runs, run_options
 from deadheat.cli.help import Command
+from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison import check_result, compare_results, name_systems
 from deadheat.remarks import texts
@@ -41,7 +32,7 @@ from deadheat.report.findings import describe_comparison
     type=click.Choice(["ranking", "pairs"]),
     help="Give one table alone. [default: both, as csv the pairs]",
 )
-@output_options
+@output_options()
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -52,12 +43,7 @@ def command(
     seed: int,
     all_pairs: bool,
     table: str | None,
-    percent: bool,
-    style: str,
-    wide: bool,
-    output: str | None,
-    force: bool,
-    strict: bool,
+    out: Output,
     **options: Any,
 ) -> None:
     """Rank RUNs and compare them in pairs: what ties and queries leave open, a verdict.
@@ -72,7 +58,7 @@ def command(
 
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
-    check_output(output, force=force, inputs=(qrels, *runs))
+    out.check(qrels, *runs)
     results = evaluate_runs(qrels, runs, measures, **options)
     with progress_bar() as progress:
         comparison = compare_results(
@@ -85,14 +71,12 @@ def command(
             progress=progress,
         )
     print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been said
-    if style == "json":
-        write(comparison.to_json(), output)
-    elif style == "csv":
-        write(comparison.to_csv(ranking=table == "ranking"), output)
+    if out.style == "json":
+        out.write(comparison.to_json())
+    elif out.style == "csv":
+        out.write(comparison.to_csv(ranking=table == "ranking"))
     else:
         ranking, *pairs = comparison.parts(all_pairs=all_pairs)
         shown = {"ranking": [ranking], "pairs": pairs, None: [ranking, *pairs]}[table]
-        finding = describe_comparison(comparison, percent=percent)
-        show(shown, style, output, percent=percent, wide=wide, finding=finding)
-    if strict and comparison.warnings:
-        sys.exit(1)
+        out.show(shown, describe_comparison(comparison, percent=out.percent))
+    out.exit_if(bool(comparison.warnings))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from deadheat._lazy import pl
-from deadheat.cli.common import check_output, print_line, print_written, show, write
 from deadheat.cli.help import Command
-from deadheat.comparison import compare_if_possible
+from deadheat.cli.output import Output, check_output, print_line, print_written, write
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
@@ -32,11 +30,7 @@ _COLUMNS = (
 _REPORT = "deadheat-demo.html"
 
 
-@click.command(
-    "demo",
-    cls=Command,
-    example="deadheat demo --files demo",
-)
+@click.command("demo", cls=Command, example="deadheat demo --files demo")
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
@@ -56,7 +50,7 @@ def command(files: Path | None, report: Path | None) -> None:
             write_files(recording, files)
         print_written(f"{files}/")
     softmax = {name: result[MEASURE] for name, result in recorded[0].results.items()}
-    show([*map(_table, recorded), _finding(softmax)], "table", percent=True)
+    Output(percent=True).show([*map(_table, recorded), _finding(softmax)])
     try:
         target = str(report or _REPORT)
         check_output(target, force=is_page(Path(target)))
@@ -111,5 +105,4 @@ def _collection(recording: Recording) -> Collection:
         for regime, result in recording.results.items()
     ]
     collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
-    comparison, reason = compare_if_possible(collection.results, MORE_MEASURES)
-    return replace(collection, comparison=comparison, not_compared=reason)
+    return collection.compare(MORE_MEASURES)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import options
+from deadheat.cli.output import options
 from deadheat.engines import Engine, LocalEngine
 from deadheat.errors import InputError
 
@@ -16,7 +16,6 @@ CLUSTER = options(
         "--engine",
         type=click.Choice(["here", "ray"]),
         default="here",
-        show_default=True,
         help="Do the work in this process, or on a Ray cluster; the numbers are the same.",
     ),
     click.option(

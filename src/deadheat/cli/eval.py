@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
 
-from deadheat.cli.common import (
-    check_output,
-    evaluate_runs,
-    output_options,
-    run_options,
-    show,
-    write,
-)
-from deadheat.cli.engines import CLUSTER, WORKERS, make_cluster
+from deadheat.cli.common import evaluate_runs, run_options
+from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, WORKERS, make_cluster
 from deadheat.cli.findings import describe_results
-from deadheat.cli.help import Command
+from deadheat.cli.help import Command, text_option
+from deadheat.cli.output import Output, output_options
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
 from deadheat.report.citation import check_citable, citation, cited
 from deadheat.settings import TIE_RULES
 
 
-def _measures_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        click.echo(measures_help.as_text())
-        ctx.exit()
-
-
-def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        click.echo("How each --tie-break orders documents of equal score, and who does it:\n")
-        for name, text in TIE_RULES.items():
-            click.echo(f"{name}\n    {text}")
-        ctx.exit()
+def _tie_rules_help() -> str:
+    rules = "\n".join(f"{name}\n    {text}" for name, text in TIE_RULES.items())
+    return f"How each --tie-break orders documents of equal score, and who does it:\n\n{rules}"
 
 
 @click.command(
@@ -53,22 +37,12 @@ def _tie_rules_help(ctx: click.Context, _: click.Parameter, value: bool) -> None
     is_flag=True,
     help="Tell it as a paper does: sentences, a table, a paragraph for the appendix, BibTeX.",
 )
-@output_options
-@click.option(
-    "--measures-help",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_measures_help,
-    help="Define every measure, with its edge cases.",
-)
-@click.option(
+@output_options()
+@text_option("--measures-help", measures_help.as_text, "Define every measure, with its edge cases.")
+@text_option(
     "--tie-rules-help",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_tie_rules_help,
-    help="Explain the rules of --tie-break, and which tools follow them.",
+    _tie_rules_help,
+    "Explain the rules of --tie-break, and which tools follow them.",
 )
 def command(
     qrels: str,
@@ -76,15 +50,7 @@ def command(
     measures: tuple[str, ...],
     per_query: bool,
     cite: bool,
-    percent: bool,
-    style: str,
-    wide: bool,
-    output: str | None,
-    force: bool,
-    strict: bool,
-    engine: str,
-    ray_address: str | None,
-    workers: int | None,
+    out: Output,
     **options: Any,
 ) -> None:
     """Evaluate one or more RUNs against QRELS, with every view of their ties.
@@ -96,21 +62,19 @@ def command(
     same paths. Exit status: 0 fine, 1 evaluated with problems (with --strict), 2 bad usage or
     input.
     """
-    check_output(output, force=force, inputs=(qrels, *runs))
+    out.check(qrels, *runs)
     if cite:
-        check_citable(style, per_query=per_query)
-    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
+        check_citable(out.style, per_query=per_query)
+    where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
     results = evaluate_runs(qrels, runs, measures, engine=make_cluster(where), **options)
-    if cite and style == "table":
-        show(citation(results, percent=percent), style, output, percent=percent, wide=wide)
+    if cite and out.style == "table":
+        out.show(citation(results, percent=out.percent))
     elif cite:
-        write(cited(results, style, percent=percent), output)
-    elif style == "json":
+        out.write(cited(results, out.style, percent=out.percent))
+    elif out.style == "json":
         data = [result.to_dict(per_query=per_query) for result in results]
-        write(json.dumps(data, indent=1, ensure_ascii=False), output)
+        out.write(json.dumps(data, indent=1, ensure_ascii=False))
     else:
         table = results_table(results, per_query=per_query)
-        finding = describe_results(results, percent=percent)
-        show([table], style, output, percent=percent, wide=wide, finding=finding)
-    if strict and any(result.warnings for result in results):
-        sys.exit(1)
+        out.show([table], describe_results(results, percent=out.percent))
+    out.exit_if(any(result.warnings for result in results))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, labels_of
-from deadheat.report.findings import UNMOVED, describe_effect, most_moved, points
+from deadheat.report.findings import describe_systems, most_moved, points
 
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis
@@ -18,16 +18,12 @@ if TYPE_CHECKING:
 def describe_results(results: Sequence[Result], *, percent: bool) -> str:
     """Describe what ties do to the measure and run that they move most."""
     named = dict(zip(labels_of(results), results, strict=True))
+    said = describe_systems(named, None, percent=percent)
     moved = most_moved(named)
     if moved is None:
-        return UNMOVED
-    name, summary = moved
-    origin = named[name].provenance
-    sources = [origin.qrels or "-", origin.run]
-    words = describe_effect(name, summary, percent=percent)
-    if not all(Path(source).is_file() for source in sources):  # standard input, say
-        return f"{words}."
-    return f"{words}. Next: {_command('diagnose', *sources)}"
+        return said
+    origin = named[moved[0]].provenance
+    return f"{said}{_next('diagnose', origin.qrels or '-', origin.run)}"
 
 
 def describe_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: bool) -> str:
@@ -43,23 +39,20 @@ def describe_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, per
     most = max(given, key=lambda row: row.range)
     if not most.range:
         return f"{tied}, and no tie moves any of these values."
-    words = f"{tied}; they can move {most.measure} by {points(most.range, percent)}"
-    if qrels is None or "-" in (qrels, run):  # cannot be read again
-        return f"{words}."
-    next_ = _command("plot", "list", qrels, run, "-m", most.measure, "-o", "list.pdf")
-    return f"{words}. Next: {next_}"
+    said = f"{tied}; they can move {most.measure} by {points(most.range, percent)}."
+    more = f" -m {shlex.quote(most.measure)} -o list.pdf"
+    return said + _next("plot list", qrels or "-", run, more=more)
 
 
 def describe_experiment(results: Sequence[StoredResult], folder: str, *, percent: bool) -> str:
     """Describe what ties do to the result that they move most, and name the page of all of them."""
-    next_ = f"Next: {_command('report', folder)}"
     named = {f"{r.name} in {r.model_dtype}, {r.regime}": r.result for r in results}
-    moved = most_moved(named)
-    if moved is None:
-        return f"No tie moves any of these values. {next_}"
-    name, summary = moved
-    return f"{describe_effect(name, summary, percent=percent)}. {next_}"
+    said = describe_systems(named, None, percent=percent)
+    return f"{said} Next: deadheat report {shlex.quote(folder)}"
 
 
-def _command(*words: str) -> str:
-    return shlex.join(["deadheat", *words])
+def _next(command: str, *files: str, more: str = "") -> str:
+    """Give the command to run next, unless a file cannot be read again: standard input, say."""
+    if not all(Path(file).is_file() for file in files):
+        return ""
+    return f" Next: deadheat {command} {shlex.join(files)}{more}"

@@ -1,14 +1,13 @@
-"""Help that can be read: options in groups, one example, and completion of what they take."""
+"""Help texts with grouped options and an example; completion of measures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
-from deadheat.measures import MEASURES
-
+F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
     "What to evaluate": (
         *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
@@ -44,6 +43,7 @@ class Command(click.Command):
         """Options and what they do, under the headings of their groups."""
         headings = {name: heading for heading, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
+        ctx.show_default = True
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
             if record is not None:
@@ -65,10 +65,25 @@ class Command(click.Command):
                     formatter.write(f"  {line}\n")
 
 
+def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], F]:
+    """Make an option that prints a text and ends the command."""
+
+    def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            click.echo(text())
+            ctx.exit()
+
+    return click.option(
+        flag, is_flag=True, is_eager=True, expose_value=False, callback=show, help=help
+    )
+
+
 def complete_measures(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Sequence[str]:
     """Complete the name of a measure, and offer cutoffs once it is there."""
+    from deadheat.measures import MEASURES
+
     before, comma, begun = incomplete.rpartition(",")
     name, at, _ = begun.partition("@")
     if at:

@@ -16,18 +16,13 @@ from deadheat.cli.common import (
     MEASURES,
     NAN,
     SCORE_DTYPE,
-    check_output,
     check_standard_input,
     explain,
-    options,
-    output_options,
-    print_warnings,
-    show,
-    write,
 )
 from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
+from deadheat.cli.output import Output, options, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
 from deadheat.comparison.leaderboard.sources import find_runs, read_manifest
@@ -81,7 +76,7 @@ manifest_options = options(
     ),
 )
 shown_options = options(
-    click.option("--title", default="", help="What the board is called. [default: its file]"),
+    click.option("--title", help="What the board is called. [default: its file]"),
     click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]"),
     click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]"),
     click.option("--top", type=click.IntRange(min=1), help="Show only the first runs."),
@@ -113,7 +108,7 @@ shown_options = options(
     type=click.IntRange(min=1),
     help="Runs read at a time. [default: one per core, here or of the cluster]",
 )
-@output_options
+@output_options()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -124,16 +119,11 @@ def command(
     published: str | None,
     columns: tuple[str, ...],
     allow_outside: bool,
-    title: str,
+    title: str | None,
     by: str | None,
     sort: str | None,
     top: int | None,
-    percent: bool,
-    wide: bool,
-    style: str,
-    output: str | None,
-    force: bool,
-    strict: bool,
+    out: Output,
     engine: str,
     ray_address: str | None,
     workers: int | None,
@@ -150,8 +140,7 @@ def command(
     0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
     2 bad usage or input.
     """
-    inputs = _inputs(qrels, runs, published, allow_outside=allow_outside)
-    check_output(output, force=force, inputs=inputs)
+    out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
     where = {"engine": engine, "ray_address": ray_address, "workers": workers}
     settings = {name: value for name, value in settings.items() if value is not None}
     settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
@@ -174,7 +163,7 @@ def command(
                     published=published,
                     columns=_columns(columns),
                     progress=progress,
-                    name=title,
+                    name=title or "",
                     **settings,
                 )
             ]
@@ -182,20 +171,19 @@ def command(
     for board in boards:
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
-    if _is_page(output) and ctx.get_parameter_source("style") is default:
+    if _is_page(out.output) and ctx.get_parameter_source("style") is default:
         from deadheat.report.page.leaderboard import render_leaderboards
 
-        write(render_leaderboards(boards), output)
-    elif style == "json":
+        out.write(render_leaderboards(boards))
+    elif out.style == "json":
         data = [board.to_dict() for board in boards]
         one = data[0] if len(data) == 1 else data
-        write(json.dumps(one, indent=1, ensure_ascii=False), output)
-    elif style == "csv":
-        write(_csv(boards, by, sort, top), output)
+        out.write(json.dumps(one, indent=1, ensure_ascii=False))
+    elif out.style == "csv":
+        out.write(_csv(boards, by, sort, top))
     else:
-        finding = " ".join(describe_leaderboard(board) for board in boards)
-        show(parts, style, output, percent=percent, wide=wide, finding=finding)
-    if any(board.failures or (strict and board.warnings) for board in boards):
+        out.show(parts, " ".join(describe_leaderboard(board) for board in boards))
+    if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
 
 

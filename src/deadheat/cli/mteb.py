@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from deadheat.cli.common import check_output, measures_option, output_options, print_remarks, show
+from deadheat.cli.common import measures_option
 from deadheat.cli.help import Command
+from deadheat.cli.output import Output, output_options, print_remarks
 from deadheat.errors import InputError
 
 
-@click.command(
-    "mteb",
-    cls=Command,
-    example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md",
-)
+@click.command("mteb", cls=Command, example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md")
 @click.argument("folder")
 @measures_option(
     "A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
@@ -29,18 +25,8 @@ from deadheat.errors import InputError
     help="Judgements, in any format that eval reads; may be repeated. Where none are given they "
     "come from the task as the installed MTEB has it.",
 )
-@output_options
-def command(
-    folder: str,
-    measures: tuple[str, ...],
-    qrels: tuple[str, ...],
-    percent: bool,
-    style: str,
-    wide: bool,
-    output: str | None,
-    force: bool,
-    strict: bool,
-) -> None:
+@output_options()
+def command(folder: str, measures: tuple[str, ...], qrels: tuple[str, ...], out: Output) -> None:
     """Show what MTEB's values owe to ties, from the predictions it stored in FOLDER.
 
     FOLDER is what mteb.evaluate was given as prediction_folder, or one of its files. Every task,
@@ -55,22 +41,18 @@ def command(
     )
 
     given = _given(qrels)
-    check_output(output, force=force, inputs=(folder, *map(Path, given.values())))
+    out.check(folder, *map(Path, given.values()))
     evaluated = evaluate_predictions(folder, measures or DEFAULT_MEASURES, qrels=given)
-    said = {one.predictions.name: one.remarks for one in evaluated}
-    print_remarks(said, of="split")
-    show([predictions_table(evaluated)], style, output, percent=percent, wide=wide)
-    if strict and any(remark.level == "warning" for own in said.values() for remark in own):
-        sys.exit(1)
+    print_remarks({one.predictions.name: one.remarks for one in evaluated}, of="split")
+    out.show([predictions_table(evaluated)])
+    out.exit_if(any(remark.level == "warning" for one in evaluated for remark in one.remarks))
 
 
 def _given(qrels: tuple[str, ...]) -> dict[str, str]:
     """Take ``NAME=FILE`` apart; a file without a name is for all predictions."""
     given: dict[str, str] = {}
     for text in qrels:
-        name, is_named, path = text.partition("=")
-        if not is_named:
-            name, path = "", text
+        name, path = text.split("=", 1) if "=" in text else ("", text)
         if name in given:
             raise InputError(f"--qrels: judgements of {name or 'all tasks'} are given twice")
         given[name] = path

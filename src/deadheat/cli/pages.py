@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from deadheat.cli.common import labels_of
 from deadheat.cli.names import split_names
@@ -32,11 +31,11 @@ def evaluate_collection(
     qrels: str,
     paths: Sequence[str],
     measures: Sequence[Measure],
-    options: dict[str, Any],
+    settings: EvalSettings,
     progress: Progress | None = None,
 ) -> Collection:
     """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
-    judgements, settings = read_qrels(qrels), EvalSettings(**options)
+    judgements = read_qrels(qrels)
     systems = []
     for given, name in zip(split_names(paths), labels_of(paths), strict=True):
         run = read_run(given.path, with_ranks=settings.needs_ranks)
@@ -52,35 +51,28 @@ def read_experiment(folder: Path, progress: Progress | None = None) -> list[Coll
     from deadheat.lab.experiment import StoredResult, error_budget, is_computed_twice, load_results
 
     every = load_results(folder)
-    by_dataset: dict[str, list[StoredResult]] = {}
-    for stored in every:
-        by_dataset.setdefault(stored.dataset, []).append(stored)
-    read = 0
+    by_dataset: dict[str, list[tuple[StoredResult, System]]] = {}
+    for done, stored in enumerate(every, 1):
+        labels = {"model": stored.name, "model dtype": stored.model_dtype, "regime": stored.regime}
+        try:
+            system = System(stored.result, labels, read_run(stored.scores()))
+        except InputError as error:
+            system = System(stored.result, labels, None, str(error))
+        by_dataset.setdefault(stored.dataset, []).append((stored, system))
+        if progress is not None:
+            progress("reading", done, len(every))
     collections = []
-    for name, results in by_dataset.items():
-        texts = results[0].texts()
-        systems = []
-        for stored in results:
-            labels = {
-                "model": stored.name,
-                "model dtype": stored.model_dtype,
-                "regime": stored.regime,
-            }
-            try:
-                systems.append(System(stored.result, labels, read_run(stored.scores())))
-            except InputError as error:
-                systems.append(System(stored.result, labels, None, str(error)))
-            read += 1
-            if progress is not None:
-                progress("reading", read, len(every))
-        collection = Collection(
-            name, systems, read_qrels(texts.judgements), texts.queries, texts.corpus
-        )
+    for name, pairs in by_dataset.items():
+        results, systems = map(list, zip(*pairs, strict=True))
+        texts, budget = results[0].texts(), None
         if is_computed_twice(results):
             budget = error_budget(results)
             columns = [column for column in budget.columns if column.of != "dataset"]
-            collection = replace(collection, budget=replace(budget, columns=columns))
-        collections.append(collection)
+            budget = replace(budget, columns=columns)
+        qrels = read_qrels(texts.judgements)
+        collections.append(
+            Collection(name, systems, qrels, texts.queries, texts.corpus, budget=budget)
+        )
     return collections
 
 
@@ -94,6 +86,7 @@ class GivenRuns:
 
     qrels: str | None = None
     paths: Sequence[str] = ()
+    _runs: dict[tuple[str, bool], Run] = field(default_factory=dict)
 
     @cached_property
     def judgements(self) -> Judgements | None:
@@ -105,48 +98,40 @@ class GivenRuns:
         if self.judgements is None or not self.paths:
             return None, "to see them, give the run and its judgements with --runs and --qrels"
         origin = result.provenance
-        name = Path(origin.run).name
+        name, with_ranks = Path(origin.run).name, origin.settings.needs_ranks
         for path in sorted(self.paths, key=lambda path: Path(path).name != name):
-            run = self._read(path, with_ranks=origin.settings.needs_ranks)
+            if (path, with_ranks) not in self._runs:
+                self._runs[path, with_ranks] = read_run(path, with_ranks=with_ranks)
+            run = self._runs[path, with_ranks]
             if is_reproduced_by(result, self.judgements, run):
                 return run, ""
         return None, f"with {self.qrels}, none of the runs given gives the values of {origin.run}"
 
-    def _read(self, path: str, *, with_ranks: bool) -> Run:
-        read = self._runs.get((path, with_ranks))
-        if read is None:
-            read = self._runs[path, with_ranks] = read_run(path, with_ranks=with_ranks)
-        return read
-
-    @cached_property
-    def _runs(self) -> dict[tuple[str, bool], Run]:
-        return {}
-
 
 def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> list[Collection]:
     """Group results by the judgements they were computed with, each with its run if given."""
+    given = given or GivenRuns()
     groups: list[list[Result]] = []
     for result in results:
-        alike = [group for group in groups if _belongs(result, group[0])]
-        if alike:
-            alike[0].append(result)
-        else:
-            groups.append([result])
-    given = given or GivenRuns()
-    return [_result_collection(group, i, given) for i, group in enumerate(groups, 1)]
+        alike = next((group for group in groups if _belongs(result, group[0])), None)
+        if alike is None:
+            groups.append(alike := [])
+        alike.append(result)
+    collections = []
+    for number, group in enumerate(groups, 1):
+        names = short_labels([result.name for result in group])
+        systems = [
+            System(result, {"system": name}, *given.run_of(result))
+            for result, name in zip(group, names, strict=True)
+        ]
+        title = group[0].provenance.judgements or f"collection {number}"
+        found = any(system.run is not None for system in systems)
+        qrels = given.judgements if found else None
+        collections.append(Collection(Path(title).name, systems, qrels))
+    return collections
 
 
 def _belongs(result: Result, other: Result) -> bool:
     if None in (result.provenance.judgements, other.provenance.judgements):
         return result.query_names == other.query_names
     return same_judgements(result, other)
-
-
-def _result_collection(results: Sequence[Result], number: int, given: GivenRuns) -> Collection:
-    systems = []
-    names = short_labels([result.name for result in results])
-    for result, name in zip(results, names, strict=True):
-        systems.append(System(result, {"system": name}, *given.run_of(result)))
-    title = results[0].provenance.judgements or f"collection {number}"
-    found = any(system.run is not None for system in systems)
-    return Collection(Path(title).name, systems, given.judgements if found else None)

@@ -12,28 +12,31 @@ import click
 import numpy as np
 
 from deadheat.cli.common import (
-    FORCE,
-    PERCENT,
     QRELS,
     RUNS,
     SCORE_DTYPE,
     TIE_BREAK,
-    check_output,
     check_standard_input,
     evaluate_runs,
     evaluation_options,
     labels_of,
+    measures_option,
+)
+from deadheat.cli.help import Command
+from deadheat.cli.names import split_name
+from deadheat.cli.output import (
+    FORCE,
+    check_output,
     options,
+    percent_option,
     print_line,
     print_remarks,
     print_written,
 )
-from deadheat.cli.help import Command, complete_measures
-from deadheat.cli.names import split_name
 from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_run, rank_query
-from deadheat.formats import read_qrels, read_run
+from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measure, parse_measures
 from deadheat.remarks import counted
@@ -58,9 +61,6 @@ _LABEL = click.option(
     multiple=True,
     help="Name of a run in the figure; once for each RUN. [default: the file names]",
 )
-_MEASURE = click.option(
-    "-m", "--measure", default="nDCG@10", show_default=True, help="The measure."
-)
 _OUTPUT = options(
     click.option(
         "-o",
@@ -74,23 +74,31 @@ _OUTPUT = options(
         "--width",
         type=click.Choice(list(figures.WIDTHS)),
         default="column",
-        show_default=True,
         help="One column, or the full width, of a two-column paper.",
     ),
 )
 _RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
+_PERCENT = percent_option(default=False)
 
 
-def _figure(
-    name: str, short_help: str, example: str
-) -> Callable[[Callable[..., figures.Plot]], click.Command]:
+def _measure_option(default: str = "nDCG@10") -> Callable[[Any], Any]:
+    """Choose one measure, which the command receives parsed."""
+    return click.option(
+        "-m",
+        "--measure",
+        default=default,
+        callback=lambda _, __, text: parse_measure(text),
+        help="The measure.",
+    )
+
+
+def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], click.Command]:
     """Make a subcommand of a function that draws: check its files first, and save the figure."""
 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
         @functools.wraps(draw)
         def run(output: str, force: bool, **given: Any) -> None:
-            paths = given.get("qrels"), given.get("run"), *given.get("runs", ())
-            sources = [path for path in paths if path is not None]
+            sources = given.get("qrels"), given.get("run"), *given.get("runs", ())
             figures.check_ending(output)
             check_output(output, force=force, inputs=sources)
             check_standard_input(*sources)
@@ -99,7 +107,7 @@ def _figure(
             print_written(output)
             print_line(plot.caption)
 
-        return command.command(name, cls=Command, short_help=short_help, example=example)(run)
+        return command.command(name, cls=Command, example=example)(run)
 
     return add
 
@@ -117,29 +125,15 @@ def _evaluate(
     return dict(zip(names, evaluate_runs(qrels, runs, measures, **settings), strict=True))
 
 
-@_figure(
-    "curves",
-    "Draw measures against the cutoff.",
-    "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf",
-)
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    default=("nDCG",),
-    shell_complete=complete_measures,
-    show_default=True,
-    help="A measure; each gets a panel. May be repeated.",
-)
+@_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
+@measures_option("A measure; each gets a panel. May be repeated. [default: nDCG]")
 @click.option(
     "-k",
     "--cutoffs",
     default="1..10",
-    show_default=True,
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
-@PERCENT
+@_PERCENT
 @_RUN_OPTIONS
 def _curves(
     measures: tuple[str, ...], cutoffs: str, percent: bool, width: str, **given: Any
@@ -147,23 +141,18 @@ def _curves(
     """Draw measures of one or more RUNs against the cutoff k."""
     ks = _cutoffs(cutoffs)
     at_cutoffs: list[Measure] = []
-    for measure in parse_measures(measures):
+    for measure in parse_measures(measures or ["nDCG"]):
         at_cutoffs += [measure @ k for k in ks] if measure.cutoff is None else [measure]
     return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
 
 
-@_figure(
-    "compare",
-    "Draw runs as intervals from worst to best.",
-    "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf",
-)
-@_MEASURE
-@PERCENT
+@_figure("compare", "deadheat plot compare qrels.txt bm25.run bf16.run -m nDCG@10 -o compare.pdf")
+@_measure_option()
+@_PERCENT
 @_RUN_OPTIONS
-def _compare(measure: str, percent: bool, width: str, **given: Any) -> figures.Plot:
-    """Draw two or more RUNs as intervals [worst, best] and join those that overlap."""
-    parsed = parse_measure(measure)
-    return figures.comparison(_evaluate([parsed], **given), parsed, percent=percent, width=width)
+def _compare(measure: Measure, percent: bool, width: str, **given: Any) -> figures.Plot:
+    """Draw RUNs as intervals from worst to best; join overlapping ones."""
+    return figures.comparison(_evaluate([measure], **given), measure, percent=percent, width=width)
 
 
 def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
@@ -173,12 +162,8 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
         raise InputError(f"--group-by {text!r} is no regular expression ({error})") from None
 
 
-@_figure(
-    "ranks",
-    "Draw the ranks that tie-breaking can give to runs.",
-    "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf",
-)
-@_MEASURE
+@_figure("ranks", "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf")
+@_measure_option()
 @click.option(
     "--group-by",
     metavar="PATTERN",
@@ -188,15 +173,14 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
 )
 @_RUN_OPTIONS
 def _ranks(
-    measure: str, group_by: re.Pattern[str] | None, width: str, **given: Any
+    measure: Measure, group_by: re.Pattern[str] | None, width: str, **given: Any
 ) -> figures.Plot:
-    """Draw the ranks of two or more RUNs, and those that tie-breaking can give them."""
-    parsed = parse_measure(measure)
-    systems = _evaluate([parsed], **given)
+    """Draw the ranks that tie-breaking can give to RUNs."""
+    systems = _evaluate([measure], **given)
     groups = None if group_by is None else _groups(systems, group_by)
-    systems, _ = align_systems(systems, [parsed], given["queries"])
+    systems, _ = align_systems(systems, [measure], given["queries"])
     first = next(iter(systems.values()))
-    what = f"{parsed!r} of {counted(len(first.query_ids), 'query')}"
+    what = f"{measure!r} of {counted(len(first.query_ids), 'query')}"
     plot = figures.rank_intervals(ranking(systems), groups=groups, what=what, width=width)
     rule = first.provenance.settings.note
     return replace(plot, caption=f"{plot.caption} {rule[0].upper()}{rule[1:]}.")
@@ -213,51 +197,41 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
     return {name: group for name, group in found.items() if group}
 
 
-@_figure(
-    "list",
-    "Draw the ranked list of one query with its tie groups.",
-    "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf",
-)
+@_figure("list", "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf")
 @QRELS
 @click.argument("run", metavar="[NAME=]RUN")
 @click.option("--query", help="The id of the query. [default: that of the largest range]")
-@click.option("-m", "--measure", default="Recall@10", show_default=True, help="The measure.")
+@_measure_option("Recall@10")
 @click.option(
     "--rows",
     type=click.IntRange(min=5),
     default=24,
-    show_default=True,
     help="Shorten a longer list to about this many rows.",
 )
 @TIE_BREAK
 @SCORE_DTYPE
 @_OUTPUT
 def _list(
-    qrels: str, run: str, query: str | None, measure: str, rows: int, width: str, **options: Any
+    qrels: str, run: str, query: str | None, measure: Measure, rows: int, width: str, **options: Any
 ) -> figures.Plot:
     """Draw the ranked list of one query of RUN with its tie groups."""
-    settings = EvalSettings(**options)
+    settings, judgements = EvalSettings(**options), read_qrels(qrels)
+    source = read_run(split_name(run).path, with_ranks=settings.needs_ranks)
     if query is None:
-        query = _most_moved(qrels, run, parse_measure(measure), settings)
-    ranked = rank_query(qrels, split_name(run).path, query, measure, settings)
+        query = _most_moved(judgements, source, measure, settings)
+    ranked = rank_query(judgements, source, query, measure, settings)
     print_remarks({run: ranked.result.remarks})
     return figures.ranked_list(ranked, rows=rows, width=width)
 
 
-@_figure(
-    "sizes",
-    "Draw how large the tie groups are.",
-    "deadheat plot sizes bm25.run bf16.run -o sizes.pdf",
-)
+@_figure("sizes", "deadheat plot sizes bm25.run bf16.run -o sizes.pdf")
 @RUNS
 @_LABEL
 @_OUTPUT
 def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
     """Draw how large the tie groups of one or more RUNs are."""
-    names = _labels(runs, labels)
-    paths = [split_name(run).path for run in runs]
-    sizes = {name: run_sizes(read_run(path)) for name, path in zip(names, paths, strict=True)}
-    return figures.tie_sizes(sizes, width=width)
+    sizes = [run_sizes(read_run(split_name(run).path)) for run in runs]
+    return figures.tie_sizes(dict(zip(_labels(runs, labels), sizes, strict=True)), width=width)
 
 
 def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
@@ -290,15 +264,12 @@ def _cutoffs(text: str) -> list[int]:
     return sorted(cutoffs)
 
 
-def _most_moved(qrels: str, run: str, measure: Measure, settings: EvalSettings) -> str:
+def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: EvalSettings) -> str:
     """Return the query that ties move most, and print its name."""
-    if "-" in (qrels, split_name(run).path):
-        raise InputError("standard input is read once: name the query with --query")
-    source = read_run(split_name(run).path, with_ranks=settings.needs_ranks)
-    result = evaluate_run(read_qrels(qrels), source, [measure], settings)
-    views = result.views[measure]
-    most = int(np.argmax(views.best - views.worst))
-    query, moved = result.query_names[most], number(float(views.best[most] - views.worst[most]))
+    result = evaluate_run(judgements, run, [measure], settings)
+    ranges = result.views[measure].best - result.views[measure].worst
+    most = int(np.argmax(ranges))
+    query, moved = result.query_names[most], number(float(ranges[most]))
     print_line(
         f"query {query}: of all queries ties move {measure} most in it, by {moved}", err=True
     )

@@ -10,31 +10,22 @@ from typing import Any
 import click
 
 from deadheat.cli.common import (
-    FORCE,
     MEASURES,
-    check_output,
     check_standard_input,
     comparison_options,
     evaluation_options,
-    print_line,
-    print_remarks,
-    write,
 )
 from deadheat.cli.help import Command
-from deadheat.cli.pages import (
-    GivenRuns,
-    evaluate_collection,
-    group_results,
-    read_experiment,
-)
+from deadheat.cli.output import FORCE, check_output, print_line, print_remarks, write
+from deadheat.cli.pages import GivenRuns, evaluate_collection, group_results, read_experiment
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.report.page import Collection, render_page, shown_measures
+from deadheat.report.page import Collection, render_page
+from deadheat.settings import EvalSettings
 
 
 @click.command(
@@ -63,7 +54,6 @@ from deadheat.report.page import Collection, render_page, shown_measures
     "--top",
     type=click.IntRange(min=0),
     default=20,
-    show_default=True,
     help="Documents of each ranked list that the page holds; 0 for none.",
 )
 @click.option("--title", help="Heading of the page.")
@@ -72,7 +62,6 @@ from deadheat.report.page import Collection, render_page, shown_measures
     "--output",
     type=click.Path(dir_okay=False),
     default="report.html",
-    show_default=True,
     help="The file to write.",
 )
 @FORCE
@@ -84,10 +73,6 @@ def command(
     qrels: str | None,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
-    baseline: str | None,
-    alpha: float,
-    resamples: int,
-    seed: int,
     dataset: str | None,
     top: int,
     title: str | None,
@@ -107,48 +92,32 @@ def command(
     if runs and qrels is None:
         raise InputError("--runs are read together with their judgements: give --qrels, too")
     check_standard_input(qrels, *runs, *sources)
-    evaluates = qrels is not None and not runs
-    if not evaluates:
-        _check_options(ctx, options)
+    how = {name: options.pop(name) for name in ("baseline", "alpha", "resamples", "seed")}
     with progress_bar() as progress:
-        if evaluates:
+        if qrels is not None and not runs:
             asked = asked or parse_measures(DEFAULT_MEASURES)
-            collections = [evaluate_collection(str(qrels), sources, asked, options, progress)]
+            settings = EvalSettings(**options)
+            collections = [evaluate_collection(qrels, sources, asked, settings, progress)]
         else:
-            collections = _stored(sources, GivenRuns(qrels, runs), progress)
+            _check_options(ctx, options)
+            collections = _read_stored(sources, GivenRuns(qrels, runs), progress)
             _check_measures(collections, asked)
         if dataset is not None:
-            collections = [_with_texts(collection, dataset) for collection in collections]
-        how = {"baseline": baseline, "alpha": alpha, "resamples": resamples, "seed": seed}
-        collections = _compared(collections, asked, progress, how)
-        title = title or _title(collections)
+            collections = _add_texts(collections, dataset)
+        collections = [collection.compare(asked, **how) for collection in collections]
+        if how["baseline"] is not None and not any(c.comparison for c in collections):
+            raise InputError(collections[0].not_compared)
+        title = title or " · ".join(collection.name for collection in collections[:3])
         page = render_page(collections, title=title, top=top, shown=asked, progress=progress)
     results = [system.result for collection in collections for system in collection.systems]
     print_remarks({result.name: result.remarks for result in results}, of="system")
     write(page, output)
-    print_line(f"{output}: {_size(page)}, open it in a browser")
+    size = len(page.encode())
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    print_line(f"{output}: {shown}, open it in a browser")
 
 
-def _compared(
-    collections: Sequence[Collection],
-    asked: list[Measure] | None,
-    progress: Progress | None,
-    how: dict[str, Any],
-) -> list[Collection]:
-    """Compare the systems of each collection, as far as they can be compared."""
-    compared: list[Collection] = []
-    for collection in collections:
-        measures = shown_measures(collection, asked)
-        comparison, reason = compare_if_possible(collection.results, measures, **how)
-        compared.append(replace(collection, comparison=comparison, not_compared=reason))
-        if progress is not None:
-            progress("comparing", len(compared), len(collections))
-    if how["baseline"] is not None and not any(each.comparison for each in compared):
-        raise InputError(compared[0].not_compared)
-    return compared
-
-
-def _check_options(ctx: click.Context, options: dict[str, Any]) -> None:
+def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
     """Refuse options of evaluating where nothing is evaluated."""
     default = click.core.ParameterSource.DEFAULT
     for option in ctx.command.params:
@@ -160,13 +129,7 @@ def _check_options(ctx: click.Context, options: dict[str, Any]) -> None:
             )
 
 
-def _size(page: str) -> str:
-    """How much there is to open: 350 kB, 1.2 MB."""
-    size = len(page.encode())
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-
-
-def _stored(
+def _read_stored(
     sources: Sequence[str], given: GivenRuns, progress: Progress | None
 ) -> list[Collection]:
     """Read experiments and files of results."""
@@ -189,12 +152,11 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
             )
 
 
-def _with_texts(collection: Collection, name: str) -> Collection:
+def _add_texts(collections: Sequence[Collection], dataset: str) -> list[Collection]:
     from deadheat.lab.datasets import read_dataset
 
-    texts = read_dataset(name, candidates="full")
-    return replace(collection, queries=texts.queries, documents=texts.corpus)
-
-
-def _title(collections: Sequence[Collection]) -> str:
-    return " · ".join(collection.name for collection in collections[:3])
+    texts = read_dataset(dataset, candidates="full")
+    return [
+        replace(collection, queries=texts.queries, documents=texts.corpus)
+        for collection in collections
+    ]

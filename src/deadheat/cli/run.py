@@ -11,20 +11,12 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import (
-    STYLE,
-    WIDE,
-    explain,
-    measures_option,
-    percent_option,
-    print_line,
-    print_remarks,
-    show,
-)
+from deadheat.cli.common import explain, measures_option
 from deadheat.cli.engines import ENGINE, make_engine
 from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
+from deadheat.cli.output import Output, output_options, print_line, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
@@ -123,17 +115,15 @@ from deadheat.scoring.regimes import REGIMES
     help="Folder that everything goes to.",
 )
 @ENGINE
-@percent_option(default=True)
-@STYLE
-@WIDE
-def command(**options: Any) -> None:
+@output_options("style", "wide", percent=True)
+def command(out: Output, **options: Any) -> None:
     """Score candidates under several precision regimes, evaluate each, store everything.
 
     One forward pass for each model, model dtype and dataset; logits or embeddings are stored
     batch by batch, and the same command continues a run that was ended. Exit status: 0 fine,
     2 bad usage or input, or a cell that could not be run.
     """
-    study, folder, percent = _study(options), options["folder"], options["percent"]
+    study, folder = _study(options), options["folder"]
     try:
         engine = make_engine(options)
         _hide_other_bars()
@@ -151,8 +141,7 @@ def command(**options: Any) -> None:
             print_line(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         tables += [error_budget(results)] if is_computed_twice(results) else []
-        finding = describe_experiment(results, folder, percent=percent)
-        show(tables, options["style"], percent=percent, wide=options["wide"], finding=finding)
+        out.show(tables, describe_experiment(results, folder, percent=out.percent))
     if failures:
         sys.exit(2)
 

@@ -6,17 +6,9 @@ from pathlib import Path
 
 import click
 
-from deadheat.cli.common import (
-    FORCE,
-    OUTPUT,
-    STYLE,
-    WIDE,
-    check_output,
-    measures_option,
-    percent_option,
-    show,
-)
+from deadheat.cli.common import measures_option
 from deadheat.cli.help import Command
+from deadheat.cli.output import Output, output_options
 
 
 @click.command(
@@ -28,32 +20,24 @@ from deadheat.cli.help import Command
 @measures_option(
     "Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
 )
-@STYLE
-@WIDE
-@percent_option(default=True)
 @click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
 @click.option(
     "--budget", is_flag=True, help="Also what ties, computing and queries can do to each number."
 )
-@OUTPUT
-@FORCE
+@output_options("style", "wide", "output", "force", percent=True)
 def command(
     folder: Path,
     measures: tuple[str, ...],
-    style: str,
-    wide: bool,
-    percent: bool,
     ties: bool,
     budget: bool,
-    output: str | None,
-    force: bool,
+    out: Output,
 ) -> None:
     """Print the paper's Table 1 from DIR, the folder of `deadheat run`.
 
     For each model FP32 M, then the oblivious and the expected value, range and bias of every
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
-    check_output(output, force=force, inputs=[folder])
+    out.check(folder)
     from deadheat.lab.experiment import (
         error_budget,
         every_measure,
@@ -63,10 +47,10 @@ def command(
     )
 
     results = load_results(folder)
-    machine = style in ("csv", "json")  # has room for every measure
+    machine = out.style in ("csv", "json")  # has room for every measure
     tables = [table1(results, measures or (every_measure(results) if machine else None))]
     if ties:
         tables.append(ties_table(results))
     if budget:
         tables.append(error_budget(results, measures or None))
-    show(tables, style, output, percent=percent, wide=wide)
+    out.show(tables)

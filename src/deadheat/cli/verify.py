@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from deadheat.cli.common import STYLE, show
 from deadheat.cli.help import Command
+from deadheat.cli.output import Output, output_options
 from deadheat.remarks import counted
 from deadheat.tables import Column, Table
 
@@ -19,8 +19,8 @@ from deadheat.tables import Column, Table
     example="deadheat verify results/",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@STYLE
-def command(folder: Path, style: str) -> None:
+@output_options("style", percent=None)
+def command(folder: Path, out: Output) -> None:
     """Check the files of a stored experiment by their hashes.
 
     DIR is the folder of `deadheat run`. Names files that are damaged, missing, foreign or, where a
@@ -48,6 +48,6 @@ def command(folder: Path, style: str) -> None:
         f"A file that {ADVICE[what]}." for what in dict.fromkeys(fault.what for fault in faults)
     ]
     table = Table(pl.DataFrame(rows, schema), columns, title=said, notes=advice)
-    show([table] if faults or style in ("csv", "json") else [said], style)
+    out.show([table] if faults or out.style in ("csv", "json") else [said])
     if faults:
         sys.exit(1)

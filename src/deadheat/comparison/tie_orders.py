@@ -100,7 +100,7 @@ def sample_sums(
     if weights is None:
         draws = n_draws(_cost(groups), budget)
         return _sample_any(groups, measure, draws, rng) if draws else None
-    used = groups.sum_groups(weights.coefficient != 0) > 0
+    used = _in_groups(groups, weights.coefficient != 0)
     moving = weights.counts & (used & (groups.size > 1))[groups.group]
     rank = groups.best_rank
     fixed = ~moving & (rank <= measure.depth(groups)[groups.document_query])
@@ -147,9 +147,14 @@ def _sample_any(
     return np.concatenate(sums)[:draws]
 
 
+def _in_groups(groups: TieGroups, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return per group whether it holds one of these documents."""
+    return np.bincount(groups.group[documents], minlength=len(groups.size)) > 0
+
+
 def _select(groups: TieGroups, documents: NDArray[np.bool_]) -> TieGroups:
     """Return some of the documents of interest, and the groups that hold them."""
-    kept = groups.sum_groups(documents) > 0
+    kept = _in_groups(groups, documents)
     return replace(
         groups,
         query=groups.query[kept],

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -23,7 +21,7 @@ from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.output import write_whole
 from deadheat.scoring import score
-from deadheat.scoring.regimes import Scoring, scoring_provenance
+from deadheat.scoring.regimes import Scores, Scoring, scoring_provenance
 
 MEASURE = "nDCG@10"
 MORE_MEASURES: list[Measure] = parse_measures([MEASURE, "MRR@10"])
@@ -38,30 +36,25 @@ class Recording:
     model: str
     scoring: str
     """The scoring function: softmax, sigmoid or product."""
-    lists: dict[str, list[NDArray[Any]]]
-    """Scores of each query's candidates: of the FP32 model, and in each regime in BF16."""
-    relevance: list[NDArray[Any]]
-    query_ids: list[str]
-    doc_ids: list[list[str]]
+    pairs: pl.DataFrame
+    """query_id, doc_id and relevance of each candidate; the candidates of a query together."""
+    scores: dict[str, Scores]
+    """Scores of the candidates: of the FP32 model, and in each regime in BF16."""
+
+    def frame(self, regime: str) -> pl.DataFrame:
+        """The scores of a regime as a table of a run."""
+        score = pl.Series("score", self.scores[regime])
+        return self.pairs.select("query_id", "doc_id", score)
 
     @cached_property
     def qrels(self) -> Judgements:
         """The judgements."""
-        lists = zip(self.query_ids, self.doc_ids, self.relevance, strict=True)
-        return read_qrels({q: dict(zip(docs, g.tolist(), strict=True)) for q, docs, g in lists})
+        return read_qrels(self.pairs)
 
     @cached_property
     def runs(self) -> dict[str, Run]:
         """The scores of each regime as a run."""
-        return {
-            regime: read_run(
-                {
-                    query: dict(zip(docs, scores.tolist(), strict=True))
-                    for query, docs, scores in zip(self.query_ids, self.doc_ids, lists, strict=True)
-                }
-            )
-            for regime, lists in self.lists.items()
-        }
+        return {regime: read_run(self.frame(regime)) for regime in self.scores}
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -69,8 +62,7 @@ class Recording:
         measures = [measure @ k for measure in MORE_MEASURES for k in CUTOFFS]
         results = {}
         for regime, run in self.runs.items():
-            dtype = "fp32" if regime == "fp32" else "bf16"
-            kind = "native" if regime == "fp32" else regime
+            dtype, kind = ("fp32", "native") if regime == "fp32" else ("bf16", regime)
             scoring = scoring_provenance(kind, dtype, FUNCTIONS[self.scoring], "numpy")
             result = evaluate_run(self.qrels, run, measures)
             origin = replace(
@@ -80,20 +72,13 @@ class Recording:
         return results
 
 
-def write_files(recording: Recording, folder: Path) -> list[Path]:
+def write_files(recording: Recording, folder: Path) -> None:
     """Write the recording as TREC files: its judgements, and a run for each regime."""
     folder.mkdir(parents=True, exist_ok=True)
-    lists = pl.DataFrame({"query_id": recording.query_ids, "doc_id": recording.doc_ids})
-    pairs = lists.explode("doc_id")
-    relevance = pl.Series("relevance", np.concatenate(recording.relevance))
-    content = {"qrels.txt": trec_qrels(pairs.with_columns(relevance))}
-    for regime, scores in recording.lists.items():
-        score = pl.Series("score", np.concatenate(scores))
-        content[f"{regime}.run"] = trec_run(pairs.with_columns(score))
-    written = {folder / f"{recording.scoring}-{name}": data for name, data in content.items()}
-    for path, data in written.items():
-        write_whole(path, data)
-    return list(written)
+    content = {"qrels.txt": trec_qrels(recording.pairs)}
+    content |= {f"{name}.run": trec_run(recording.frame(name)) for name in recording.scores}
+    for name, data in content.items():
+        write_whole(folder / f"{recording.scoring}-{name}", data)
 
 
 def recordings() -> Iterator[Recording]:
@@ -109,59 +94,46 @@ def _read(name: str) -> BytesIO:
     return BytesIO((files(__package__) / "data" / name).read_bytes())
 
 
-def _from_logits(model: str, scoring: Any, name: str, outputs: tuple[str, ...]) -> Recording:
+def _from_logits(model: str, scoring: Scoring, name: str, outputs: tuple[str, ...]) -> Recording:
     frame = pl.read_parquet(_read(name))
-    parts = {
-        dtype: frame.filter(model_dtype=dtype).partition_by("query_id", maintain_order=True)
-        for dtype in ("float32", "bfloat16")
-    }
-
-    def scores(dtype: str, regime: str) -> list[NDArray[Any]]:
-        lists = []
-        for part in parts[dtype]:
-            given = {
-                prefix + "logits": part.select(f"{prefix}logit{o}" for o in outputs).to_numpy()
-                for prefix in ("", "head_")
-            }
-            lists.append(
-                score(scoring, regime=regime, model_dtype=dtype, backend="numpy", **given).ravel()
-            )
-        return lists
-
-    lists = {"fp32": scores("float32", "native")}
-    lists |= {regime: scores("bfloat16", regime) for regime in ("native", "hps", "head")}
-    relevance = [part["relevance"].to_numpy() > 0 for part in parts["bfloat16"]]
-    query_ids = [str(part["query_id"][0]) for part in parts["bfloat16"]]
-    doc_ids = [part["doc_id"].cast(pl.String).to_list() for part in parts["bfloat16"]]
-    return Recording(model, scoring, lists, relevance, query_ids, doc_ids)
+    scores = {}
+    for regime in ("fp32", "native", "hps", "head"):
+        dtype, kind = ("float32", "native") if regime == "fp32" else ("bfloat16", regime)
+        part = frame.filter(model_dtype=dtype)
+        given = {
+            prefix + "logits": part.select(f"{prefix}logit{o}" for o in outputs).to_numpy()
+            for prefix in ("", "head_")
+        }
+        scored = score(scoring, regime=kind, model_dtype=dtype, backend="numpy", **given)
+        scores[regime] = scored.ravel()
+    pairs = part.select(
+        pl.col("query_id", "doc_id").cast(pl.String), (pl.col("relevance") > 0).cast(pl.Int64)
+    )
+    return Recording(model, scoring, pairs, scores)
 
 
 def _from_embeddings(model: str, name: str) -> Recording:
     stored = np.load(_read(name))
     queries, documents = (stored[x].view(ml_dtypes.bfloat16) for x in ("queries", "documents"))
-    bounds = np.searchsorted(stored["query"], np.arange(len(queries) + 1))
-    own = [slice(a, b) for a, b in pairwise(bounds)]
-
-    def scores(regime: str) -> list[NDArray[Any]]:
-        return [
+    scores = {"fp32": stored["fp32"]}
+    for regime in ("native", "hps"):
+        of_queries = [
             score(
                 "dot",
                 regime=regime,
                 model_dtype="bf16",
                 queries=queries[q : q + 1],
-                documents=documents[rows],
+                documents=documents[stored["query"] == q],
                 backend="numpy",
             ).ravel()
-            for q, rows in enumerate(own)
+            for q in range(len(queries))
         ]
-
-    lists = {"fp32": [stored["fp32"][rows] for rows in own]}
-    lists |= {regime: scores(regime) for regime in ("native", "hps")}
-    return Recording(
-        model,
-        "product",
-        lists,
-        [stored["relevance"][rows] for rows in own],
-        [f"q{q}" for q in range(len(queries))],
-        [[f"d{row}" for row in range(rows.start, rows.stop)] for rows in own],
+        scores[regime] = np.concatenate(of_queries)
+    pairs = pl.DataFrame(
+        {
+            "query_id": [f"q{q}" for q in stored["query"]],
+            "doc_id": [f"d{row}" for row in range(len(documents))],
+            "relevance": stored["relevance"].astype(np.int64),
+        }
     )
+    return Recording(model, "product", pairs, scores)

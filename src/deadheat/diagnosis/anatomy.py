@@ -68,6 +68,4 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
 def _pairs(groups: GroupSizes, run: Run) -> Ints:
     """Per query: pairs of documents with the same score."""
     pairs = groups.size * (groups.size - 1) // 2
-    of_queries = np.zeros(len(run.query_ids), np.int64)
-    np.add.at(of_queries, groups.query, pairs)
-    return of_queries
+    return np.bincount(groups.query, pairs, minlength=len(run.query_ids)).astype(np.int64)

@@ -5,17 +5,14 @@ Each statement holds as it stands, or for the share of the scores that it names.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deadheat.diagnosis.number_grid import usual_steps
+from deadheat.diagnosis.number_grid import Values, usual_steps
 from deadheat.remarks import counted
 from deadheat.ties.sizes import GroupSizes
-
-Values = NDArray[Any]
 
 MANY = 10
 """From so many documents on a tie group is large."""
@@ -52,13 +49,14 @@ def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values
     """
     if not len(values):
         return []
-    found = _large_groups(sizes, values, step)
+    found = list(_large_groups(sizes, values, step))
     if np.isfinite(sizes.score).all():
-        found += [_points(sizes, values), _fused_ranks(int(lengths.max()), values, step)]
-    return [cause for cause in found if cause is not None]
+        found += _points(sizes, values)
+        found += _fused_ranks(int(lengths.max()), values, step)
+    return found
 
 
-def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> list[Cause | None]:
+def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[Cause]:
     """Large groups that stand alone: rounding would have put documents on the steps beside them."""
     with np.errstate(invalid="ignore"):  # inf − inf
         gap = np.diff(sizes.score.astype(np.float64))
@@ -70,49 +68,42 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> list[Cause
     last = np.diff(sizes.query, prepend=-1) > 0
     ends = np.isin(sizes.score, (0, 1)) & bool(values[0] >= 0 and values[-1] <= 1)
     isolated = f"no other score of the list is within {STEPS} steps of the number grid"
-    return [
-        _told(
-            "plateaus",
-            sizes,
-            alone & ~last & ~ends,
-            f"{isolated}, so it was not this grid that tied them, but what the scores were made of "
-            "(coarser logits, say)",
-        ),
-        _told("saturation", sizes, alone & ~last & ends, "at 0 or 1, where scores saturate"),
-        _told("constant tails", sizes, alone & last, f"they end their lists, and {isolated}"),
-    ]
-
-
-def _told(name: str, sizes: GroupSizes, groups: NDArray[np.bool_], text: str) -> Cause | None:
-    if not groups.any():
-        return None
-    own, n = sizes.size[groups], int(groups.sum())
-    share = own.sum() / sizes.size.sum()
-    return Cause(
-        name,
-        f"{counted(n, 'tie group')} of {MANY} documents or more, up to {own.max():,} "
-        f"({share:.1%} of all documents): {text}",
+    not_the_grid = (
+        f"{isolated}, so it was not this grid that tied them, but what the scores were made of "
+        "(coarser logits, say)"
     )
+    for name, groups, text in (
+        ("plateaus", alone & ~last & ~ends, not_the_grid),
+        ("saturation", alone & ~last & ends, "at 0 or 1, where scores saturate"),
+        ("constant tails", alone & last, f"they end their lists, and {isolated}"),
+    ):
+        if groups.any():
+            size = sizes.size[groups]
+            yield Cause(
+                name,
+                f"{counted(len(size), 'tie group')} of {MANY} documents or more, up to "
+                f"{size.max():,} ({size.sum() / sizes.size.sum():.1%} of all documents): {text}",
+            )
 
 
-def _points(sizes: GroupSizes, values: Values) -> Cause | None:
-    steps = np.unique(np.diff(values)) if len(values) > 1 else np.ones(1)
-    whole = bool((np.floor(values) == values).all()) and steps.min() == 1
-    if not whole or not (sizes.size > 1).any():
-        return None
-    return Cause(
-        "points",
-        f"every score is a whole number from {values[0]:,.0f} to {values[-1]:,.0f}, as counts, "
-        "votes, ranks and Borda points are",
-    )
+def _points(sizes: GroupSizes, values: Values) -> Iterator[Cause]:
+    """Whole numbers, of which some are tied and some are neighbours."""
+    whole = np.array_equal(np.floor(values), values)
+    neighbours = len(values) == 1 or np.diff(values).min() == 1
+    if whole and neighbours and (sizes.size > 1).any():
+        yield Cause(
+            "points",
+            f"every score is a whole number from {values[0]:,.0f} to {values[-1]:,.0f}, as counts, "
+            "votes, ranks and Borda points are",
+        )
 
 
-def _fused_ranks(longest: int, values: Values, step: Values) -> Cause | None:
+def _fused_ranks(longest: int, values: Values, step: Values) -> Iterator[Cause]:
     """Sums of one to three terms 1 / (60 + rank), as far as they are no coincidence."""
     ranks = min(max(longest, 1_000), _RANKS)
     terms = 1.0 / (FUSION_K + np.arange(1, ranks + 1))
     if values[0] < terms[-1] or values[-1] > 1:
-        return None
+        return
     sample = np.linspace(0, len(values) - 1, min(_SAMPLE, len(values))).astype(np.int64)
     scores = values[sample].astype(np.float64)
     slack = np.maximum(step[sample], 8 * np.spacing(scores))
@@ -135,22 +126,18 @@ def _fused_ranks(longest: int, values: Values, step: Values) -> Cause | None:
         for most, found, chance in zip((1, 2, 3), sums(scores), sums(beside), strict=True)
         if found.mean() >= 0.5 and chance.mean() <= 0.05
     ]
-    if not shares:
-        return None
-    share, fewest = max(shares)
-    word = "reciprocals" if fewest == -1 else f"sums of up to {-fewest} reciprocals"
-    return Cause(
-        "fused ranks",
-        f"{share:.0%} of {len(scores):,} scores looked at are {word} of whole numbers above "
-        f"{FUSION_K}, as reciprocal rank fusion adds up 1 / ({FUSION_K} + rank): documents whose "
-        "ranks trade places tie",
-    )
+    if shares:
+        share, fewest = max(shares)
+        word = "reciprocals" if fewest == -1 else f"sums of up to {-fewest} reciprocals"
+        yield Cause(
+            "fused ranks",
+            f"{share:.0%} of {len(scores):,} scores looked at are {word} of whole numbers above "
+            f"{FUSION_K}, as reciprocal rank fusion adds up 1 / ({FUSION_K} + rank): documents "
+            "whose ranks trade places tie",
+        )
 
 
 def _distance(ascending: Values, numbers: Values) -> Values:
     """Per number: how far the nearest of the sorted numbers is."""
-    above = np.clip(np.searchsorted(ascending, numbers), 0, len(ascending) - 1)
-    below = np.maximum(above - 1, 0)
-    return np.asarray(
-        np.minimum(np.abs(ascending[above] - numbers), np.abs(ascending[below] - numbers))
-    )
+    above = np.clip(np.searchsorted(ascending, numbers), 1, len(ascending) - 1)
+    return np.asarray(np.abs(ascending[[above - 1, above]] - numbers).min(axis=0))

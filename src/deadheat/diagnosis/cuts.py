@@ -1,4 +1,4 @@
-"""Lists cut inside a tie group: what can still be said, whichever documents were cut."""
+"""Lists cut inside a tie group: bounds that hold whichever documents were cut."""
 
 from __future__ import annotations
 

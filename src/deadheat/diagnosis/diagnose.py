@@ -1,11 +1,11 @@
-"""The diagnosis of a run: everything that can be said about its ties."""
+"""The diagnosis of a run: where its ties are, their causes, and their effect on measures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +13,27 @@ from deadheat._lazy import pl
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
-from deadheat.diagnosis.logit_grid import LogitGrid, find_logit_grid
-from deadheat.diagnosis.number_grid import NumberGrid, Values, grid_with_steps
+from deadheat.diagnosis.number_grid import (
+    LogitGrid,
+    NumberGrid,
+    Values,
+    find_logit_grid,
+    grid_with_steps,
+)
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
-from deadheat.diagnosis.scales import OnScale, Scale, check_levels, find_scale, on_scales
-from deadheat.diagnosis.what_if import WhatIf, coarsest_enough, round_all
+from deadheat.diagnosis.what_if import (
+    OnScale,
+    Scale,
+    WhatIf,
+    check_levels,
+    coarsest_enough,
+    find_scale,
+    on_scales,
+    round_all,
+)
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, Views, out_of_reach, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure
 from deadheat.measures.parse import parse_measures
@@ -34,12 +47,13 @@ from deadheat.ties.scores import rank_nan, round_scores
 from deadheat.ties.sizes import run_sizes
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from typing_extensions import Unpack
 
 TOP = 10
-"""Of so many first documents it is told how many are judged, unless measures name cutoffs."""
+"""The cutoff at which judged documents are counted where no measure has a cutoff."""
 FEW = 0.05
-"""Where fewer of the judged documents that fit into the top are there, that is told."""
+"""A smaller share of judged documents in the top than this causes a warning."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,7 @@ class Effect:
     straddling: dict[int, int]
     """Per cutoff k: queries with a tie group that holds a relevant document and has places on
     both sides of k."""
-    worst_queries: list[dict[str, Any]]
+    worst_queries: list[dict[str, object]]
     """Per measure the queries of the largest range, with all views; those of range 0 left out."""
     what_if: list[WhatIf]
     enough: dict[str, list[str]]
@@ -102,7 +116,7 @@ class Diagnosis:
         rule = [] if self.effect is None else [self.settings.note]
         return [*rule, *texts(self.remarks, "note")]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything as plain numbers, lists and strings."""
         facts = asdict(self)
         del facts["remarks"]
@@ -119,7 +133,7 @@ class Diagnosis:
     def _render(self, style: str, width: int | None = None) -> str:
         return render(parts_of(self), style, width=width)
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> Group:
         """Let rich print sentences and tables in colour."""
         return rich_parts(parts_of(self))
 
@@ -139,11 +153,11 @@ class Diagnosis:
 def diagnose(
     qrels: QrelsLike | RunLike | None = None,
     run: RunLike | None = None,
-    measures: str | Measure | Iterable[Any] | None = None,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
     tolerance: float = 0.001,
     worst: int = 5,
-    logits: Any = None,
+    logits: object = None,
     model_dtype: object = None,
     levels: Iterable[int] | None = None,
     **options: Unpack[EvalOptions],
@@ -167,7 +181,7 @@ def diagnose(
         rows, or says what the table does not.
     levels
         How fine must a scale of grades be? The scores are evaluated on scales of so many values:
-        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.scales`
+        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.what_if`
         describes. Scores that are grades are refined anyway.
 
     Examples
@@ -179,32 +193,10 @@ def diagnose(
     (0.8, {2: 1})
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    judgements, given = (None, qrels) if run is None else (qrels, run)
-    if given is None:
+    if run is None:
+        qrels, run = None, qrels
+    if run is None:
         raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
-    return diagnose_run(
-        *(judgements, given, measures, settings),
-        tolerance=tolerance,
-        worst=worst,
-        logits=logits,
-        model_dtype=model_dtype,
-        levels=levels,
-    )
-
-
-def diagnose_run(
-    qrels: QrelsLike | None,
-    run: RunLike,
-    measures: str | Measure | Iterable[Any] | None,
-    settings: EvalSettings,
-    *,
-    tolerance: float = 0.001,
-    worst: int = 5,
-    logits: Any = None,
-    model_dtype: object = None,
-    levels: Iterable[int] | None = None,
-) -> Diagnosis:
-    """Diagnose a run as `diagnose` does, without emitting warnings."""
     if settings.tie_tolerance or settings.nan != "raise":
         raise InputError("diagnose looks at exact ties: leave tie_tolerance and nan out")
     if not (tolerance >= 0 and worst >= 0):
@@ -215,27 +207,25 @@ def diagnose_run(
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     read = read_run(run, with_ranks=settings.needs_ranks)
-    given, rounding = round_scores(read, settings.score_format)
-    candidates = rank_nan(given, "refuse")
+    rounded, rounding = round_scores(read, settings.score_format)
+    candidates = rank_nan(rounded, "refuse")
     if candidates.exact is not None:
         raise InputError(
             f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
             "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
         )
-    origins = None if logits is None else find_origins(logits, model_dtype, candidates)
     sizes = run_sizes(candidates)
     grid, values, step = grid_with_steps(candidates.scores)
     anatomy = dissect(candidates, sizes)
     finite = np.isfinite(sizes.score).all()
-    scale = find_scale(values, anatomy.documents, anatomy.tied) if finite else None
     diagnosis = Diagnosis(
         candidates.source,
         anatomy,
         grid,
         find_logit_grid(values, step),
         tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
-        scale,
-        origins,
+        find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
+        None if logits is None else find_origins(logits, model_dtype, candidates),
         settings=settings,
         remarks=tuple(rounding),
     )
@@ -248,28 +238,29 @@ def diagnose_run(
     def groups_of(scores: Values) -> TieGroups:
         return build_groups(lists._replace(run=replace(candidates, scores=scores)), settings)
 
-    def views(scores: Values) -> dict[Measure, Views]:
-        return views_of(groups_of(scores), parsed)
+    def evaluate(scores: Values) -> Result:
+        return Result(lists.query_ids, views_of(groups_of(scores), parsed))
 
     groups = groups_of(candidates.scores)
-    rows = round_all(candidates.scores, views, tolerance)
-    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
+    cutoffs = sorted({measure.cutoff for measure in parsed if measure.cutoff})
+    what_if = round_all(candidates.scores, evaluate, tolerance)
     effect = Effect(
         queries=len(lists.query_ids),
         tolerance=tolerance,
-        judged={k: float((Judged @ k).views(groups)[0].mean()) for k in _cutoffs(parsed) or [TOP]},
-        straddling=_straddling(groups, parsed),
-        worst_queries=_worst_queries(Result(lists.query_ids, views_of(groups, parsed)), worst),
-        what_if=rows,
-        enough=coarsest_enough(rows),
-        scales=on_scales(candidates.scores, views, tolerance, scale, scales),
+        judged={k: float((Judged @ k).views(groups)[0].mean()) for k in cutoffs or [TOP]},
+        straddling={k: _straddling(groups, k) for k in cutoffs},
+        worst_queries=_worst_queries(evaluate(candidates.scores), worst),
+        what_if=what_if,
+        enough=coarsest_enough(what_if),
+        scales=on_scales(candidates.scores, evaluate, tolerance, diagnosis.scale, scales),
         cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
+    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
     return replace(diagnosis, effect=effect, remarks=(*rounding, *remarks))
 
 
-def _worst_queries(result: Result, most: int) -> list[dict[str, Any]]:
+def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:
     """Per measure the queries of the largest range, those of range 0 left out."""
     moved = result.per_query.filter(pl.col("range") > 0)
     by_range = moved.sort("range", descending=True, maintain_order=True)
@@ -300,12 +291,8 @@ def _few_judged(groups: TieGroups, unretrieved: tuple[Ints, Floats]) -> list[Rem
     ]
 
 
-def _cutoffs(measures: list[Measure]) -> list[int]:
-    return sorted({measure.cutoff for measure in measures if measure.cutoff})
-
-
-def _straddling(groups: TieGroups, measures: list[Measure]) -> dict[int, int]:
-    cutoffs = _cutoffs(measures)
+def _straddling(groups: TieGroups, k: int) -> int:
+    """Count tie groups with a relevant document and places on both sides of rank k."""
     begin, end = groups.above, groups.above + groups.size
     relevant = groups.grade[groups.first_document] > 0
-    return {k: int((relevant & (begin < k) & (k < end)).sum()) for k in cutoffs}
+    return int((relevant & (begin < k) & (k < end)).sum())

@@ -1,9 +1,14 @@
-"""The number grid that scores live on, found in their values.
+"""The number grids that scores, or their logits, lie on, found in the values of the scores.
 
-Every statement is tested on all distinct finite scores, by writing them in the format and reading
-them back. Of those that hold, the coarsest is reported: the one whose values lie farthest apart
-around the scores. How much farther than the numbers the scores came as, multiplied over the
-distinct scores, is also how unlikely it is that the statement holds by coincidence.
+Every statement about scores is tested on all distinct finite scores, by writing them in the format
+and reading them back. Of those that hold, the coarsest is reported: the one whose values lie
+farthest apart around the scores. How much farther than the numbers the scores came as, multiplied
+over the distinct scores, is also how unlikely it is that the statement holds by coincidence.
+
+A sigmoid in FP32 spreads 16-bit logits over values that look arbitrary. So each score is also
+converted to its logit, rounded to the nearest value of a grid, and converted back: is the result
+the score? On a coarse grid this is unlikely for an arbitrary score. How unlikely is known for each
+score, and so is the chance that as many scores pass by coincidence.
 """
 
 from __future__ import annotations
@@ -20,12 +25,23 @@ from deadheat._lazy import pl
 from deadheat.dtypes import FORMATS
 
 Values = NDArray[Any]
-_Form = tuple[str, str, Callable[[Values], Values], float]
+"""Scores: float32 or float64."""
+Rounding = Callable[[Values], Values]
 
 FLOATS = tuple(FORMATS[name] for name in ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"))
 """Floating-point formats, finest first."""
 _DOUBT = 10
 """Bits of evidence that tell two statements apart: a chance of 1 in 1,024."""
+_TELLING = 1 / 8
+"""Scores that arbitrary numbers would hit with a larger chance than this say nothing of logits."""
+_SHARE = 0.9
+"""So large a share of the telling scores must have logits on a grid that is named."""
+_EVIDENCE = 20
+"""Bits of evidence for a grid of logits; some are lost to the number of grids that are tried."""
+_FEWEST = 8
+"""Fewer scores than this say nothing of logits: they may be chosen numbers."""
+_LOGIT_UNITS = {f"1/{2**q}" if q else "1": 2.0**-q for q in range(11)}
+"""Even grids of logits, by name: multiples of a unit."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,21 @@ class NumberGrid:
     """Evidence: arbitrary numbers would all lie on the grid with a chance of 2^−bits."""
     not_excluded: tuple[str, ...] = ()
     """Other true statements, which explain so few scores nearly as well."""
+
+
+@dataclass(frozen=True)
+class LogitGrid:
+    """What is true of the logits of a share of the scores."""
+
+    name: str
+    """``"bf16"``, ``"fp16"``, or ``"1/256"`` for its multiples."""
+    statement: str
+    share: float
+    """Share of the telling scores whose logit lies on the grid."""
+    telling: int
+    """Distinct scores that could have shown otherwise."""
+    bits: float
+    """Evidence: so many arbitrary scores would lie on the grid with a chance of 2^−bits at most."""
 
 
 def find_grid(scores: Values) -> NumberGrid:
@@ -64,7 +95,7 @@ def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
     """
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
-    if _unchanged(values, FORMATS["fp32"].round):
+    if _unchanged(values, 1, FORMATS["fp32"].round):
         values = values.astype(np.float32)
     told = values != 0  # 0 lies on every grid and speaks for none
     grids = []
@@ -88,22 +119,8 @@ def usual_steps(values: Values, step: Values) -> Values:
     A few other scores, as of a run put together from two, break every statement of `find_grid`,
     and few distinct scores leave it in doubt: here, what is not excluded counts.
     """
-    sample = values[:: len(values) // 1000 + 1]
-
-    def usual(*steps: Callable[[Values], Values]) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            written = reduce(lambda x, write: write(x), steps, sample)
-            return bool((np.asarray(written, sample.dtype) == sample).mean() >= 0.9)
-
-    forms: list[Callable[[Values], Values]] = [np.asarray, shortest_digits]
-    k = next((k for k in range(13) if usual(partial(write_decimals, k=k))), None)
-    if k is not None:
-        step = np.maximum(step, 10.0**-k)
-        forms.append(partial(write_decimals, k=k))
-    for format in reversed(FLOATS):
-        if any(usual(format.round, form) for form in forms):
-            return np.maximum(step, _spacing(format.round(np.abs(values)), format.dtype))
-    return step
+    spacings = [spacing for _, _, spacing, _ in _statements(values, step, share=0.9)]
+    return np.asarray(np.maximum.reduce([step, *spacings]))
 
 
 def write_decimals(values: Values, k: int) -> Values:
@@ -117,13 +134,16 @@ def shortest_digits(values: Values) -> Values:
     return np.asarray(text.cast(pl.Float64))
 
 
-def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values, float]]:
+def _statements(
+    values: Values, own: Values, share: float = 1
+) -> Iterator[tuple[str, str, Values, float]]:
     """Every statement that holds: name, words, distance of neighbours around each value, penalty.
 
-    A penalty, in bits, is for statements that were made to measure.
+    A penalty, in bits, is for statements that were made to measure. A share below 1 is that of the
+    values, as a sample shows them, for which a statement must hold.
     """
-    k = _fewest_decimals(values)
-    forms: list[_Form] = [("", "", np.asarray, 0.0)]
+    k = _fewest_decimals(values, share)
+    forms: list[tuple[str, str, Rounding, float]] = [("", "", np.asarray, 0.0)]
     if k is not None:
         digits = f"{k} decimal{'s' * (k != 1)}"
         name, text = (digits, f"a number of {digits}") if k else ("integer", "a whole number")
@@ -133,13 +153,13 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
     forms += [(", fewest digits", ", written with the fewest digits", shortest_digits, 0.0)]
     for format in FLOATS:
         for form, words, write, unit in forms:
-            if _unchanged(values, format.round, write):
+            if _unchanged(values, share, format.round, write):
                 spacing = _spacing(format.round(np.abs(values)), format.dtype)
                 text = f"a value of {format.name}{words}"
                 yield format.name + form, text, np.maximum(spacing, unit), _DOUBT if form else 0.0
                 if not form:
                     break
-    if step := _int8_step(values):
+    if share == 1 and (step := _int8_step(values)):
         text = f"{values[0]:g} plus a multiple of {step:g}: an int8 grid with a scale"
         # The lowest and the highest score made the grid, one of 255 that were tried, and the
         # others may miss it by two units of their last place.
@@ -148,15 +168,17 @@ def _statements(values: Values, own: Values) -> Iterator[tuple[str, str, Values,
         yield "int8", text, spacing, 8.0
 
 
-def _unchanged(values: Values, *steps: Callable[[Values], Values]) -> bool:
-    """Whether these steps leave all values as they are; a sample of them is asked first."""
+def _unchanged(values: Values, share: float, *steps: Rounding) -> bool:
+    """Whether these steps leave so large a share of the values as they are.
 
-    def after(some: Values) -> Values:
-        return np.asarray(reduce(lambda x, step: step(x), steps, some), some.dtype)
-
-    sample = values[:: len(values) // 1000 + 1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(np.array_equal(after(some), some) for some in (sample, values))
+    A sample of the values is tested first; it decides where the share is below 1.
+    """
+    for some in (values[:: len(values) // 1000 + 1], values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            after = np.asarray(reduce(lambda x, step: step(x), steps, some), some.dtype)
+        if share < 1 or not np.array_equal(after, some):
+            return bool((after == some).mean() >= share)
+    return True
 
 
 def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
@@ -166,13 +188,13 @@ def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
     return np.asarray(np.fmin(to_next, 2 * half))
 
 
-def _fewest_decimals(values: Values) -> int | None:
+def _fewest_decimals(values: Values, share: float) -> int | None:
     """Return the fewest decimals that keep every value, unless as many would keep any number."""
     unit = _spacing(np.abs(values), values.dtype).max(initial=0)
     for k in range(16):
         if 10.0**-k < 2 * unit:
             break
-        if _unchanged(values, partial(write_decimals, k=k)):
+        if _unchanged(values, share, partial(write_decimals, k=k)):
             return k
     return None
 
@@ -181,7 +203,7 @@ def _int8_step(values: Values) -> float | None:
     """Give the largest step from the lowest to the highest of at most 256 values that meets all."""
     if not 3 <= len(values) <= 256:
         return None
-    narrow = _unchanged(values, FORMATS["fp32"].round)
+    narrow = _unchanged(values, 1, FORMATS["fp32"].round)
     unit = _spacing(np.abs(values), np.dtype(np.float32) if narrow else values.dtype).max()
     with np.errstate(all="ignore"):  # numbers at the ends of their range are on no such grid
         above = values.astype(np.float64) - values[0]
@@ -190,3 +212,65 @@ def _int8_step(values: Values) -> float | None:
         hit = (np.abs(above - place * steps) <= 2 * unit).all(axis=1)
     hit &= (np.diff(place) > 0).all(axis=1)
     return float(steps[hit][0, 0]) if hit.any() else None
+
+
+def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:
+    """Find the coarsest grid that holds the logits of nearly all scores, if there is one.
+
+    Parameters
+    ----------
+    values
+        Distinct finite scores.
+    step
+        Per score: how far its neighbours on the grid that the scores themselves lie on are.
+
+    Examples
+    --------
+    >>> logits = np.arange(-300, 300) / 64
+    >>> scores = (1 / (1 + np.exp(-logits))).astype(np.float32)
+    >>> find_logit_grid(scores, np.spacing(scores)).name
+    '1/64'
+    """
+    inside = (values > 0) & (values < 1)
+    if not inside.any() or values.min() < 0 or values.max() > 1:
+        return None
+    scores, step = values[inside].astype(np.float64), step[inside].astype(np.float64)
+    found = [_test_logits(name, scores, step) for name in (*_LOGIT_UNITS, "bf16", "fp16")]
+    known = [grid for grid in found if grid is not None]
+    return max(known, key=lambda grid: grid.bits, default=None)
+
+
+def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
+    """Give what is true of the logits on one grid, if there is enough evidence."""
+    logits = np.log(scores) - np.log1p(-scores)
+    if name in _LOGIT_UNITS:
+        what, unit = f"multiples of {name}", _LOGIT_UNITS[name]
+        grid, spacing = np.rint(logits / unit) * unit, np.full(len(logits), unit)
+    else:
+        what, format = f"values of {name}", FORMATS[name]
+        grid = format.round(logits).astype(np.float64)
+        spacing = _spacing(np.abs(grid), format.dtype)
+    # A sigmoid may miss by a unit of its last place or two, and so may the way it is read.
+    slack = 2.5 * step
+    chance = np.minimum(2 * slack / np.maximum(scores * (1 - scores) * spacing, 1e-300), 1)
+    telling = chance <= _TELLING
+    n = int(telling.sum())
+    if n < _FEWEST:
+        return None
+    met = np.abs(1 / (1 + np.exp(-grid)) - scores) <= slack
+    # Distinct scores have distinct logits: several that share one are near it by coincidence.
+    share = len(np.unique(grid[telling & met])) / n
+    expected = float(chance[telling].mean())
+    bits = n * _divergence(share, expected) - np.log2(len(_LOGIT_UNITS) + 2)
+    if share < _SHARE or bits < _EVIDENCE:
+        return None
+    statement = f"{share:.1%} of the scores are sigmoids (or two-way softmaxes) of {what}"
+    return LogitGrid(name, statement, share, n, float(bits))
+
+
+def _divergence(share: float, expected: float) -> float:
+    """Bits per score against a share that arises by coincidence (Chernoff's bound)."""
+    if share <= expected:
+        return 0.0
+    parts = [(share, expected), (1 - share, 1 - expected)]
+    return float(sum(p * np.log2(p / q) for p, q in parts if p > 0))

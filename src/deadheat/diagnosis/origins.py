@@ -1,4 +1,4 @@
-"""Where ties were born: in the scoring function, in the head, or in the model."""
+"""Which step ties documents: the scoring function, the head, or the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import Run, files, frames
 from deadheat.scoring import parse_format, score
-from deadheat.ties.sizes import find_sizes
+from deadheat.scoring.regimes import Scoring
 
 
 @dataclass(frozen=True)
@@ -30,32 +30,26 @@ class Origins:
     even in FP32. Without head logits, those that the head tied are among them."""
 
 
-def find_origins(logits: Any, model_dtype: object, run: Run) -> Origins:
+def find_origins(logits: object, model_dtype: object, run: Run) -> Origins:
     """Score logits in every regime, and count the tied pairs that each tells apart."""
-    path = isinstance(logits, (str, os.PathLike))
-    source = os.fspath(logits) if path else "logits"
-    if not path and not frames.is_table(logits):
+    source, table = "logits", logits
+    if isinstance(logits, (str, os.PathLike)):
+        source, table = os.fspath(logits), files.table_from_file(logits, all_columns=True)
+    elif not frames.is_table(logits):
         raise InputError(f"logits must be a table or a path to one, not {type(logits).__name__}")
-    frame = frames.as_frame(
-        source, files.table_from_file(logits, all_columns=True) if path else logits
-    )
+    frame = frames.as_frame(source, table)
     dtype, frame = _of_one_dtype(source, frame, model_dtype)
     query = frames.column_ids(source, frame, "query_id")
     _check_same_lists(source, query, run)
     given = _logits(source, frame, query)
-    regimes = ("native", "hps", "head")[: 1 + len(given)]
-    kind: Any = "softmax" if isinstance(given["logits"], tuple) else "sigmoid"
-    query_number = query.rank("dense").to_numpy().astype(np.int64) - 1
-    by_query = np.argsort(query_number, kind="stable")
-    stops = np.cumsum(np.bincount(query_number))
-    bounds = np.append(0, stops[:-1]), stops
-    told_apart = np.zeros(len(query))
-    tied = []
-    for regime in regimes:  # tied in this regime and in all before it
+    kind: Scoring = "softmax" if isinstance(given["logits"], tuple) else "sigmoid"
+    told_apart, tied = query.to_frame(), []
+    for regime in ("native", "hps", "head")[: 1 + len(given)]:
         scores = score(kind, regime=regime, model_dtype=dtype, **given)
-        pairs = np.column_stack([told_apart, scores])
-        told_apart = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
-        tied.append(find_sizes(told_apart[by_query], bounds).tied_pairs)
+        told_apart = told_apart.with_columns(pl.Series(regime, scores))
+        # Documents of a query that are tied in this regime and in all before it.
+        size = told_apart.group_by(pl.all()).agg(pl.len().cast(pl.Int64))["len"]
+        tied.append(int((size * (size - 1) // 2).sum()))
     head = tied[1] - tied[2] if len(tied) > 2 else None
     return Origins(dtype, tied[0], tied[0] - tied[1], head, tied[-1])
 

@@ -138,7 +138,7 @@ class Run:
     """The rank column, where the source has one and it was requested."""
     complete: bool = False
     """Whether each list is known to hold every candidate there is."""
-    exact: NDArray[np.object_] | None = field(default=None, repr=False)
+    exact: NDArray[np.object_] | NDArray[np.float64] | None = field(default=None, repr=False)
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
     n_tied_beyond_cut: Ints | None = None
     """Per query, where known: documents that tie with the last of the list and are not in it."""

@@ -1,4 +1,4 @@
-"""Results as a paper tells them: a sentence, a table, a paragraph of an appendix, BibTeX."""
+"""Results in the form of a paper: a sentence, a table, a paragraph of an appendix, BibTeX."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Summary, labels_of, results_table
+from deadheat.evaluation import Result, labels_of, results_table
 from deadheat.packages import own_version
 from deadheat.remarks import counted_range, lines
 from deadheat.settings import QUERY_POLICIES
@@ -34,7 +34,7 @@ _SHOWN = ("run", "measure", "oblivious", "expected", "range", "bias")
 
 
 def check_citable(style: str, *, per_query: bool) -> None:
-    """Refuse what a paper has no room for."""
+    """Refuse a style without sentences, and values per query."""
     if style not in STYLES:
         raise InputError(
             f"--cite writes sentences, which {style} does not hold: use one of {', '.join(STYLES)}"
@@ -49,7 +49,7 @@ def bibtex() -> str:
 
 
 def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | Table]:
-    """Tell results as a paper does.
+    """Describe results as a paper does.
 
     Parameters
     ----------
@@ -58,14 +58,20 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
     percent
         63.57 for 0.6357, in the sentences.
     """
+    named = dict(zip(labels_of(results), results, strict=True))
+    table = results_table(results)
+    columns = {column.sources[0]: column for column in table.columns}
+    shown = [columns[name] for name in _SHOWN if name in columns]
+    remarks = {label: result.remarks for label, result in named.items()}
     return [
         Heading("In the text"),
-        *_sentences(results, percent),
+        *(_sentence(label, result, percent) for label, result in named.items()),
         Heading("Table"),
-        _table(results),
+        replace(table, columns=shown, title=""),
         Heading("Appendix"),
         _appendix(results),
-        *_warnings(results),
+        # What about the input changes what the numbers mean.
+        *(Prose(f"[Tell, too: {text}.]") for text in lines(remarks, "warning")),
         Prose("[Name here the model, its dtype and the dtype of scoring behind each run.]"),
         Heading("BibTeX"),
         Verbatim(bibtex()),
@@ -82,15 +88,15 @@ def _cite() -> str:
     return f"(deadheat {own_version()}; Yang et al., 2026)"
 
 
-def _sentences(results: Sequence[Result], percent: bool) -> list[Prose]:
-    return [
-        _sentence(label, result, percent)
-        for label, result in zip(labels_of(results), results, strict=True)
-    ]
-
-
 def _sentence(label: str, result: Result, percent: bool) -> Prose:
-    values = [_value(summary, percent) for summary in result.values()]
+    values = []
+    for summary in result.values():
+        expected, worst, best = (
+            number(value, percent=percent)
+            for value in (summary.expected, summary.worst, summary.best)
+        )
+        ends = f" [{worst}, {best}]" if summary.range else ""
+        values.append(f"{summary.measure} {expected}{ends}")
     listed = " and ".join([", ".join(values[:-1]), values[-1]] if values[1:] else values)
     reached = f"{label} reaches {listed} on {_queries([result])}"
     if not any(summary.range for summary in result.values()):
@@ -99,20 +105,6 @@ def _sentence(label: str, result: Result, percent: bool) -> Prose:
         f"{reached}: the expectation over all orders of tied documents, in brackets the worst and "
         f"the best of them {_cite()}."
     )
-
-
-def _value(summary: Summary, percent: bool) -> str:
-    expected, worst, best = (
-        number(value, percent=percent) for value in (summary.expected, summary.worst, summary.best)
-    )
-    return f"{summary.measure} {expected}" + (f" [{worst}, {best}]" if summary.range else "")
-
-
-def _table(results: Sequence[Result]) -> Table:
-    table = results_table(results)
-    columns = {column.sources[0]: column for column in table.columns}
-    shown = [columns[name] for name in _SHOWN if name in columns]
-    return replace(table, columns=shown, title="")
 
 
 def _appendix(results: Sequence[Result]) -> Prose:
@@ -128,12 +120,6 @@ def _appendix(results: Sequence[Result]) -> Prose:
         f"{near if settings.tie_tolerance else ''}. We average over {_queries(results)}: "
         f"{QUERY_POLICIES[settings.queries]}."  # type: ignore[index]
     )
-
-
-def _warnings(results: Sequence[Result]) -> list[Prose]:
-    """What about the input changes what the numbers mean."""
-    remarks = {label: r.remarks for label, r in zip(labels_of(results), results, strict=True)}
-    return [Prose(f"[Tell, too: {text}.]") for text in lines(remarks, "warning")]
 
 
 def _queries(results: Sequence[Result]) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from deadheat.comparison import compare_if_possible
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.output import write_whole
 from deadheat.report.page.collection import Collection, System
-from deadheat.report.page.render import render_page, shown_measures
+from deadheat.report.page.render import render_page
 
 
 def write_report(
@@ -73,8 +71,6 @@ def write_report(
     collection = Collection(
         Path(given[0].provenance.judgements or "results").name, systems, judgements
     )
-    comparison, reason = compare_if_possible(collection.results, shown_measures(collection, None))
-    collection = replace(collection, comparison=comparison, not_compared=reason)
-    page = render_page([collection], title=title or ", ".join(names[:3]))
+    page = render_page([collection.compare()], title=title or ", ".join(names[:3]))
     write_whole(target, page.encode())
     return target

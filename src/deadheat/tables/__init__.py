@@ -2,7 +2,7 @@
 
 from deadheat.tables.cells import DIGITS, number, standing_digits
 from deadheat.tables.table import Column, Heading, Kind, Prose, Table, Tint, Verbatim
-from deadheat.tables.write import STYLES, plain, render, rich_parts
+from deadheat.tables.write import STYLES, render, rich_parts
 
 __all__ = [
     "DIGITS",
@@ -15,7 +15,6 @@ __all__ = [
     "Tint",
     "Verbatim",
     "number",
-    "plain",
     "render",
     "rich_parts",
     "standing_digits",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
-from deadheat.tables.table import Kind
+from deadheat.errors import printable
+from deadheat.tables.table import Kind, Table
 
 DIGITS = 4
 """Decimals of a value of a measure; in percent there are two fewer."""
@@ -20,6 +22,7 @@ class Cell(NamedTuple):
     significant: str
     faint: str = ""
     """Last digits that are not significant because of ties."""
+    bold: bool = False
 
     def __str__(self) -> str:
         """Give the text for output without colour: an x for digits that are not significant."""
@@ -62,41 +65,18 @@ def _digits(percent: bool) -> int:
     return DIGITS - 2 if percent else DIGITS
 
 
-def _signed(percent: bool, value: float | None) -> str:
-    return number(value, percent=percent, signed=True)
-
-
-def _significant(
-    percent: bool, value: float | None, std: float | None, *, signed: bool = False
-) -> str | Cell:
+def _significant(percent: bool, value: float, std: float | None, signed: bool = False) -> Cell:
     """Separate the digits that random tie-breaking does not change from the others."""
     text = number(value, percent=percent, signed=signed)
     meaningless = _digits(percent) - standing_digits(std, percent=percent)
-    return Cell(text[:-meaningless], text[-meaningless:]) if meaningless and value else text
+    return Cell(text[:-meaningless], text[-meaningless:]) if meaningless and value else Cell(text)
 
 
-def _significant_signed(percent: bool, value: float | None, std: float | None) -> str | Cell:
-    return _significant(percent, value, std, signed=True)
-
-
-def _span(percent: bool, worst: float | None, best: float | None) -> str:
-    low, high = number(worst, percent=percent), number(best, percent=percent)
+def _range(low: str, high: str) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def _interval(percent: bool, low: float | None, high: float | None) -> str:
-    return MISSING if low is None else f"[{_signed(percent, low)}, {_signed(percent, high)}]"
-
-
-def _ranks(_: bool, best: int, worst: int) -> str:
-    return f"{best}" if best == worst else f"{best}–{worst}"
-
-
-def _share(_: bool, value: float | None) -> str:
-    return MISSING if value is None else f"{value:.1%}"
-
-
-def _probability(_: bool, p: float | None, method: str = "exact", error: float = 0.0) -> str:
+def _probability(_: bool, p: float, method: str = "exact", error: float = 0.0) -> str:
     """Format a probability with its error; distinguish a certain 0 or 1 from a rounded one.
 
     >>> _probability(False, 0.8204, "sampled", 0.0081), _probability(False, 0.8204)
@@ -104,8 +84,6 @@ def _probability(_: bool, p: float | None, method: str = "exact", error: float =
     >>> _probability(False, 0.999, "bound", 0.002), _probability(False, 0.001, "bound", 0.002)
     ('≥0.997', '≤0.003')
     """
-    if p is None:
-        return MISSING
     if method == "certain":
         return f"{p:.0f}"
     if error and p + error >= 1:
@@ -119,31 +97,55 @@ def _probability(_: bool, p: float | None, method: str = "exact", error: float =
     return f"{p:.3f}±{math.ceil(1000 * error) / 1000:.3f}" if error else f"{p:.3f}"
 
 
-def _words(_: bool, text: Any) -> str:
-    return MISSING if text is None else str(text)
+def _value(percent: bool, value: float) -> str:
+    return number(value, percent=percent)
+
+
+def _signed(percent: bool, value: float) -> str:
+    return number(value, percent=percent, signed=True)
 
 
 WRITERS: dict[Kind, Callable[..., str | Cell]] = {
-    "name": _words,
-    "word": _words,
-    "value": lambda percent, value: number(value, percent=percent),
+    "name": lambda _, text: str(text),
+    "word": lambda _, text: str(text),
+    "value": _value,
     "signed": _signed,
     "significant": _significant,
-    "significant signed": _significant_signed,
-    "span": _span,
-    "interval": _interval,
-    "count": lambda _, value: MISSING if value is None else f"{value:,}",
-    "ranks": _ranks,
-    "share": _share,
+    "significant signed": partial(_significant, signed=True),
+    "span": lambda percent, *ends: _range(*(_value(percent, end) for end in ends)),
+    "interval": lambda percent, *ends: f"[{', '.join(_signed(percent, end) for end in ends)}]",
+    "count": lambda _, value: f"{value:,}",
+    "ranks": lambda _, best, worst: _range(f"{best}", f"{worst}"),
+    "share": lambda _, value: f"{value:.1%}",
     "ratio": lambda _, value: number(value),
-    "distance": lambda _, value: MISSING if value is None else f"{value:.2g}".replace("-", MINUS),
+    "distance": lambda _, value: f"{value:.2g}".replace("-", MINUS),
     "probability": _probability,
-    "flag": lambda _, value: MISSING if value is None else "yes" if value else "no",
+    "flag": lambda _, value: "yes" if value else "no",
 }
 """Per kind a function of whether values are percentages, and of the values of a cell."""
 
 
-def cell(kind: Kind, values: Sequence[Any], *, percent: bool) -> Cell:
-    """Write one cell of a table."""
-    written = WRITERS[kind](percent, *values)
+def cell(kind: Kind, values: Sequence[object], *, percent: bool) -> Cell:
+    """Write one cell of a table; a cell without a value is a dash."""
+    written = MISSING if values[0] is None else WRITERS[kind](percent, *values)
     return written if isinstance(written, Cell) else Cell(written)
+
+
+def rows_of(table: Table, percent: bool) -> Iterator[list[Cell]]:
+    """Give the rows of a table as cells of text."""
+    for row in table.frame.iter_rows(named=True):
+        cells = []
+        for column in table.columns:
+            text = cell(column.kind, [row[name] for name in column.sources], percent=percent)
+            if column.is_label:
+                text = Cell(printable(column.words.get(text.full, text.full)))
+            cells.append(text._replace(bold=bool(column.bold and row[column.bold])))
+        yield cells
+
+
+def headings(table: Table, join: str) -> list[str]:
+    """Give the heading of each column, after the heading that it shares with others."""
+    return [
+        join.join(printable(text, keep="\n") for text in (column.over, column.heading) if text)
+        for column in table.columns
+    ]

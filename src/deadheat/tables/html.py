@@ -5,13 +5,12 @@ from __future__ import annotations
 from html import escape
 from itertools import groupby
 
-from deadheat.tables.cells import Cell
+from deadheat.tables.cells import Cell, headings, rows_of
 from deadheat.tables.table import Column, Table
-from deadheat.tables.text import headings, rows_of
 
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 _CAPTION = "text-align:left;font-weight:600;padding:4px 0"
-_CELL = "padding:2px 10px;vertical-align:top;white-space:nowrap"
+_CELL = "padding:2px 10px;vertical-align:top;white-space:nowrap;text-align:"
 _LINE = ";border-top:1px solid #8886"
 _TINTS = {"good": "#1a7f37", "bad": "#d1242f", "open": "#9a6700"}
 _WIDTH = 90
@@ -20,25 +19,21 @@ _WIDTH = 90
 
 def html_table(table: Table, percent: bool) -> str:
     """Write a table with aligned numbers, and its notes below."""
-    scales = {i: _scale(table, column) for i, column in enumerate(table.columns) if column.bar}
-    frame = list(table.frame.iter_rows(named=True))
+    styles = [_CELL + ("left" if column.is_label else "right") for column in table.columns]
+    bars = [_bars(table, column) for column in table.columns]
     lines = []
-    written = zip(rows_of(table, percent), frame, strict=True)
-    for _, group in groupby(written, lambda row: row[0][: table.grouped]):
-        for n, (row, values) in enumerate(group):
+    rows = enumerate(rows_of(table, percent))
+    for _, group in groupby(rows, lambda row: row[1][: table.grouped]):
+        for n, (place, row) in enumerate(group):
             cells = []
-            for i, (column, (cell, bold)) in enumerate(zip(table.columns, row, strict=True)):
-                content = "" if n and i < table.grouped else _content(column, cell, bold)
-                if column.bar is not None:
-                    content += _bar([values[name] for name in column.bar], scales[i])
-                align = "left" if column.is_label else "right"
+            for i, column in enumerate(table.columns):
+                content = "" if n and i < table.grouped else _content(column, row[i])
                 line = "" if n else _LINE
-                cells.append(f'<td style="{_CELL};text-align:{align}{line}">{content}</td>')
+                cells.append(f'<td style="{styles[i]}{line}">{content}{bars[i][place]}</td>')
             lines.append(f"<tr>{''.join(cells)}</tr>")
     heads = "".join(
-        f'<th style="{_CELL};text-align:{"left" if column.is_label else "right"}">'
-        f"{escape(heading)}</th>"
-        for column, heading in zip(table.columns, headings(table, " "), strict=True)
+        f'<th style="{style}">{escape(heading)}</th>'
+        for style, heading in zip(styles, headings(table, " "), strict=True)
     )
     return (
         f'<table style="{_TABLE}"><caption style="{_CAPTION}">{escape(table.title)}</caption>'
@@ -47,31 +42,27 @@ def html_table(table: Table, percent: bool) -> str:
     )
 
 
-def _content(column: Column, cell: Cell, bold: bool) -> str:
+def _content(column: Column, cell: Cell) -> str:
     text = escape(cell.significant)
     if cell.faint:
         text += f'<span style="opacity:.45">{escape(cell.faint)}</span>'
     if (tint := column.tint(cell.full)) is not None:
         text = f'<span style="color:{_TINTS[tint]};font-weight:600">{text}</span>'
-    return f"<b>{text}</b>" if bold else text
+    return f"<b>{text}</b>" if cell.bold else text
 
 
-def _scale(table: Table, column: Column) -> tuple[float, float]:
-    """The ends of the axis that all bars of a column share."""
-    low, high, _ = column.bar or ("", "", "")
-    lowest, highest = table.frame[low].min(), table.frame[high].max()
-    if not (isinstance(lowest, float) and isinstance(highest, float)):
-        return 0.0, 1.0
+def _bars(table: Table, column: Column) -> list[str]:
+    """Draw the interval of each row, with a tick in it, on an axis that the column shares.
+
+    A line marks 0 where the axis passes it.
+    """
+    values = [] if column.bar is None else table.frame.select(column.bar).rows()
+    known = [row for row in values if None not in row]
+    if not known:
+        return [""] * len(table.frame)
+    lowest, highest = float(min(row[0] for row in known)), float(max(row[1] for row in known))
     room = (highest - lowest) * 0.05 or 0.01
-    return lowest - room, highest + room
-
-
-def _bar(values: list[float | None], scale: tuple[float, float]) -> str:
-    """Draw an interval with a tick in it; a line at 0 where the axis passes it."""
-    low, high, middle = values
-    if low is None or high is None or middle is None:
-        return ""
-    begin, end = scale
+    begin, end = lowest - room, highest + room
 
     def place(value: float) -> float:
         return _WIDTH * (value - begin) / (end - begin)
@@ -82,12 +73,15 @@ def _bar(values: list[float | None], scale: tuple[float, float]) -> str:
             f'top:{top}px;height:{height}px;background:{colour}"></span>'
         )
 
-    parts = box(0, _WIDTH, 6, 1, "#8886")
-    if begin < 0 < end:
-        parts += box(place(0), 1, 0, 13, "#888")
-    parts += box(place(low), max(place(high) - place(low), 1), 3, 7, "#4c8dd688")
-    parts += box(place(middle) - 1, 2, 1, 11, "#1f5fa8")
-    return (
-        f'<span style="position:relative;display:inline-block;width:{_WIDTH}px;height:13px;'
-        f'margin-left:8px;vertical-align:middle">{parts}</span>'
-    )
+    def bar(low: float, high: float, middle: float) -> str:
+        parts = box(0, _WIDTH, 6, 1, "#8886")
+        if begin < 0 < end:
+            parts += box(place(0), 1, 0, 13, "#888")
+        parts += box(place(low), max(place(high) - place(low), 1), 3, 7, "#4c8dd688")
+        parts += box(place(middle) - 1, 2, 1, 11, "#1f5fa8")
+        return (
+            f'<span style="position:relative;display:inline-block;width:{_WIDTH}px;height:13px;'
+            f'margin-left:8px;vertical-align:middle">{parts}</span>'
+        )
+
+    return ["" if None in row else bar(*row) for row in values]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from deadheat.tables.cells import Cell
+from deadheat.tables.cells import Cell, headings, rows_of
 from deadheat.tables.table import Column, Table
-from deadheat.tables.text import headings, rows_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.measure import Measurement
+    from rich.table import Table as RichTable
 
 ENOUGH = 12
 """Characters that names keep while there are columns to hide."""
@@ -42,13 +42,13 @@ class TerminalTable:
         """Measure the width of the whole table."""
         from rich.measure import Measurement
 
-        whole = _Form(self.table, self.percent)
-        return Measurement(min(whole.width(), options.max_width), whole.width())
+        width = _Form(self.table, self.percent).width()
+        return Measurement(min(width, options.max_width), width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the widest form that fits."""
         form, name_length = fit(self.table, self.percent, options.max_width)
-        yield form.built(name_length, grey=console.color_system is not None)
+        yield form.build(name_length, grey=console.color_system is not None)
 
 
 @dataclass(frozen=True)
@@ -59,56 +59,48 @@ class _Form:
     percent: bool
 
     @cached_property
-    def rows(self) -> list[list[tuple[Cell, bool]]]:
-        """Cells as text, and whether each is bold."""
+    def rows(self) -> list[list[Cell]]:
+        """The cells as text."""
         return list(rows_of(self.table, self.percent))
 
     @cached_property
-    def names(self) -> list[set[str]]:
-        """The texts of each column of names."""
-        of = [i for i, column in enumerate(self.table.columns) if column.kind == "name"]
-        return [{row[i][0].full for row in self.rows} for i in of]
-
-    @cached_property
-    def _widths(self) -> list[tuple[int, int, bool]]:
+    def widths(self) -> list[tuple[int, int, bool]]:
         """Per column the width of its longest text and of its heading, and whether it has names."""
         from rich.cells import cell_len
 
         return [
             (
-                max((cell_len(row[i][0].full) for row in self.rows), default=0),
+                max((cell_len(row[i].full) for row in self.rows), default=0),
                 max(map(cell_len, heading.split("\n"))),
                 self.table.columns[i].kind == "name",
             )
             for i, heading in enumerate(headings(self.table, "\n"))
         ]
 
-    @property
-    def longest_name(self) -> int:
-        """The width of the longest name."""
-        return max((longest for longest, _, is_name in self._widths if is_name), default=0)
-
     def width(self, name_length: int = 1000) -> int:
         """Give the width of the table with names of at most this length."""
         return 1 + sum(
             _FRAME + max(heading, min(longest, name_length) if is_name else longest)
-            for longest, heading, is_name in self._widths
+            for longest, heading, is_name in self.widths
         )
 
-    def built(self, name_length: int, *, grey: bool) -> Any:
+    def build(self, name_length: int, *, grey: bool) -> RichTable:
         """Build what rich prints."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
         table = self.table
-        title = Text(table.title, "table.title", justify="left") if table.title else None
         caption = Text("\n".join(table.notes), "table.caption", justify="left")
         built = RichTable(
-            title=title,
+            title=Text(table.title, "table.title", justify="left") if table.title else None,
             caption=caption if table.notes else None,
             width=self.width(name_length),  # or rich would take it from the names
         )
-        shorten = all(_distinct(texts, name_length) for texts in self.names)
+        is_name = [column.kind == "name" for column in table.columns]
+        names = [{row[i].full for row in self.rows} for i, named in enumerate(is_name) if named]
+        shorten = all(  # shortened names must remain distinct
+            len({shortened(name, name_length) for name in own}) == len(own) for own in names
+        )
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
             built.add_column(
@@ -118,10 +110,10 @@ class _Form:
                 overflow="fold" if folded else "ellipsis",
             )
 
-        def text(cell: Cell, bold: bool, column: Column) -> Text:
+        def text(cell: Cell, column: Column) -> Text:
             if column.kind == "name":
                 return Text(shortened(cell.full, name_length) if shorten else cell.full)
-            style = "bold" if bold else _STYLES.get(column.tint(cell.full) or "", "")
+            style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
             return Text.assemble((cell.significant, style), (cell.faint, "dim"))
@@ -129,8 +121,8 @@ class _Form:
         groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
         for group in groups:
             for i, row in enumerate(group):
-                shown = list(map(text, *zip(*row, strict=True), table.columns))
-                if i:  # what the rows of a group share stands in its first
+                shown = list(map(text, row, table.columns))
+                if i:  # only the first row of a group shows what its rows share
                     shown[: table.grouped] = [Text()] * table.grouped
                 built.add_row(*shown)
             if table.grouped and len(groups) < len(self.rows):
@@ -142,9 +134,10 @@ def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
     """Choose the widest form that fits, and the length of its names."""
     for narrower in _forms(table, percent):
         form = _Form(narrower, percent)
-        lengths = range(max(form.longest_name, LEAST), LEAST, -1)
+        longest = max((longest for longest, _, is_name in form.widths if is_name), default=0)
+        lengths = range(max(longest, LEAST), LEAST, -1)
         length = next((n for n in lengths if form.width(n) <= width), LEAST)
-        if form.width(length) <= width and length >= min(form.longest_name, ENOUGH):
+        if form.width(length) <= width and length >= min(longest, ENOUGH):
             break
     return form, length
 
@@ -155,63 +148,42 @@ def _forms(table: Table, percent: bool) -> Iterator[Table]:
     if table.narrow is not None:
         yield from _forms(table.narrow, percent)
         return
-    table = _shared_names_above(_broken_headings(table, percent), percent)
+    whole = table = _condense(table, percent)
     yield table
-    every = table
-    while turns := {column.drop_priority for column in table.columns} - {0}:
-        gone = [column for column in table.columns if column.drop_priority == min(turns)]
+    while gone := _next_hidden(table.columns):
         kept = [column.instead if column in gone else column for column in table.columns]
-        table = replace(table, columns=[column for column in kept if column is not None])
-        yield _with_footer(table, every)
-    while len(values := [column for column in table.columns if not column.is_label]) > 1:
-        table = replace(table, columns=[c for c in table.columns if c is not values[-1]])
-        yield _with_footer(table, every)
+        columns = [column for column in kept if column is not None]
+        table = replace(table, columns=columns)
+        shown = {source for column in columns for source in column.sources}
+        hidden = [
+            " ".join(column.heading.split())
+            for column in whole.columns
+            if not shown.issuperset(column.sources)
+        ]
+        footer = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
+        yield replace(table, notes=[*table.notes, footer] if hidden else table.notes)
 
 
-def _with_footer(table: Table, every: Table) -> Table:
-    """Add a note that names the hidden columns."""
-    shown = {source for column in table.columns for source in column.sources}
-    hidden = [
-        " ".join(column.heading.split())
-        for column in every.columns
-        if not shown.issuperset(column.sources)
-    ]
-    if not hidden:
-        return table
-    footer = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
-    return replace(table, notes=[*table.notes, footer])
+def _next_hidden(columns: Sequence[Column]) -> list[Column]:
+    """Give the columns to hide next: those of the first priority, else the last of the values."""
+    if priorities := {column.drop_priority for column in columns} - {0}:
+        return [column for column in columns if column.drop_priority == min(priorities)]
+    return [column for column in columns if not column.is_label][1:][-1:]
 
 
-def _broken_headings(table: Table, percent: bool) -> Table:
-    """Break headings between words where they are wider than their cells."""
+def _condense(table: Table, percent: bool) -> Table:
+    """Move names that all rows share to the title, and break headings wider than their cells."""
     rows = list(rows_of(table, percent))
-    columns = []
+    title, columns, grouped = [table.title], [], table.grouped
     for i, column in enumerate(table.columns):
-        below = max((len(row[i][0].full) for row in rows), default=1)
-        room = max(below, *map(len, column.heading.split()))
-        columns.append(replace(column, title="\n".join(textwrap.wrap(column.heading, room))))
-    return replace(table, columns=columns)
-
-
-def _shared_names_above(table: Table, percent: bool) -> Table:
-    """Move a name that all rows share to the title."""
-    rows = list(rows_of(table, percent))
-    shared = [
-        column
-        for i, column in enumerate(table.columns)
-        if column.kind == "name" and len(rows) > 1 and len({row[i][0] for row in rows}) == 1
-    ]
-    said = [
-        f"{' '.join(filter(None, (c.over, *c.heading.split())))} {rows[0][i][0].full}"
-        for i, c in enumerate(table.columns)
-        if c in shared
-    ]
-    return replace(
-        table,
-        columns=[column for column in table.columns if column not in shared],
-        title=" · ".join(filter(None, (table.title, *said))),
-        grouped=sum(column not in shared for column in table.columns[: table.grouped]),
-    )
+        texts = {row[i].full for row in rows}
+        if column.kind == "name" and len(rows) > 1 and len(texts) == 1:
+            title.append(" ".join([column.over, *column.heading.split(), *texts]).strip())
+            grouped -= i < table.grouped
+        else:
+            room = max(map(len, [*texts, "-", *column.heading.split()]))
+            columns.append(replace(column, title="\n".join(textwrap.wrap(column.heading, room))))
+    return replace(table, columns=columns, title=" · ".join(filter(None, title)), grouped=grouped)
 
 
 def shortened(name: str, length: int) -> str:
@@ -228,8 +200,3 @@ def shortened(name: str, length: int) -> str:
     while cell_len(front) + 1 + cell_len(back) > length:  # letters of double width
         front, back = (front[:-1], back) if len(front) > len(back) else (front, back[1:])
     return f"{front}…{back}"
-
-
-def _distinct(names: set[str], length: int) -> bool:
-    """Whether names that are shortened to this length remain distinct."""
-    return len({shortened(name, length) for name in names}) == len(names)

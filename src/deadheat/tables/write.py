@@ -8,20 +8,21 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
-from itertools import groupby, takewhile
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import groupby, pairwise, takewhile
+from typing import TYPE_CHECKING, TypeVar
 
 from deadheat.errors import InputError, printable
+from deadheat.tables.cells import headings, rows_of
 from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
 from deadheat.tables.terminal import TerminalTable
-from deadheat.tables.text import headings, rows_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Group
 
 Part = str | Table
 """A part of a document: a sentence, a heading or a table."""
+P = TypeVar("P", bound=Part)
 
 
 def render(
@@ -41,29 +42,28 @@ def render(
     if style not in STYLES:
         raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
     if style == "table":
-        return plain(rich_parts(parts, percent=percent), width)
-    tables = [part for part in parts if isinstance(part, Table)]
-    if style == "json":
-        rows = [table.frame.to_dicts() for table in tables]
-        return json.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False)
+        return _plain(rich_parts(parts, percent=percent), width)
+    frames = [part.frame for part in parts if isinstance(part, Table)]
     if style == "csv":
-        return "\n\n".join(table.frame.write_csv().rstrip("\n") for table in tables)
-    table_writer, sentence_writer = _WRITERS[style]
-    parts, tables = list(map(_printable, parts)), list(map(_printable, tables))
-    if len(parts) == 1 and tables:  # on its own it goes under a heading of the reader's
-        return table_writer(replace(tables[0], title=""), percent)
+        return "\n\n".join(frame.write_csv().rstrip("\n") for frame in frames)
+    if style == "json":
+        rows = [frame.to_dicts() for frame in frames]
+        return json.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False)
+    write_table, write_sentence = _WRITERS[style]
+    if len(parts) == 1 and frames:  # on its own it goes under a heading of the reader's
+        parts = [replace(part, title="") for part in parts if isinstance(part, Table)]
     return "\n\n".join(
-        table_writer(part, percent) if isinstance(part, Table) else sentence_writer(part)
-        for part in parts
+        write_table(part, percent) if isinstance(part, Table) else write_sentence(part)
+        for part in map(_printable, parts)
     )
 
 
-def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> RenderableType:
+def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> Group:
     """Build what rich prints to a terminal; tables fit themselves to its width."""
     from rich.console import Group
     from rich.text import Text
 
-    shown: list[Any] = []
+    shown: list[str | Text | TerminalTable] = []
     for part in map(_printable, parts):
         if shown:
             shown.append("")
@@ -74,26 +74,21 @@ def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> RenderableTyp
     return Group(*shown)
 
 
-def plain(content: RenderableType, width: int | None = None) -> str:
-    """Print to text without colour, as wide as the content is unless told."""
+def _plain(content: Group, width: int | None) -> str:
+    """Print to text without colour, as wide as the content is unless a width is given."""
     from rich.console import Console
 
     output = io.StringIO()
-
-    def console(width: int) -> Console:
-        return Console(
-            file=output,
-            width=width,
-            color_system=None,
-            legacy_windows=False,
-            force_jupyter=False,  # rich would show it in the notebook and return nothing
-        )
-
-    console(width or console(1000).measure(content).maximum).print(content)
+    console = Console(
+        file=output,
+        width=1000,
+        color_system=None,
+        legacy_windows=False,
+        force_jupyter=False,  # rich would show it in the notebook and return nothing
+    )
+    console.width = width or console.measure(content).maximum
+    console.print(content)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
-
-
-P = TypeVar("P", bound=Part)
 
 
 def _printable(part: P) -> P:
@@ -112,40 +107,47 @@ def _markdown_text(text: str) -> str:
 
 
 def _markdown(table: Table, percent: bool) -> str:
-    escaped = _markdown_text
     lines = [
-        [escaped(heading) for heading in headings(table, " ")],
-        ["---" if column.is_label else "---:" for column in table.columns],
-        *(
-            [f"**{escaped(str(c))}**" if bold else escaped(str(c)) for c, bold in row]
-            for row in rows_of(table, percent)
-        ),
+        map(_markdown_text, headings(table, " ")),
+        ("---" if column.is_label else "---:" for column in table.columns),
     ]
-    rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    heading = [f"## {escaped(table.title)}"] if table.title else []
-    return "\n\n".join([*heading, rows, *map(escaped, table.notes)])
+    for row in rows_of(table, percent):
+        texts = ((_markdown_text(str(cell)), cell.bold) for cell in row)
+        lines.append(f"**{text}**" if bold else text for text, bold in texts)
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    title = [f"## {_markdown_text(table.title)}"] if table.title else []
+    return "\n\n".join([*title, rows, *map(_markdown_text, table.notes)])
 
 
-_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "–": "--",
-    "−": "$-$",
-    "·": r"$\cdot$",
-    "≈": r"$\approx$",
-    "×": r"$\times$",
-    "<": "$<$",
-    ">": "$>$",
-    "|": r"\textbar{}",
-    "…": r"\dots{}",
-}
+def _markdown_sentence(text: str) -> str:
+    if isinstance(text, Verbatim):
+        return "\n".join(f"    {line}" for line in text.split("\n"))
+    escaped = "\n".join(map(_markdown_text, text.split("\n")))
+    return f"# {escaped}" if isinstance(text, Heading) else escaped
+
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "–": "--",
+        "−": "$-$",
+        "·": r"$\cdot$",
+        "≈": r"$\approx$",
+        "×": r"$\times$",
+        "<": "$<$",
+        ">": "$>$",
+        "|": r"\textbar{}",
+        "…": r"\dots{}",
+    }
+)
 
 
 def _latex_text(text: str) -> str:
-    text = " ".join(printable(text).split())
-    escaped = "".join(_LATEX.get(character, character) for character in text)
+    escaped = " ".join(printable(text).split()).translate(_LATEX)
     # After the end of a line these would be its arguments.
     return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
@@ -168,34 +170,26 @@ def _latex(table: Table, percent: bool) -> str:
 
     A name that the row above has, too, is left blank, and groups of rows are ruled off.
     """
-    alignment = "".join("l" if column.is_label else "r" for column in table.columns)
-    groups = []
-    above: list[str] = []
-    for _, group in groupby(rows_of(table, percent), lambda row: row[: table.grouped]):
-        lines = []
-        for row in group:
-            texts = ((_latex_text(str(cell)), bold) for cell, bold in row)
-            cells = [rf"\textbf{{{text}}}" if bold else text for text, bold in texts]
-            names = cells[: table.grouped]
-            both = takewhile(lambda pair: pair[0] == pair[1], zip(names, above, strict=False))
-            repeated = len(list(both))
-            cells[:repeated] = [""] * repeated
-            above = names
-            lines.append(" & ".join(cells) + r" \\")
-        groups.append("\n".join(lines))
-    apart = "\n\\midrule\n" if any("\n" in group for group in groups) and table.grouped else "\n"
     lines = [
         r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{alignment}}}",
+        rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
         r"\midrule",
-        apart.join(groups),
-        r"\bottomrule",
-        r"\end{tabular}",
-        *(_comment(text) for text in table.notes),
     ]
-    return "\n".join(lines)
+    rows = [
+        [rf"\textbf{{{_latex_text(str(c))}}}" if c.bold else _latex_text(str(c)) for c in row]
+        for row in rows_of(table, percent)
+    ]
+    names = [row[: table.grouped] for row in rows]
+    is_grouped = any(own == above for own, above in pairwise(names))
+    for row, own, above in zip(rows, names, [[], *names], strict=False):
+        if above and own != above and is_grouped:
+            lines.append(r"\midrule")
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(own, above, strict=False))
+        repeated = len(list(same))
+        lines.append(" & ".join([""] * repeated + row[repeated:]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *map(_comment, table.notes)])
 
 
 def _comment(text: str) -> str:
@@ -206,13 +200,6 @@ def _latex_sentence(text: str) -> str:
     if isinstance(text, Prose):
         return _latex_text(text)
     return "\n".join(map(_comment, text.split("\n") if isinstance(text, Verbatim) else [text]))
-
-
-def _markdown_sentence(text: str) -> str:
-    if isinstance(text, Verbatim):
-        return "\n".join(f"    {line}" for line in text.split("\n"))
-    escaped = "\n".join(map(_markdown_text, text.split("\n")))
-    return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
 def _html_sentence(text: str) -> str:

@@ -251,7 +251,7 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
     """Take scores of a piece of all lists, ``[n_queries, n]``, or say why not."""
     if is_tensor(scores):
         check_tensors(scores=scores)
-        piece: Matrix = scores.detach()  # type: ignore[union-attr]
+        piece: Matrix = scores.detach()
     else:
         piece = read_numbers(scores)
     if piece.ndim != 2 or len(piece) != n_queries:

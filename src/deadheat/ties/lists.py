@@ -204,14 +204,14 @@ def match_lists(
         grade[found],
         (query[~found], grade[~found]),
         run.complete,
-        judgements.top_grade,
+        judgements.max_grade,
         None if beyond is None else of_queries(beyond),
         judgements.numbered,
     )
     below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
     counted = {"judged": judgements.has_relevant, "intersection": is_listed}.get(queries)
     if counted is not None and np.count_nonzero(counted) < len(counted):
-        lists = lists.keep(counted)._replace(max_grade=judgements.max_grade)
+        lists = lists.keep(counted)
         below, is_listed = below & counted[judgements.query], is_listed[counted]
     first_missing = None
     if n_missing := len(is_listed) - int(np.count_nonzero(is_listed)):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from deadheat.formats import Run
 from deadheat.numbers import exact_floats
@@ -45,7 +44,7 @@ class SizeCounter:
     def __init__(self, n_queries: int) -> None:
         self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
 
-    def update(self, scores: Sequence[ArrayLike]) -> None:
+    def update(self, scores: Iterable[object]) -> None:
         """Count one piece of every query's list: ``[n_queries, n]``, without NaN."""
         for sizes, row in zip(self._sizes, scores, strict=True):
             values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)

@@ -1,8 +1,8 @@
-"""Systems as intervals: which of them can be told apart whatever the tie-break."""
+"""Systems as intervals: which of them differ whatever the tie-break."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -62,10 +62,8 @@ def comparison(
         wide = 0.2 * inches if many else min(_LANE * max(len(lanes), 0.2), 0.24 * inches)
         axes, side = figure.subplots(1, 2, sharey=True, width_ratios=[1, wide / (0.6 * inches)])
         draw_intervals(axes, ranked, 100 if percent else 1, height)
-        labels = style.shorten(order, int(inches * 45 / size))
-        axes.set_yticks(range(len(order)), labels, parse_math=False, fontsize=size)
+        style.name_rows(axes, order, width, size)
         axes.set_xlabel(repr(chosen) + (" (%)" if percent else ""))
-        axes.grid(axis="both")
         handles, words = axes.get_legend_handles_labels()
         if many and joined:
             draw_overlaps(side, joined, len(order), height)
@@ -73,10 +71,11 @@ def comparison(
             side.set_axis_off()
             draw_lanes(side, lanes)
         if joined:
-            marker = "s" if many else "|"
-            look: dict[str, Any] = {"marker": marker, "markersize": 4 if many else 7}
-            handles += [Line2D([], [], color=INK, linestyle="none", **look)]
-            words += ["intervals overlap"]
+            marker, size = ("s", 4) if many else ("|", 7)
+            handles.append(
+                Line2D([], [], color=INK, linestyle="none", marker=marker, markersize=size)
+            )
+            words.append("intervals overlap")
         style.legend(figure, handles, words)
     what = f"{chosen!r} of {len(order)} systems, by expected value"
     caption = inputs.caption(what, {label: labelled[label] for label in order}, "Dots", "bars")
@@ -127,13 +126,13 @@ def draw_intervals(
         for view in ("worst", "best", "expected", "oblivious")
     )
     rows = np.arange(len(systems))
-    front: dict[str, Any] = {"zorder": 3, "clip_on": False}
-    dot, bar, cross = 22 * height, 20.6 * height, 27 * height
-    axes.plot(expected, rows, "o", color=COLOURS[0], markersize=dot, label="expected", **front)
-    axes.hlines(rows, worst, best, COLOURS[5], linewidth=bar, label="[worst, best]", zorder=2)
-    axes.plot(oblivious, rows, "x", color=COLOURS[1], markersize=cross, label="oblivious", **front)
-    axes.set_ylim(len(systems) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
+    dots = axes.plot(expected, rows, "o", color=COLOURS[0], ms=22 * height, label="expected")
+    axes.hlines(
+        rows, worst, best, COLOURS[5], linewidth=20.6 * height, label="[worst, best]", zorder=2
+    )
+    crosses = axes.plot(oblivious, rows, "x", color=COLOURS[1], ms=27 * height, label="oblivious")
+    for line in dots + crosses:
+        line.set(zorder=3, clip_on=False)
     axes.locator_params(axis="x", nbins=5)
 
 
@@ -154,10 +153,10 @@ def overlapping(systems: list[Summary]) -> list[list[int]]:
     Intervals that overlap pairwise have a point in common, and one such point is where one
     of them begins: it is enough to look at those.
     """
-    worst = np.array([system.worst for system in systems])
-    best = np.array([system.best for system in systems])
+    points = [system.worst for system in systems]
     sets = {
-        frozenset(np.flatnonzero((worst <= point) & (point <= best)).tolist()) for point in worst
+        frozenset(i for i, system in enumerate(systems) if system.worst <= point <= system.best)
+        for point in points
     }
     largest = [s for s in sets if len(s) > 1 and not any(s < other for other in sets)]
     return sorted(map(sorted, largest))
@@ -167,9 +166,8 @@ def lanes_of(joined: list[list[int]]) -> list[list[list[int]]]:
     """Share the joining lines out to as few lanes as keep them apart."""
     lanes: list[list[list[int]]] = []
     for members in joined:
-        free = [lane for lane in lanes if lane[-1][-1] < members[0]]
-        if free:
-            free[0].append(members)
-        else:
-            lanes.append([members])
+        free = next((lane for lane in lanes if lane[-1][-1] < members[0]), None)
+        if free is None:
+            lanes.append(free := [])
+        free.append(members)
     return lanes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from deadheat.report.figures.style import COLOURS, DASHES, INK, MARKERS, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 _LOGARITHMIC = 20
 """A logarithmic axis from this ratio of the last to the first cutoff on."""
@@ -75,7 +76,7 @@ def curves(
             Line2D([], [], color=INK, marker="x", markersize=4, linestyle="none"),
             Patch(facecolor=INK, alpha=0.3),
         ]
-        style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], "lower")
+        style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)
     what = f"{', '.join(f'{family!r}@k' for family in families)} against the cutoff k"
     caption = inputs.caption(what, labelled, "Lines with markers", "bands")
     return Plot(figure, caption + _coinciding(labelled, families))
@@ -111,9 +112,9 @@ def _coinciding(results: dict[str, Result], families: dict[Measure, list[int]]) 
 
 def _draw(
     axes: Axes, family: Measure, cutoffs: list[int], results: list[Result], scale: int
-) -> list[Any]:
+) -> list[Line2D]:
     """Draw one panel; return the lines of the expected values."""
-    lines = []
+    lines: list[Line2D] = []
     marked = _marked(axes, cutoffs)
     for i, result in enumerate(results):
         expected, oblivious, worst, best = (
@@ -126,10 +127,12 @@ def _draw(
         axes.fill_between(cutoffs, worst, best, color=colour, alpha=0.15, linewidth=0)
         if (best > worst).any():
             axes.plot(cutoffs, worst, cutoffs, best, color=colour, linestyle=dashes, linewidth=0.5)
-        look: dict[str, Any] = {"color": colour, "markevery": marked}
-        axes.plot(cutoffs, oblivious, "x", markersize=5 * size, markeredgewidth=0.8, **look)
-        look |= {"marker": MARKERS[i], "markersize": 3.6 * size, "markeredgewidth": 0}
-        lines += axes.plot(cutoffs, expected, linestyle=dashes, linewidth=1.1 * size, **look)
+        crosses = axes.plot(cutoffs, oblivious, "x", ms=5 * size, mew=0.8)
+        dots = axes.plot(cutoffs, expected, MARKERS[i], ms=3.6 * size, mew=0)
+        dots[0].set(linestyle=dashes, linewidth=1.1 * size)
+        for line in crosses + dots:
+            line.set(color=colour, markevery=marked)
+        lines += dots
     axes.locator_params(axis="y", nbins=5, min_n_ticks=3)
     axes.grid(axis="y")
     return lines

@@ -16,7 +16,7 @@ _NAMED = 12
 
 
 def comparable(results: Results) -> dict[str, Result]:
-    """Results by label; refuse those that say nothing about each other."""
+    """Give results by label; refuse those with different judgements or queries."""
     if isinstance(results, Mapping) and not isinstance(results, Result):
         named = dict(results)
     else:

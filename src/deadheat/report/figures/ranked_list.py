@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.errors import InputError
@@ -16,7 +15,7 @@ from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
-from deadheat.ties.groups import reaches
+from deadheat.ties.groups import Floats, reaches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,18 +52,20 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
     values = {view: number(getattr(summary, view)) for view in _VIEWS}
     with style.styled():
         height = _ROW * len(shown) + _VALUES
-        figure = style.new_figure(width, height, layout=None)
+        figure = style.new_figure(width, height, constrained=False)
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, inches), ylim=(height - 0.06, -0.06))
         axes.set_axis_off()
         _draw_blocks(axes, documents, shown, inches)
         _draw_groups(axes, documents, shown, measure.cutoff, inches)
         for i, (view, words) in enumerate(_VIEWS.items()):
-            place: dict[str, Any] = {"x": inches * (i + 0.5) / len(_VIEWS), "ha": "center"}
-            axes.text(y=height - 0.23, s=words, **place)
-            axes.text(y=height - 0.11, s=values[view], **place)
+            x = inches * (i + 0.5) / len(_VIEWS)
+            axes.text(x, height - 0.23, words, ha="center")
+            axes.text(x, height - 0.11, values[view], ha="center")
         scale = figure.add_axes((_LEFT / inches, 0.47 / height, 1 - 1.1 / inches, 0.1 / height))
         draw_intervals(scale, [summary])
-        scale.set(yticks=[0], yticklabels=[repr(measure)], xlim=(0, max(1, summary.best)))
+        scale.set(yticks=[0], yticklabels=[repr(measure)], ylim=(0.6, -0.6))
+        scale.set_xlim(0, max(1, summary.best))
+        scale.tick_params(axis="y", length=0)
         scale.spines["left"].set_visible(False)
     caption = (
         f"Ranked list of query {ranked.query} by {Path(result.name).name}: {len(documents)} "
@@ -92,7 +93,7 @@ def _documents(ranked: RankedQuery) -> pl.DataFrame:
     )
 
 
-def _as_text(scores: NDArray[Any]) -> list[str]:
+def _as_text(scores: Floats) -> list[str]:
     """Scores with as many digits as it takes to see which are equal."""
     for digits in range(3, 18):
         texts = [f"{score:.{digits}g}" for score in scores]
@@ -163,18 +164,20 @@ def _draw_groups(
         # A group that is partly left out reaches into the row that stands for it.
         top = _ROW * (held[0] + (0 if first.start >= begin else 0.82))
         bottom = _ROW * (held[-1] + (1 if last.stop <= end else 0.18))
-        look: dict[str, Any] = {"va": "center", "size": 6, "color": INK}
+        y = (top + bottom) / 2
         place = f"{stop}" if size == 1 else f"{above + 1}–{stop}"
-        around = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # above the cutoff line
-        axes.text(left - 0.05, (top + bottom) / 2, place, ha="right", bbox=around, **look)
+        label = axes.text(left - 0.05, y, place, ha="right", va="center", size=6, color=INK)
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})  # above the cutoff
         if size == 1:
             continue
         words = f"{size:,} tied, {relevant:,} relevant"
-        axes.text(right + 0.04, (top + bottom) / 2, words, **look)
+        axes.text(right + 0.04, y, words, va="center", size=6, color=INK)
         decisive = cutoff is not None and above < cutoff < stop and 0 < relevant < size
-        box: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.05", "facecolor": "none"}
-        box |= {"edgecolor": COLOURS[1 if decisive else 7], "linewidth": 1.5 if decisive else 0.9}
-        axes.add_patch(FancyBboxPatch((left, top), right - left, bottom - top, **box))
+        colour, line = (COLOURS[1], 1.5) if decisive else (COLOURS[7], 0.9)
+        rounded = "round,pad=0,rounding_size=0.05"
+        box = FancyBboxPatch((left, top), right - left, bottom - top, boxstyle=rounded)
+        box.set(facecolor="none", edgecolor=colour, linewidth=line)
+        axes.add_patch(box)
     if cutoff is not None:
         y = _ROW * sum(places.start < cutoff for places in shown)
         axes.plot([0.4, right + 0.02], [y, y], color=INK, linewidth=1, linestyle=(0, (3, 1.5)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deadheat.errors import InputError
@@ -14,7 +14,7 @@ from deadheat.report.figures.style import COLOURS, INK, MARKERS, Plot
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 _NEEDED = ("system", "rank", "best_rank", "worst_rank", "oblivious_rank")
 _MOST = 500
@@ -24,6 +24,8 @@ _SIGNS = {
 }
 """Per column of the frame, what its sign is called in the legend and in the caption."""
 _OTHER = "#888888"
+Look = tuple[str, str, str]
+"""Of a group: its colour, its marker, and what the legend calls it."""
 
 
 def rank_intervals(
@@ -61,69 +63,45 @@ def rank_intervals(
     rows = _rows(ranking, groups, official)
     known = any(row["official_rank"] is not None for row in rows)
     sign = "official_rank" if known else "oblivious_rank"
-    looks = _looks(row["group"] for row in rows)
+    looks = _looks(Counter(row["group"] for row in rows))
     height, size = style.row_of(len(rows))
     with style.styled():
         figure = style.new_figure(width, 0.75 + 0.12 * (1 + len(looks) // 3) + height * len(rows))
         axes = figure.subplots()
         for y, row in enumerate(rows):
-            _draw(axes, y, row, sign, looks[row["group"]], height)
-        labels = short_labels([row["system"] for row in rows])
-        labels = style.shorten(labels, int(style.inches(width) * 45 / size))
-        axes.set_yticks(range(len(rows)), labels, parse_math=False, fontsize=size)
+            colour, marker, _ = looks[row["group"]]
+            ends = [row["best_rank"], row["worst_rank"]]
+            bar = axes.plot(ends, [y, y], color=colour, alpha=0.45, zorder=2, lw=36 * height)
+            bar[0].set_solid_capstyle("butt")
+            axes.plot(row["rank"], y, marker, color=colour, ms=34 * height, zorder=4)
+            if row[sign] is not None:
+                axes.plot(row[sign], y, "x", color=INK, zorder=3, ms=50 * height, mew=6 * height)
+        style.name_rows(axes, short_labels([row["system"] for row in rows]), width, size)
         for label, row in zip(axes.get_yticklabels(), rows, strict=True):
             label.set_color(looks[row["group"]][0] if len(looks) > 1 else INK)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
         axes.set_xlim(0.3, len(rows) + 0.7)
         axes.locator_params(axis="x", nbins=8, integer=True)
         axes.set_xlabel(f"rank by {what}" if what else "rank")
-        axes.grid(axis="both")
-        handles, words = _legend(looks, Counter(row["group"] for row in rows), _SIGNS[sign][0])
+        handles, words = _legend(looks, _SIGNS[sign][0])
         style.legend(figure, handles, style.shorten(words, 40))
     return Plot(figure, _caption(rows, sign, what))
 
 
-def _draw(
-    axes: Axes, y: int, row: dict[str, Any], sign: str, look: tuple[str, str], height: float
-) -> None:
-    """Draw one system: the ranks that ties allow, the official or oblivious one, the expected."""
-    colour, marker = look
-    ends = [row["best_rank"], row["worst_rank"]]
-    bar: dict[str, Any] = {"linewidth": 36 * height, "solid_capstyle": "butt"}
-    axes.plot(ends, [y, y], color=colour, alpha=0.45, zorder=2, **bar)
-    axes.plot(row["rank"], y, marker, color=colour, markersize=34 * height, zorder=4)
-    if row[sign] is not None:
-        cross: dict[str, Any] = {"markersize": 50 * height, "markeredgewidth": 6 * height}
-        axes.plot(row[sign], y, "x", color=INK, zorder=3, **cross)
-
-
-def _legend(
-    looks: dict[str | None, tuple[str, str]], sizes: Counter[str | None], sign: str
-) -> tuple[list[Any], list[str]]:
+def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], list[str]]:
     """Signs and words: what is drawn of each system, and the groups where there are several."""
     from matplotlib.lines import Line2D
 
     several = len(looks) > 1
-    colour = INK if several else looks[next(iter(looks))][0]
-    dot: dict[str, Any] = {"linestyle": "none", "markersize": 4}
+    colour = INK if several else next(iter(looks.values()))[0]
     handles = [
-        Line2D([], [], color=colour, marker="o", **dot),
-        Line2D([], [], color=INK, marker="x", **dot),
+        Line2D([], [], color=colour, marker="o", linestyle="none", markersize=4),
+        Line2D([], [], color=INK, marker="x", linestyle="none", markersize=4),
         Line2D([], [], color=colour, alpha=0.45, linewidth=4),
     ]
     words = ["expected", sign, "possible under ties"]
-    if several:
-        rest = [group for group, look in looks.items() if look[0] == _OTHER and group is not None]
-        shown: dict[Any, str] = {g: f"{g} ({sizes[g]})" for g in looks if g and g not in rest}
-        if rest:
-            shown[rest[0]] = f"{len(rest)} other groups"
-        if None in looks:
-            shown[None] = "no group" + (f" ({sizes[None]})" if not rest else "")
-        for group, word in shown.items():
-            shade, shape = looks[group]
-            handles.append(Line2D([], [], color=shade, marker=shape, markersize=4))
-            words.append(word)
+    for shade, marker, word in dict.fromkeys(looks.values()) if several else ():
+        handles.append(Line2D([], [], color=shade, marker=marker, markersize=4))
+        words.append(word)
     return handles, words
 
 
@@ -149,16 +127,21 @@ def _rows(
     return rows
 
 
-def _looks(groups: Iterable[str | None]) -> dict[str | None, tuple[str, str]]:
-    """Colour and marker of each group; of more groups than colours the smallest share one."""
-    sizes = Counter(groups)
+def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
+    """Give the look of each group; of more groups than colours the smallest share one."""
     largest = [group for group, _ in sizes.most_common() if group is not None]
     if not largest:
-        return {None: (COLOURS[0], "o")}
+        return {None: (COLOURS[0], "o", "")}
     own = largest if len(sizes) <= len(COLOURS) else largest[: len(COLOURS) - 1]
-    looks: dict[str | None, tuple[str, str]] = {}
-    looks.update(zip(own, zip(COLOURS, MARKERS, strict=True), strict=False))
-    return looks | {group: (_OTHER, "o") for group in sizes if group not in looks}
+    others = len(largest) - len(own)
+    looks: dict[str | None, Look] = {
+        group: (colour, marker, f"{group} ({sizes[group]})")
+        for group, colour, marker in zip(own, COLOURS, MARKERS, strict=False)
+    }
+    looks |= dict.fromkeys(largest[len(own) :], (_OTHER, "o", f"{others} other groups"))
+    if None in sizes:
+        looks[None] = (_OTHER, "o", "no group" if others else f"no group ({sizes[None]})")
+    return looks
 
 
 def _caption(rows: list[dict[str, Any]], sign: str, what: str) -> str:

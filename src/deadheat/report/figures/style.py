@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat.errors import InputError
 from deadheat.output import write_whole
 from deadheat.packages import require
+from deadheat.tables.terminal import shortened
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTHS = {"column": 3.3, "full": 6.9}
@@ -24,7 +27,7 @@ ENDINGS = ("png", "svg", "pdf")
 # Okabe and Ito's colours, which colour-blind people can tell apart; dashes and markers say the
 # same without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
-DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))) * 2
+DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))) * 2
 MARKERS = "os^Dvphd"
 INK = "#333333"
 
@@ -41,7 +44,7 @@ class Plot:
 
     def render(self, ending: str = "png") -> bytes:
         """Give the figure as PNG, SVG or PDF, the caption in its metadata."""
-        metadata: dict[str, dict[str, Any]] = {
+        metadata: dict[str, dict[str, str | list[str] | None]] = {
             "png": {"Software": "deadheat", "Description": self.caption},
             "svg": {"Creator": ["deadheat"], "Date": None, "Description": self.caption},
             "pdf": {"Creator": "deadheat", "CreationDate": None, "Subject": self.caption},
@@ -98,11 +101,11 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: str | float, height: float, layout: Any = "constrained") -> Figure:
-    """Make a figure that no window and no global state knows of."""
+def new_figure(width: str | float, height: float, *, constrained: bool = True) -> Figure:
+    """Make a figure outside of pyplot: it has no window and no global state."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(inches(width), height), layout=layout)
+    return Figure((inches(width), height), layout="constrained" if constrained else None)
 
 
 def inches(width: str | float) -> float:
@@ -123,14 +126,25 @@ def row_of(rows: int) -> tuple[float, float]:
     return height, min(6.5, round(58 * height, 1))
 
 
+def name_rows(axes: Axes, names: Sequence[str], width: str | float, size: float) -> None:
+    """Label the rows of a figure, the first on top, in text of a size in points."""
+    labels = shorten(names, int(inches(width) * 45 / size))
+    axes.set_yticks(range(len(names)), labels, parse_math=False, fontsize=size)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="both")
+
+
 def legend(
-    figure: Figure, handles: Sequence[Any], words: Sequence[str], side: str = "upper"
+    figure: Figure, handles: Sequence[Artist], words: Sequence[str], *, below: bool = False
 ) -> None:
     """Put a legend above or below the panels, in as many columns as fit."""
     widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
-    loc: Any = f"outside {side} center"
-    figure.legend(handles, words, loc=loc, ncols=columns)
+    if below:
+        figure.legend(handles, words, loc="outside lower center", ncols=columns)
+    else:
+        figure.legend(handles, words, loc="outside upper center", ncols=columns)
 
 
 def printable(text: str) -> str:
@@ -145,6 +159,5 @@ def shorten(names: Sequence[str], length: int) -> list[str]:
     ['bge-re…v2-m3', 'gte']
     """
     clean = list(map(printable, names))
-    tail = (length - 1) // 2
-    short = [n if len(n) <= length else f"{n[: length - 1 - tail]}…{n[-tail:]}" for n in clean]
+    short = [shortened(name, length) for name in clean]
     return short if len(set(short)) == len(set(clean)) else shorten(clean, length + 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -40,18 +39,21 @@ def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") 
     with style.styled():
         figure = style.new_figure(width, 1.85 + 0.05 * len(runs))
         panels = figure.subplots(1, 2)
-        heights: tuple[list[Any], list[Any]] = ([], [])
         for i, size in enumerate(sizes.values()):
-            look: dict[str, Any] = {"color": COLOURS[i], "linestyle": DASHES[i], "linewidth": 1.1}
-            heights[0].append(np.histogram(size, edges)[0])
-            panels[0].stairs(heights[0][i], edges, fill=len(sizes) == 1, **look)
             at, groups = np.unique(size, return_counts=True)
-            heights[1].append(np.cumsum((at * groups)[::-1])[::-1])
-            panels[1].stairs(heights[1][i], np.append(0.5, at + 0.5), baseline=None, **look)
-        for axes, values, title in zip(
-            panels, heights, ("tie groups of size s", "documents, size ≥ s"), strict=True
+            documents = np.cumsum((at * groups)[::-1])[::-1]
+            counts, colour = np.histogram(size, edges)[0], COLOURS[i]
+            drawn = [
+                panels[0].stairs(counts, edges, fill=len(sizes) == 1, color=colour),
+                panels[1].stairs(documents, np.append(0.5, at + 0.5), baseline=None, color=colour),
+            ]
+            for stairs in drawn:
+                stairs.set(linestyle=DASHES[i], linewidth=1.1)
+        for axes, title in zip(
+            panels, ("tie groups of size s", "documents, size ≥ s"), strict=True
         ):
-            positive = np.concatenate(values)[np.concatenate(values) > 0]
+            heights = np.concatenate([stairs.get_data().values for stairs in axes.patches])
+            positive = heights[heights > 0]
             logarithmic = positive.max() > 50 * positive.min()
             axes.set(title=title, xlabel="size s", yscale="log" if logarithmic else "linear")
             axes.set_xscale("linear" if largest <= _LINEAR else "log")

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from deadheat.tables import Kind, Table
-from deadheat.tables.cells import cell
-from deadheat.tables.text import headings, rows_of
+from deadheat.tables.cells import cell, headings, rows_of
 
 APART = 2.0
-"""Hundredths of a scale from which on two marks are told apart."""
+"""Two marks of a scale this many hundredths apart are visibly different."""
 
 
 class Texts(NamedTuple):
@@ -35,12 +34,12 @@ class PageTable(NamedTuple):
     """A table as the template writes it."""
 
     headings: list[tuple[str, bool]]
-    """What stands over each column, and whether it holds labels."""
+    """The heading of each column, and whether the column holds labels."""
     rows: list[list[PageCell]]
     notes: Sequence[str]
 
 
-def texts(kind: Kind, *values: Any) -> Texts:
+def texts(kind: Kind, *values: object) -> Texts:
     """Write a cell in both ways."""
     return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
 
@@ -51,9 +50,9 @@ def page_table(table: Table) -> PageTable:
     rows = []
     for values, (fractions, percents) in zip(table.frame.iter_rows(named=True), both, strict=True):
         cells = []
-        for column, (one, bold), (other, _) in zip(table.columns, fractions, percents, strict=True):
+        for column, one, other in zip(table.columns, fractions, percents, strict=True):
             sort = _sort_key(column.kind, [values[name] for name in column.sources])
-            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, bold))
+            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, one.bold))
         rows.append(cells)
     heads = zip(headings(table, " "), table.columns, strict=True)
     return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
@@ -83,7 +82,7 @@ class Scale:
 def marks(
     scale: Scale, start: float, end: float, dot: float, cross: float | None
 ) -> dict[str, float | None]:
-    """Places of an interval, of the dot in it, and of a cross where the eye can tell it apart."""
+    """Places of an interval, of the dot in it, and of a cross where it is visibly elsewhere."""
     apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART
     return {
         "start": scale.place(start),

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from deadheat.comparison import Comparison
-from deadheat.evaluation import Result
+from deadheat.comparison import Comparison, compare_if_possible
+from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
+from deadheat.measures import Measure
 from deadheat.tables import Table
 
 
 @dataclass(frozen=True)
 class System:
-    """A result, and the run behind it where it is at hand."""
+    """A result, and the run that it was computed from, if given."""
 
     result: Result
     labels: Mapping[str, str]
-    """What tells systems apart: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
+    """What distinguishes systems: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
     run: Run | None = None
     no_run: str = "the scored documents were not given"
-    """Why the run is not at hand."""
+    """Why there is no run."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class Collection:
     systems: Sequence[System]
     qrels: Judgements | None = None
     queries: Mapping[str, str] = field(default_factory=dict)
-    """Texts of queries, where they are at hand."""
+    """Texts of queries by id, if known."""
     documents: Mapping[str, str] = field(default_factory=dict)
-    """Texts of documents, where they are at hand."""
+    """Texts of documents by id, if known."""
     comparison: Comparison | None = None
     """Of the systems under their `names`."""
     not_compared: str = "the systems were not compared"
@@ -43,7 +45,7 @@ class Collection:
 
     @property
     def names(self) -> list[str]:
-        """A name for each system: the labels that tell it from others, else a number, too."""
+        """A name for each system: the labels in which systems differ, and a number if needed."""
         columns = {
             label: [system.labels.get(label, "–") for system in self.systems]
             for label in self.systems[0].labels
@@ -59,3 +61,20 @@ class Collection:
     def results(self) -> dict[str, Result]:
         """The results by the `names` of their systems."""
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
+
+    def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
+        """Give the measures of the leaderboard, the comparison and the query explorer.
+
+        Unless `shown` names them, these are all where they are few, else each at one cutoff: 10
+        where it was evaluated, or the largest.
+        """
+        every = dict.fromkeys(m for system in self.systems for m in system.result.views)
+        return headline(every) if shown is None else [m for m in every if m in shown]
+
+    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
+        """Return the collection with its systems compared, or with the reason why they are not.
+
+        The options are those of `deadheat.compare`.
+        """
+        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
+        return replace(self, comparison=compared, not_compared=reason)

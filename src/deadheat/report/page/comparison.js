@@ -3,13 +3,8 @@
 const FEW_SYSTEMS = 8; // so many have their names over the columns
 const WORDS = {
   // verdict: class, sign, text of the cell, what it means
-  "A is better": ["v-better", "▲", "better", "the row is better, and neither ties nor queries leave it open"],
-  "B is better": [
-    "v-better",
-    "▽",
-    "worse",
-    "the column is better, and neither ties nor queries leave it open",
-  ],
+  "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor queries leave it open"],
+  "B is better": ["v-better", "▽", "worse", "the column is better; neither ties nor queries leave it open"],
   "undecided: ties": ["v-ties", "≈", "ties", `undecided: ${DATA.verdicts["undecided: ties"]}`],
   "undecided: queries": ["v-open", "?", "queries", `undecided: ${DATA.verdicts["undecided: queries"]}`],
   "not testable": ["v-open", "·", "no test", DATA.verdicts["not testable"]],
@@ -19,13 +14,11 @@ const WORDS = {
 
 /* Pairs of a measure, each seen from the system that ranks higher. */
 function pairsOf({ a, b, verdict, order, ranks, ...numbers }) {
-  const [as, bs, verdicts] = [a, b, verdict].map(unpack),
-    words = Object.keys(DATA.verdicts);
-  return [...as].map((_, i) => ({
-    a: as[i],
-    b: bs[i],
-    verdict: words[verdicts[i]],
-    ...Object.fromEntries(Object.entries(numbers).map(([name, packed]) => [name, unpack(packed)[i]])),
+  const columns = Object.entries(unpackAll({ a, b, ...numbers }));
+  const words = Object.keys(DATA.verdicts);
+  return [...unpack(verdict)].map((number, i) => ({
+    ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])),
+    verdict: words[number],
   }));
 }
 
@@ -33,15 +26,11 @@ function drawComparison() {
   const { notes, warnings, measures } = here.comparison,
     compared = measures[state.measure];
   const say = (text) => element("p", { class: "hint" }, text);
-  const missing =
-    Object.keys(measures).length && !compared
-      ? [`Not compared in ${state.measure}: some system was not evaluated in it.`]
-      : [];
-  $("comparison-warnings").replaceChildren(...[...missing, ...warnings].slice(0, 3).map(say));
-  $("comparison-notes").replaceChildren(
-    $("comparison-notes").firstElementChild,
-    ...warnings.slice(3).concat(notes).map(say),
-  );
+  const missing = `Not compared in ${state.measure}: some system was not evaluated in it.`;
+  const every = Object.keys(measures).length && !compared ? [missing, ...warnings] : warnings;
+  $("comparison-warnings").replaceChildren(...every.slice(0, 3).map(say));
+  const summary = $("comparison-notes").firstElementChild;
+  $("comparison-notes").replaceChildren(summary, ...every.slice(3).concat(notes).map(say));
   $("comparison-notes").hidden = $("matrix").hidden = $("matrix-hint").hidden = !compared;
   $("verdict").replaceChildren();
   $("verdict-key").replaceChildren();
@@ -56,23 +45,19 @@ function drawMatrix(compared) {
   const name = (place) => here.systems[order[place]].name;
   const places = order.map((_, place) => place),
     columns = places.slice(1);
+  const named = (place) => `${place + 1} ${name(place)}`;
   const head = columns.map((place) =>
-    element(
-      "th",
-      { scope: "col", title: name(place) },
-      few ? `${place + 1} ${name(place)}` : String(place + 1),
-    ),
+    element("th", { scope: "col", title: name(place) }, few ? named(place) : String(place + 1)),
   );
-  const rows = places
-    .slice(0, -1)
-    .map((row) =>
-      element(
-        "tr",
-        {},
-        element("th", { scope: "row", class: "word", title: name(row) }, `${row + 1} ${name(row)}`),
-        ...columns.map((column) => cellOf(of.get(`${order[row]},${order[column]}`), few)),
-      ),
+  const rows = places.slice(0, -1).map((row) => {
+    const cells = columns.map((column) => cellOf(of.get(`${order[row]},${order[column]}`), few));
+    return element(
+      "tr",
+      {},
+      element("th", { scope: "row", class: "word", title: name(row) }, named(row)),
+      ...cells,
     );
+  });
   $("matrix-hint").textContent =
     `Each cell is the row against the column, by rank in ${state.measure}` +
     `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.`;
@@ -101,11 +86,7 @@ function cellOf(pair, few) {
   const [style, sign, text] = WORDS[pair.verdict];
   const label = `${here.systems[pair.a].name} against ${here.systems[pair.b].name}: ${text}`;
   const attributes = { class: style, tabindex: -1, "aria-label": label, title: few ? null : label };
-  return element(
-    "td",
-    {},
-    press(few ? `${sign} ${text}` : sign, () => showPair(pair), attributes),
-  );
+  return element("td", {}, press(few ? `${sign} ${text}` : sign, () => showPair(pair), attributes));
 }
 
 /* One stop of the tab key; the arrows go from cell to cell. */
@@ -131,29 +112,20 @@ function showPair(pair) {
   const said = known ?? (pair.verdict === "decision error" ? "order flips" : pair.verdict);
   const std = Number.isNaN(pair.std) ? "" : ` ± ${number(pair.std)} (tie std)`;
   const p = pair.p_corrected < 0.0001 ? "< 0.0001" : "= " + pair.p_corrected.toFixed(4);
-  const [difference, oblivious, lowest, highest, low, high] = [
-    pair.difference,
-    pair.oblivious_difference,
-    pair.lowest,
-    pair.highest,
-    pair.interval_low,
-    pair.interval_high,
-  ].map((value) => number(value, true));
+  const value = (name) => number(pair[name], true);
+  const interval = `[${value("interval_low")}, ${value("interval_high")}]`;
   const facts = [
-    `Expected difference ${difference}${std}; as reported, oblivious, ${oblivious}.`,
-    `Ties can move the difference from ${lowest} to ${highest}; under random tie-breaking ${a} wins with ` +
-      `probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
+    `Expected difference ${value("difference")}${std}; ` +
+      `as reported, oblivious, ${value("oblivious_difference")}.`,
+    `Ties can move the difference from ${value("lowest")} to ${value("highest")}; under random tie-breaking ` +
+      `${a} wins with probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
     Number.isNaN(pair.p_corrected)
       ? "No test over queries."
-      : `Over queries: corrected p ${p}, interval [${low}, ${high}].`,
+      : `Over queries: corrected p ${p}, interval ${interval}.`,
   ];
+  const verdict = element("strong", {}, `${a} against ${b}, ${state.measure}: ${said}`);
   $("verdict").replaceChildren(
-    element(
-      "p",
-      {},
-      element("strong", {}, `${a} against ${b}, ${state.measure}: ${said}`),
-      known ? "" : ` (${DATA.verdicts[pair.verdict]})`,
-    ),
+    element("p", {}, verdict, known ? "" : ` (${DATA.verdicts[pair.verdict]})`),
     ...facts.map((fact) => element("p", {}, fact)),
   );
 }

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.measures import Measure
+from deadheat.numbers import FloatArray
 from deadheat.remarks import texts
 from deadheat.report.page.collection import Collection, System
-from deadheat.ties.ranked import RankedLists, rank_lists
+from deadheat.ties.ranked import rank_lists
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
@@ -23,7 +25,13 @@ PAIR = (
     "oblivious_difference",
     *("p_corrected", "interval_low", "interval_high"),
 )
-"""Numbers that the page tells of a pair."""
+"""Numbers that the page shows of a pair."""
+_SIGNED = (
+    *("difference", "oblivious_difference", "lowest", "highest"),
+    *("interval_low", "interval_high"),
+)
+"""Those that change their sign where the pair is seen from its other system."""
+Packed = list[str]
 
 
 def collection_data(
@@ -40,27 +48,25 @@ def collection_data(
     progress
         Called after each system.
     """
-    names, systems = collection.names, collection.systems
+    systems = collection.systems
     queries = list(dict.fromkeys(q for system in systems for q in system.result.query_names))
     measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
-    describe_systems = []
-    for name, system in zip(names, systems, strict=True):
-        describe_systems.append(
-            {
-                "name": name,
-                "labels": dict(system.labels),
-                "means": {
-                    s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
-                    for s in system.result.values()
-                },
-                "values": _values(system, shown, place),
-                "lists": _lists(system, collection, queries, top, documents),
-            }
+    told = []
+    for name, system in zip(collection.names, systems, strict=True):
+        means = {
+            s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
+            for s in system.result.values()
+        }
+        values = _values(system, shown, place)
+        lists = _lists(system, collection, queries, top, documents)
+        labels = dict(system.labels)
+        told.append(
+            {"name": name, "labels": labels, "means": means, "values": values, "lists": lists}
         )
         if progress is not None:
-            progress("ranked lists", len(describe_systems), len(systems))
+            progress("ranked lists", len(told), len(systems))
     return {
         "name": collection.name,
         "queries": queries,
@@ -69,14 +75,14 @@ def collection_data(
         "familyOf": {repr(m): repr(m(cutoff=None)) for m in shown},
         "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
         "shown": [repr(m) for m in shown],
-        "systems": describe_systems,
+        "systems": told,
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
         "comparison": _comparison(collection),
     }
 
 
-def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
+def _families(measures: list[Measure]) -> dict[str, list[dict[str, str | int | None]]]:
     """Measures that differ in the cutoff only, by cutoff; none where there is one cutoff."""
     families: dict[Measure, list[Measure]] = {}
     for measure in sorted(measures, key=lambda m: m.cutoff or 0):
@@ -89,7 +95,7 @@ def _families(measures: list[Measure]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _texts(ids: Iterable[str], of: Any, limit: int) -> list[str] | None:
+def _texts(ids: Iterable[str], of: Mapping[str, str], limit: int) -> list[str] | None:
     """Texts of these ids, cut; None where there are none."""
     if not of:
         return None
@@ -97,7 +103,7 @@ def _texts(ids: Iterable[str], of: Any, limit: int) -> list[str] | None:
     return [line if len(line) <= limit else line[:limit].rstrip() + " …" for line in lines]
 
 
-def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> dict[str, Any]:
+def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> dict[str, Packed]:
     """Every view of the shown measures, query by query; NaN where the system lacks the query."""
     rows = np.array([place[query] for query in system.result.query_names])
     values = {}
@@ -105,51 +111,50 @@ def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> 
         if measure in shown:
             columns = np.full((len(VIEWS), len(place)), np.nan, np.float32)
             columns[:, rows] = [getattr(views, view) for view in VIEWS]
-            values[repr(measure)] = _packed(columns, "<f4")
+            values[repr(measure)] = _pack(columns, "<f4")
     return values
 
 
 def _lists(
     system: System, collection: Collection, queries: list[str], top: int, documents: dict[str, int]
-) -> dict[str, Any] | None:
+) -> dict[str, Packed] | None:
     """The ranked lists in few bytes; `documents` numbers the ids."""
     if system.run is None or collection.qrels is None or top < 1:
         return None
     settings = system.result.provenance.settings
-    lists: RankedLists = rank_lists(system.run, collection.qrels, queries, top, settings)
+    lists = rank_lists(system.run, collection.qrels, queries, top, settings)
     numbers = [documents.setdefault(doc, len(documents)) for doc in lists.doc_ids]
     grades, grade = np.unique(lists.grades, return_inverse=True)  # NaN: not judged
     counts = ("shown", "retrieved", "rest", "rest_relevant", "missing", "above", "size")
     return {
         **{name: _counts(getattr(lists, name)) for name in counts},
         "documents": _counts(np.array(numbers, np.int64)),
-        "scores": _packed(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
-        "grades": _packed(grades, "<f4"),
+        "scores": _pack(lists.scores, "<f4" if _fits_float32(lists.scores) else "<f8"),
+        "grades": _pack(grades, "<f4"),
         "grade": _counts(grade),
     }
 
 
-def _comparison(collection: Collection) -> dict[str, Any]:
+def _comparison(collection: Collection) -> dict[str, object]:
     """Per measure the systems by rank and every pair of them once, or why there are none."""
     comparison = collection.comparison
     if comparison is None:
         said = f"Not compared: {collection.not_compared}."
         return {"measures": {}, "notes": [], "warnings": [said]}
     number = {name: i for i, name in enumerate(collection.names)}
-    pairs = comparison.pairs.partition_by("measure", as_dict=True, maintain_order=True)
-    rankings = comparison.ranking.partition_by("measure", as_dict=True, maintain_order=True)
     verdicts = list(VERDICTS)
     measures = {}
-    for (measure,), ranking in rankings.items():
-        place = {name: i for i, name in enumerate(ranking["system"])}
-        seen = [_from_above(pair, place) for pair in pairs[(measure,)].to_dicts()]
-        measures[str(measure)] = {
+    for ranking in comparison.ranking.partition_by("measure", maintain_order=True):
+        measure, place = ranking["measure"][0], {s: i for i, s in enumerate(ranking["system"])}
+        pairs = comparison.pairs.filter(measure=measure).to_dicts()
+        seen = [pair if place[pair["a"]] < place[pair["b"]] else _swap(pair) for pair in pairs]
+        measures[measure] = {
             "order": [number[name] for name in place],
             "ranks": ranking.select("best_rank", "worst_rank").rows(),
             "a": _counts([number[pair["a"]] for pair in seen]),
             "b": _counts([number[pair["b"]] for pair in seen]),
             "verdict": _counts([verdicts.index(pair["verdict"]) for pair in seen]),
-            **{n: _packed(np.array([p[n] for p in seen], np.float64), "<f4") for n in PAIR},
+            **{n: _pack(np.array([p[n] for p in seen], np.float64), "<f4") for n in PAIR},
         }
     return {
         "measures": measures,
@@ -158,36 +163,31 @@ def _comparison(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _from_above(pair: dict[str, Any], place: dict[str, int]) -> dict[str, Any]:
-    """See a pair from the system that stands higher in the ranking."""
-    if place[pair["a"]] < place[pair["b"]]:
-        return pair
-    swapped = {"A is better": "B is better", "B is better": "A is better"}
-
-    def minus(name: str) -> float | None:
-        return None if pair[name] is None else -pair[name]
-
-    return {
-        **pair,
-        **{"a": pair["b"], "b": pair["a"], "a_wins": pair["b_wins"], "b_wins": pair["a_wins"]},
-        **{name: minus(name) for name in ("difference", "oblivious_difference")},
-        **{"lowest": minus("highest"), "highest": minus("lowest")},
-        **{"interval_low": minus("interval_high"), "interval_high": minus("interval_low")},
-        "verdict": swapped.get(pair["verdict"], pair["verdict"]),
+def _swap(pair: dict[str, Any]) -> dict[str, Any]:
+    """See a pair from its other system."""
+    turned = {
+        **{"a": "b", "b": "a", "a_wins": "b_wins", "b_wins": "a_wins"},
+        **{"lowest": "highest", "highest": "lowest"},
+        **{"interval_low": "interval_high", "interval_high": "interval_low"},
     }
+    swapped = {name: pair[turned.get(name, name)] for name in pair}
+    for name in _SIGNED:
+        swapped[name] = None if swapped[name] is None else -swapped[name]
+    other = {"A is better": "B is better", "B is better": "A is better"}
+    return {**swapped, "verdict": other.get(pair["verdict"], pair["verdict"])}
 
 
-def _fits_float32(values: Any) -> bool:
+def _fits_float32(values: FloatArray) -> bool:
     with np.errstate(over="ignore"):
         return np.array_equal(values.astype(np.float32), values, equal_nan=True)
 
 
-def _counts(values: Any) -> list[str]:
+def _counts(values: ArrayLike) -> Packed:
     """Whole numbers from 0 on, in the shortest type that holds them."""
     most = np.max(values, initial=0)
-    return _packed(values, "<u1" if most < 1 << 8 else "<u2" if most < 1 << 16 else "<i4")
+    return _pack(values, "<u1" if most < 1 << 8 else "<u2" if most < 1 << 16 else "<i4")
 
 
-def _packed(values: Any, dtype: str) -> list[str]:
+def _pack(values: ArrayLike, dtype: str) -> Packed:
     """Numbers as [type, base64 of their bytes]."""
     return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]

@@ -15,6 +15,9 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
+const unpackAll = (packed) =>
+  Object.fromEntries(Object.entries(packed).map(([name, each]) => [name, unpack(each)]));
+
 const unit = () => (percent ? 100 : 1);
 
 function number(value, signed = false) {
@@ -26,13 +29,9 @@ function number(value, signed = false) {
 
 /* The ends of an axis that follows the data: a little room, but not beyond what measures can be. */
 function axisOf(values) {
-  const low = Math.min(...values),
-    high = Math.max(...values),
-    room = Math.max(0.06 * (high - low), 0.01);
-  return [
-    low >= 0 ? Math.max(0, low - room) : low - room,
-    high <= 1 ? Math.min(1, high + room) : high + room,
-  ];
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max(0.06 * (high - low), 0.01);
+  return [Math.max(low >= 0 ? 0 : -Infinity, low - room), Math.min(high <= 1 ? 1 : Infinity, high + room)];
 }
 
 /* About `count` round values on an axis, and how they are written. */
@@ -43,8 +42,6 @@ function ticksOf([low, high], count) {
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9) - (percent ? 2 : 0));
   const first = Math.ceil(low / step - 1e-9),
     last = Math.floor(high / step + 1e-9);
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step).map((value) => [
-    value,
-    (unit() * value).toFixed(digits),
-  ]);
+  const values = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+  return values.map((value) => [value, (unit() * value).toFixed(digits)]);
 }

@@ -4,15 +4,14 @@
    Whatever comes from data goes into the document as text. */
 
 const $ = (id) => document.getElementById(id);
-const redraws = []; // called when the page is to be drawn anew: other numbers, another width
+let redraw = () => {}; // called when the page is to be drawn anew: other numbers, another width
 let percent = false;
 let printing = false;
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node[name] = value;
-    else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value != null) node.setAttribute(name, value);
+    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child != null));
   return node;
@@ -29,14 +28,11 @@ const press = (text, onclick, attributes = {}) =>
 /* A table of texts or elements; the first cell of a row says whose it is. */
 function tableOf(headings, rows, { caption = null, chosen = null } = {}) {
   const heads = headings.map((text, i) => element("th", { scope: "col", class: i ? null : "word" }, text));
-  const lines = rows.map(([name, ...cells], i) =>
-    element(
-      "tr",
-      { class: i === chosen ? "chosen" : null },
-      element("th", { scope: "row", class: "word", title: name }, name),
-      ...cells.map((cell) => element("td", {}, cell)),
-    ),
-  );
+  const lines = rows.map(([name, ...cells], i) => {
+    const head = element("th", { scope: "row", class: "word", title: name }, name);
+    const values = cells.map((cell) => element("td", {}, cell));
+    return element("tr", { class: i === chosen ? "chosen" : null }, head, ...values);
+  });
   return element(
     "table",
     { class: "numbers" },
@@ -44,10 +40,6 @@ function tableOf(headings, rows, { caption = null, chosen = null } = {}) {
     element("thead", {}, element("tr", {}, ...heads)),
     element("tbody", {}, ...lines),
   );
-}
-
-function redraw() {
-  for (const draw of redraws) draw();
 }
 
 /* ---- Fractions and percent: every text that differs carries its other form ---- */

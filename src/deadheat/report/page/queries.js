@@ -2,17 +2,8 @@
 
 const PAGE_SIZE = 20;
 const COLUMNS = ["query", "expected", "range", "bias"];
-const explorer = {
-  sort: "range",
-  descending: true,
-  text: "",
-  column: "range",
-  least: null,
-  most: null,
-  page: 0,
-  at: 0,
-  rows: [],
-};
+const UNFILTERED = { text: "", least: null, most: null, column: "range" };
+const explorer = { ...UNFILTERED, sort: "range", descending: true, page: 0, at: 0, rows: [] };
 const collator = new Intl.Collator("en", { numeric: true });
 
 function views(system, measure) {
@@ -37,7 +28,7 @@ function chooser(label, options, chosen, onchange, attributes = {}) {
 }
 
 function setupQueries() {
-  Object.assign(explorer, { text: "", least: null, most: null, column: "range" });
+  Object.assign(explorer, UNFILTERED);
   const wanted = (change) => {
     Object.assign(explorer, change);
     filter();
@@ -60,13 +51,10 @@ function setupQueries() {
     bound("to", "most"),
   );
   $("query-controls").onsubmit = () => false;
-  const head = COLUMNS.map((column) =>
-    element(
-      "th",
-      { scope: "col", class: column === "query" ? "word" : null },
-      press(column, () => sortBy(column), { "data-column": column }),
-    ),
-  );
+  const head = COLUMNS.map((column) => {
+    const button = press(column, () => sortBy(column), { "data-column": column });
+    return element("th", { scope: "col", class: column === "query" ? "word" : null }, button);
+  });
   $("query-table").tHead.replaceChildren(element("tr", {}, ...head));
 }
 
@@ -152,17 +140,10 @@ function queryRow(query, i, values) {
     explorer.at = i;
     choose({ query });
   };
-  const attributes = {
-    tabindex: i === explorer.at ? 0 : -1,
-    "data-query": query,
-    "aria-selected": String(query === state.query),
-  };
-  return element(
-    "tr",
-    { ...attributes, onclick },
-    element("th", { scope: "row", title: label }, label),
-    ...cells,
-  );
+  const selected = String(query === state.query);
+  const attributes = { tabindex: i === explorer.at ? 0 : -1, "data-query": query, "aria-selected": selected };
+  const head = element("th", { scope: "row", title: label }, label);
+  return element("tr", { ...attributes, onclick }, head, ...cells);
 }
 
 function moveInQueries(event) {
@@ -222,9 +203,7 @@ function ranked(query) {
   const system = here.systems[state.system];
   const hint = (text) => element("p", { class: "hint" }, text);
   if (!system.lists) return [hint(`${system.name}: the ranked list is not part of this page.`)];
-  const lists = Object.fromEntries(
-    Object.entries(system.lists).map(([name, packed]) => [name, unpack(packed)]),
-  );
+  const lists = unpackAll(system.lists);
   const begin = lists.shown.subarray(0, query).reduce((sum, count) => sum + count, 0),
     shown = lists.shown[query];
   if (!shown) return [hint("The run holds no document for this query.")];
@@ -254,12 +233,8 @@ function ranked(query) {
 const cutoff = (text) => element("li", { class: "cutoff" }, text);
 
 function rest(lists, query) {
-  const relevant = lists.rest_relevant[query];
-  return element(
-    "p",
-    { class: "more" },
-    `and ${lists.rest[query]} more with this score` + (relevant ? `, ${relevant} of them relevant` : ""),
-  );
+  const relevant = lists.rest_relevant[query] ? `, ${lists.rest_relevant[query]} of them relevant` : "";
+  return element("p", { class: "more" }, `and ${lists.rest[query]} more with this score${relevant}`);
 }
 
 /* What the list does not show. */
@@ -288,12 +263,8 @@ function group(lists, begin, place, end, k) {
   if (end === k && above + size > k && size > 1) lines.push(cutoff(`cutoff ${k} inside the tie`));
   if (size === 1) return lines[0];
   const label = `tie of ${size}, ranks ${above + 1}–${above + size}, in any order`;
-  return element(
-    "li",
-    { class: "tie" },
-    element("span", { class: "label" }, label),
-    element("ol", {}, ...lines),
-  );
+  const head = element("span", { class: "label" }, label);
+  return element("li", { class: "tie" }, head, element("ol", {}, ...lines));
 }
 
 function documentLine(lists, at, rank) {

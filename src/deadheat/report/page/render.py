@@ -9,7 +9,7 @@ from deadheat._lazy import pl
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
+from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
 from deadheat.output import utf8
 from deadheat.remarks import counted, lines
@@ -21,19 +21,8 @@ from deadheat.report.page.leading import leading_table
 from deadheat.report.page.shell import as_json, written
 from deadheat.tables import DIGITS, Column, Table
 
-STYLES = ("page.css", "report.css")
-SCRIPTS = (
-    *(
-        "page.js",
-        "tables.js",
-        "numbers.js",
-        "intervals.js",
-        "curves.js",
-        "comparison.js",
-        "queries.js",
-    ),
-    "report.js",
-)
+_STYLES = ("page.css", "report.css")
+_PARTS = ("page", "tables", "numbers", "intervals", "curves", "comparison", "queries", "report")
 
 
 def render_page(
@@ -55,58 +44,45 @@ def render_page(
     top
         Documents of each ranked list that the page holds; 0 leaves the lists out.
     shown
-        Measures of the leaderboard, the comparison and the query explorer. Unless given, all
-        where they are few, else each at one cutoff: 10 where it was evaluated, or the largest.
+        Measures of the leaderboard, the comparison and the query explorer; those that
+        `Collection.measures` gives unless named.
     progress
         Called with what is being done, how much of it is done, and how much there is.
     """
     if not collections:
         raise InputError("there is no result to report")
-    chosen = [shown_measures(collection, shown) for collection in collections]
-    pairs = list(zip(collections, chosen, strict=True))
+    pairs = [(collection, collection.measures(shown)) for collection in collections]
     data = [collection_data(collection, top, measures, progress) for collection, measures in pairs]
     first = [_static(collection, list(map(repr, measures))) for collection, measures in pairs]
     copies = [static["leading"].pop("copies") for static in first]
+    scripts = {"collections": data, "copies": copies, "verdicts": VERDICTS}
     return written(
         "report.html",
         title=title,
-        styles=STYLES,
-        scripts=SCRIPTS,
+        styles=_STYLES,
+        scripts=[f"{name}.js" for name in _PARTS],
         collections=first,
         has_curves=any(d["families"] for d in data),
         has_budget=any(static["budget"] for static in first),
         top=top,
-        data=as_json(
-            {
-                "collections": data,
-                "copies": copies,
-                "verdicts": VERDICTS,
-                "top": top,
-                "digits": DIGITS,
-            }
-        ),
+        data=as_json({**scripts, "top": top, "digits": DIGITS}),
     )
-
-
-def shown_measures(collection: Collection, asked: Sequence[Measure] | None) -> list[Measure]:
-    """Measures of the leaderboard, the comparison and the query explorer."""
-    measures = dict.fromkeys(m for system in collection.systems for m in system.result.views)
-    return headline(measures) if asked is None else [m for m in measures if m in asked]
 
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """What the template writes of a collection; it needs no script to be read."""
-    results = collection.results
+    results, comparison = collection.results, collection.comparison
     summaries = {
         name: {m: summary for m, summary in result.items() if m in shown}
         for name, result in results.items()
     }
     remarks = {name: result.remarks for name, result in results.items()}
     queries = len({query for result in results.values() for query in result.query_names})
+    findings = (describe_systems(summaries, comparison, percent=p) for p in (False, True))
     return {
         "name": collection.name,
         "size": f"{counted(len(results), 'system')}, {counted(queries, 'query')}",
-        "finding": _finding(collection, summaries),
+        "finding": Texts(*findings),
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
         "leading": leading_table(summaries, shown),
         "numbers": _numbers(summaries),
@@ -115,16 +91,6 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
         "notes": [*lines(remarks, "note", of="system"), *_without_lists(collection)],
         **_origins(collection),
     }
-
-
-def _finding(collection: Collection, summaries: dict[str, dict[str, Summary]]) -> Texts:
-    """Say what the numbers mean, in both ways to write them."""
-    return Texts(
-        *(
-            describe_systems(summaries, collection.comparison, percent=percent)
-            for percent in (False, True)
-        )
-    )
 
 
 def _numbers(summaries: dict[str, dict[str, Summary]]) -> PageTable:
@@ -143,17 +109,18 @@ def _numbers(summaries: dict[str, dict[str, Summary]]) -> PageTable:
     return page_table(Table(frame, [*labels, *VIEW_COLUMNS.values()]))
 
 
-def _origins(collection: Collection) -> dict[str, Any]:
+def _origins(collection: Collection) -> dict[str, object]:
     """Where the numbers come from: what all systems share, and what differs."""
-    origins = [system.result.provenance.flat() for system in collection.systems]
-    facts = list(dict.fromkeys(fact for origin in origins for fact in origin))
-    differing = [fact for fact in facts if len({origin.get(fact) for origin in origins}) > 1]
+    origins = {name: result.provenance.flat() for name, result in collection.results.items()}
+    first = next(iter(origins.values()))
+    facts = dict.fromkeys(fact for origin in origins.values() for fact in origin)
+    differing = [fact for fact in facts if len({o.get(fact) for o in origins.values()}) > 1]
     return {
-        "common": {fact: origins[0][fact] for fact in facts if fact not in differing},
+        "common": {fact: first[fact] for fact in facts if fact not in differing},
         "differing": differing,
         "origins": [
             (name, [origin.get(fact, "–") for fact in differing])
-            for name, origin in zip(collection.names, origins, strict=True)
+            for name, origin in origins.items()
         ],
     }
 
@@ -164,10 +131,8 @@ def _without_lists(collection: Collection) -> list[str]:
     for name, system in zip(collection.names, collection.systems, strict=True):
         if system.run is None:
             reasons.setdefault(system.no_run, []).append(name)
+    every = len(collection.systems)
     return [
-        f"no ranked lists{_of(names, collection.systems)}: {why}" for why, names in reasons.items()
+        f"no ranked lists{'' if len(names) == every else ' of ' + ', '.join(names)}: {why}"
+        for why, names in reasons.items()
     ]
-
-
-def _of(names: Sequence[str], everybody: Sequence[Any]) -> str:
-    return "" if len(names) == len(everybody) else f" of {', '.join(names)}"

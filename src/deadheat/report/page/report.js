@@ -58,22 +58,14 @@ function follow() {
     if (named.has(key) && place < 0) unknown.push(`${key} ${named.get(key)}`);
     return place < 0 ? otherwise : place;
   };
-  const collection = find(
-    "collection",
-    DATA.collections.map(({ name }) => name),
-    hash ? state.collection : 0,
-  );
-  const there = DATA.collections[collection],
-    begin = beginning(collection);
+  const namesOf = (named) => named.map(({ name }) => name);
+  const collection = find("collection", namesOf(DATA.collections), hash ? state.collection : 0);
+  const { shown, systems, queries } = DATA.collections[collection];
   show({
     collection,
-    measure: there.shown[find("measure", there.shown, there.shown.indexOf(begin.measure))],
-    system: find(
-      "system",
-      there.systems.map(({ name }) => name),
-      begin.system,
-    ),
-    query: find("query", there.queries, null),
+    measure: shown[find("measure", shown, 0)],
+    system: find("system", namesOf(systems), beginning(collection).system),
+    query: find("query", queries, null),
   });
   if (unknown.length)
     $("count").textContent = `The link names what this page does not have: ${unknown.join(", ")}.`;
@@ -84,12 +76,8 @@ function follow() {
 /* Systems as the leaderboard begins with them: colours, curves and their legend follow that order. */
 function ordered({ systems, shown }) {
   const expected = ({ means }) => means[shown[0]]?.[0] ?? -1;
-  const order = systems.map((_, index) => index).sort((a, b) => expected(systems[b]) - expected(systems[a]));
-  const place = [];
-  order.forEach((index, i) => {
-    place[index] = i;
-  });
-  return { order, place };
+  const order = [...systems.keys()].sort((a, b) => expected(systems[b]) - expected(systems[a]));
+  return { order, place: systems.map((_, index) => order.indexOf(index)) };
 }
 
 /* Everything that is the same for all measures of a collection. */
@@ -134,7 +122,7 @@ if ($("chart")) {
     if (!printing) drawCurves();
   }).observe($("chart"));
 }
-redraws.push(drawAll);
+redraw = drawAll;
 addEventListener("popstate", follow);
 show({ collection: 0 });
 if (location.hash) follow();

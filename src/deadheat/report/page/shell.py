@@ -9,13 +9,12 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from deadheat.packages import own_version, require
 
 
 def written(
-    template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str], **content: Any
+    template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str], **content: object
 ) -> str:
     """Write a page.
 
@@ -56,8 +55,8 @@ def is_page(path: Path) -> bool:
         return b'<meta name="generator" content="deadheat' in file.read(1000)
 
 
-def as_json(data: Any) -> str:
-    """JSON that no content of it can end early when it stands in a script element."""
+def as_json(data: object) -> str:
+    """Write JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -23,13 +23,7 @@ function sortRows(head, body) {
 
 function makeSortable(table) {
   for (const head of table.tHead.rows[0].cells) {
-    head.replaceChildren(
-      element(
-        "button",
-        { type: "button", onclick: () => sortRows(head, table.tBodies[0]) },
-        ...head.childNodes,
-      ),
-    );
+    head.replaceChildren(press(head.textContent, () => sortRows(head, table.tBodies[0])));
   }
 }
 
@@ -57,13 +51,9 @@ function makeCopied(area, copies) {
   const table = area.querySelector(".leading"),
     buttons = area.querySelector(".copies");
   buttons.hidden = false;
+  const status = buttons.querySelector(".copied");
   for (const button of buttons.querySelectorAll("button")) {
-    button.onclick = () =>
-      copyText(
-        copyOf(table, copies[button.dataset.style]),
-        buttons.querySelector(".copied"),
-        button.textContent,
-      );
+    button.onclick = () => copyText(copyOf(table, copies[button.dataset.style]), status, button.textContent);
   }
 }
 

@@ -1,0 +1,278 @@
+"""Where and how commands write: options, checks of the output file, tables, warnings."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deadheat.cli.help import F
+from deadheat.cli.names import split_name
+from deadheat.errors import InputError, printable
+from deadheat.output import utf8, write_whole
+from deadheat.remarks import Remark, lines
+from deadheat.tables import STYLES, Table, render, rich_parts
+
+SUFFIXES = {
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+}
+"""The format that the ending of a file asks for."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """The options of `output_options`: what a command writes, and where."""
+
+    style: str = "table"
+    output: str | None = None
+    """The file to write; None is standard output."""
+    percent: bool = False
+    wide: bool = False
+    """Tables as wide as they are, whatever the terminal's width."""
+    force: bool = False
+    strict: bool = False
+
+    def check(self, *inputs: str | Path | None) -> None:
+        """Refuse the output file before any work is done; see `check_output`."""
+        check_output(self.output, force=self.force, inputs=inputs)
+
+    def write(self, text: str) -> None:
+        """Write to standard output, or atomically to the file."""
+        write(text, self.output)
+
+    def show(self, parts: Sequence[str | Table], finding: str = "") -> None:
+        """Print sentences and tables in colour on a terminal, else write them as plain text.
+
+        The finding is the last line in the format ``table``: what the numbers mean.
+        """
+        if self.style == "table" and finding:
+            parts = [*parts, finding]
+        if self.style != "table" or self.output is not None or not on_terminal():
+            self.write(render(parts, self.style, percent=self.percent))
+            return
+        from rich.console import Console
+
+        console = Console()
+        content = rich_parts(parts, percent=self.percent)
+        if self.wide:
+            console.width = 1000  # the most that a table takes
+            console.width = console.measure(content).maximum
+        console.print(content)
+
+    def exit_if(self, warned: bool) -> None:
+        """End with status 1 where --strict was given and anything was warned about."""
+        if self.strict and warned:
+            sys.exit(1)
+
+
+def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
+    """Put several arguments and options together, in the order of the help text."""
+
+    def add(command: F) -> F:
+        for part in reversed(parts):
+            command = part(command)
+        return command
+
+    return add
+
+
+def percent_option(*, default: bool) -> Callable[[F], F]:
+    """Choose between 73.53 and 0.7353."""
+    return click.option(
+        "--percent/--fraction",
+        default=default,
+        help="Print as papers do, 73.53, or as a fraction, 0.7353.",
+    )
+
+
+def _choose_style(ctx: click.Context, _: click.Parameter, style: str | None) -> str:
+    """Choose the format by the ending of the output file; refuse an ending that contradicts it."""
+    output = ctx.params.get("output")  # it is read first
+    named = SUFFIXES.get(Path(output or "").suffix.lower())
+    if style is not None and named not in (None, style):
+        raise InputError(
+            f"{output} has the ending of {named}, and --format asks for {style}: leave --format "
+            "out, or choose another ending"
+        )
+    return style or named or "table"
+
+
+FORCE = click.option("--force", is_flag=True, help="Overwrite the output file if it exists.")
+_OPTIONS: dict[str, Callable[..., Any]] = {
+    "style": click.option(
+        "--format",
+        "style",
+        type=click.Choice(STYLES),
+        callback=_choose_style,
+        help="csv and json give full precision. [default: table, or by the ending of the output]",
+    ),
+    "wide": click.option(
+        "--wide", is_flag=True, help="All columns, however narrow the terminal is."
+    ),
+    "output": click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False),
+        is_eager=True,  # the format may follow from its ending
+        help=f"Write to a file; its ending names the format: {', '.join(SUFFIXES)}.",
+    ),
+    "force": FORCE,
+    "strict": click.option(
+        "--strict", is_flag=True, help="Exit with status 1 if anything was warned about."
+    ),
+}
+
+
+def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F]:
+    """Add options about the output, which the command receives as one `Output` named ``out``.
+
+    Parameters
+    ----------
+    names
+        Those of `style`, `wide`, `output`, `force` and `strict` that the command has; all unless
+        given.
+    percent
+        The default of --percent; None leaves the option out.
+    """
+    chosen = names or tuple(_OPTIONS)
+    added = [] if percent is None else [percent_option(default=percent)]
+    own = chosen if percent is None else ("percent", *chosen)
+
+    def add(command: F) -> F:
+        @functools.wraps(command)
+        def collect(*args: Any, **given: Any) -> Any:
+            out = Output(**{name: given.pop(name) for name in own})
+            return command(*args, out=out, **given)
+
+        with_options: F = options(*added, *(_OPTIONS[name] for name in chosen))(collect)
+        return with_options
+
+    return add
+
+
+def check_output(
+    path: str | None, *, force: bool, inputs: Iterable[str | Path | None] = ()
+) -> None:
+    """Refuse an output path before any work is done for it.
+
+    Parameters
+    ----------
+    force
+        Accept a file that exists, unless it is one of `inputs`.
+    inputs
+        Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command reads.
+    """
+    if path is None:
+        return
+    if not path:
+        raise InputError("the name of the output file is empty")
+    target = Path(path).resolve()
+    try:
+        exists, regular = target.exists(), target.is_file()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    if exists and not regular:
+        raise InputError(f"{path}: this is not a regular file; leave -o out and redirect instead")
+    if exists and not force:
+        raise InputError(f"{path}: exists already; use --force to overwrite it")
+    for given in inputs if exists else ():
+        if given is not None and _is_among(target, given):
+            raise InputError(
+                f"{path}: this command reads that file ({given}), and --force would replace "
+                "it: choose another output"
+            )
+    folder = target.parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
+
+
+def _is_among(target: Path, given: str | Path) -> bool:
+    """Whether an input is a file, whatever the names and links that lead to it."""
+    with suppress(AttributeError, OSError, ValueError):  # reading reports the error
+        if given == "-":
+            return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
+        for file in _files(given if isinstance(given, Path) else Path(split_name(given).path)):
+            with suppress(OSError, ValueError):
+                if target.samefile(file):
+                    return True
+    return False
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Files that an input consists of."""
+    if path.is_dir():
+        is_experiment = (path / "experiment.json").is_file()
+        # Beside what an experiment stored, its folder may hold tables and pages made of it.
+        yield from path.glob("*/**/*" if is_experiment else "**/*")
+        yield path / "experiment.json"
+    elif has_magic(str(path)) and not path.exists():
+        yield from map(Path, glob(str(path), recursive=True))  # noqa: PTH207
+    else:
+        yield path
+
+
+def write(text: str, path: str | None) -> None:
+    """Write to standard output, or atomically to a file."""
+    if path is None:
+        _print(text)
+        return
+    try:
+        write_whole(Path(path), utf8(f"{text}\n"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    print_written(path)
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise InputError("standard output is closed; write to a file with -o")
+    try:
+        if on_terminal():
+            click.echo(printable(text, keep="\n\t"))
+        elif hasattr(sys.stdout, "buffer"):  # a pipe or a file: UTF-8, whatever the locale
+            click.echo(utf8(text))
+        else:  # a stream of text only, such as io.StringIO
+            click.echo(utf8(text).decode())
+    except BrokenPipeError:  # the reader has closed the pipe
+        raise
+    except OSError as error:
+        raise InputError(f"standard output cannot be written ({error.strerror})") from None
+
+
+def on_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def print_written(path: object) -> None:
+    """Print to standard error that a file was written."""
+    print_line(f"wrote {path}", err=True)
+
+
+def print_remarks(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:
+    """Print the warnings of several runs to standard error, each once."""
+    print_warnings(lines(remarks, "warning", of=of))
+
+
+def print_warnings(messages: Iterable[str]) -> None:
+    """Print warnings to standard error."""
+    for text in messages:
+        print_line(f"warning: {text}", err=True)
+
+
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line without control characters, which a name in it may hold."""
+    click.echo(printable(text), err=err)
