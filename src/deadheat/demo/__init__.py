@@ -11,7 +11,6 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from deadheat._lazy import pl
 from deadheat.evaluation import Result, evaluate_run
