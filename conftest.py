@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from deadheat.packages import EXTRAS
-
 PACKAGE = Path(__file__).parent / "src" / "deadheat"
 INTEGRATIONS = PACKAGE / "integrations"
+EXTRAS = metadata("deadheat").get_all("Provides-Extra") or []
 # pytest compares the file of a module with its source, and kernels are compiled.
 os.environ.setdefault("PY_IGNORE_IMPORTMISMATCH", "1")
 
@@ -29,5 +29,5 @@ def pytest_configure() -> None:
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out the integrations of absent hosts."""
     host = collection_path.stem
-    absent = collection_path.parent == INTEGRATIONS and host in EXTRAS and find_spec(host) is None
-    return absent or None
+    is_host = collection_path.parent == INTEGRATIONS and host.replace("_", "-") in EXTRAS
+    return (is_host and find_spec(host) is None) or None
