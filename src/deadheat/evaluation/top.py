@@ -1,4 +1,4 @@
-"""Evaluate the top of lists that passed by once."""
+"""Evaluate the top of lists that came in pieces."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def evaluate_top(
     query_ids: Sequence[object],
     document_ids: Sequence[object],
 ) -> Result:
-    """Evaluate what a `deadheat.TopCounter` kept of lists that passed by once.
+    """Evaluate what a `deadheat.TopCounter` kept of lists that came in pieces.
 
-    Every view is that of the whole lists: the counter knows how many candidates tie with the
+    Every view is that of the whole lists: the counter has counted how many candidates tie with the
     last one it kept, and which of them are judged.
 
     Parameters
     ----------
     counter
-        Has seen every candidate.
+        Has counted every candidate.
     qrels
-        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was told which
-        documents are judged, it must have been told of all of them.
+        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was made with
+        the judged documents, they must be all of them.
     measures
         As for `deadheat.evaluate`, with cutoffs of at most the counter's `k`.
     query_ids, document_ids

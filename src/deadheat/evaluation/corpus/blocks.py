@@ -77,7 +77,7 @@ def share_scores(
     `documents` is how many there are, about. `on_counted` is called with the number of documents
     of a block when they are counted, by any thread.
     """
-    length = block_length(len(products))
+    length = block_length(products.n_queries)
     counters: list[C] = []
     idle: list[tuple[C, Matrix | None]] = []
     """The counters that no thread uses, each with memory for the scores of a block."""
@@ -118,7 +118,7 @@ def share_blocks(
     `documents` is how many there are, about: few need fewer threads.
     """
     with single_thread_blas(products.queries) as (threads, begin):
-        needed = -(-documents // block_length(len(products)))
+        needed = -(-documents // block_length(products.n_queries))
         return share_work(work, blocks, max(1, min(threads, needed)), begin)
 
 
@@ -134,7 +134,7 @@ def score_block(products: Products, block: Chunk, out: Matrix | None = None) -> 
     The scores of rows beyond those of the block mean nothing. `out` is an earlier result that is
     not needed any more.
     """
-    rows, length = block.embeddings, block_length(len(products))
+    rows, length = block.embeddings, block_length(products.n_queries)
     if len(rows) < length:
         rows = rows[np.arange(length) % len(rows)]
     elif isinstance(rows, np.ndarray):

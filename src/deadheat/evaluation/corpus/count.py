@@ -131,7 +131,7 @@ def score_judged(products: Products, judged: Chunk, lists: JudgedLists, row: Int
         column, inside = find_columns(block.positions, lists.position)
         found[inside] = exact_floats(scores[row[lists.query[inside]], column[inside]])
 
-    length = block_length(len(products))
+    length = block_length(products.n_queries)
     share_blocks(products, lambda _: cut_blocks([wanted], length), len(wanted), look_up)
     return found
 
@@ -161,7 +161,7 @@ class ShardWorker:
 
 def digest_products(products: Products) -> str:
     """Digest the products of all queries with one another, computed as those of a block."""
-    rows = products.queries[np.arange(block_length(len(products))) % len(products.queries)]
+    rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
     [scores] = share_blocks(products, lambda _: [rows], 1, products.multiply)
     return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
 

@@ -152,7 +152,7 @@ def evaluate_corpus(
             "an engine reads a corpus where it lies: give chunks as a function that makes an "
             "iterator of them, or as a list of such functions, one for each shard"
         )
-    corpus = Corpus(products, query_names(ids, len(products)), shards, engine)
+    corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     result, scan = evaluate_shards(
         corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
     )
@@ -182,7 +182,7 @@ def evaluate_shards(
 
     `on_block` is called only where the engine is this process.
     """
-    products, n_queries = corpus.products, len(corpus.products)
+    products, n_queries = corpus.products, corpus.products.n_queries
     is_local = isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
     with corpus.engine.pool(partial(ShardWorker, products, digest)) as pool:
