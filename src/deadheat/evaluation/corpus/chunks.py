@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from typing import cast
 
 import numpy as np
 
@@ -50,10 +51,10 @@ class Chunk:
         if isinstance(self.ids, range):
             numbers: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
             return numbers
-        texts = [name for name in self.ids if isinstance(name, str)]
-        if len(texts) < len(self.ids):
-            texts = [text_id(name) for name in self.ids]
-        column = id_column(texts)
+        if set(map(type, self.ids)) == {str}:
+            column = id_column(cast("list[str]", self.ids))
+        else:
+            column = id_column([text_id(name) for name in self.ids])
         if (column == "").any():
             raise InputError("the id of a document is empty; give every document an id")
         return column
