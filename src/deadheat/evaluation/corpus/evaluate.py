@@ -12,7 +12,7 @@ import numpy as np
 from deadheat._fork_guard import check_fork
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import C
+from deadheat.evaluation.corpus.blocks import C, score_shards
 from deadheat.evaluation.corpus.chunks import (
     Chunks,
     IterableShard,
@@ -24,10 +24,10 @@ from deadheat.evaluation.corpus.count import (
     BlockCallback,
     JudgedScores,
     ShardWorker,
-    count_corpus,
+    count_in_pool,
+    count_shards,
     digest_products,
     score_judged,
-    score_shards,
 )
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
@@ -201,8 +201,10 @@ def evaluate_shards(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
         judged = JudgedScores(documents, row, n_queries if exact_ties else 0)
-        workers = None if is_local else pool
-        counts = count_corpus(products, scan.shards, judged, workers, on_block, progress)
+        if is_local:
+            counts = count_shards(judged, products, scan.shards, on_block, progress)
+        else:
+            counts = count_in_pool(judged, pool, scan.shards, progress)
 
     retrieved = np.where(row >= 0, scan.documents, 0)
     groups = TieGroups.from_counts(documents, counts.counts, retrieved)
