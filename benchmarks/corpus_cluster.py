@@ -60,11 +60,11 @@ class _Counted:
     def __init__(self, workers: Any, wire: Wire) -> None:
         self._workers, self._wire = workers, wire
 
-    def results(self, pieces: Any, shared_arg: Any = None) -> Iterator[tuple[Any, Any]]:
-        is_scan = shared_arg.func is not count_shard
+    def results(self, pieces: Any, task: Any) -> Iterator[tuple[Any, Any]]:
+        is_scan = task.func is not count_shard
         what = "ids of judged documents" if is_scan else "scores of judged documents"
-        self._wire.count(what, shared_arg)
-        for piece, result in self._workers.results(pieces, shared_arg):
+        self._wire.count(what, task)
+        for piece, result in self._workers.results(pieces, task):
             self._wire.count("what a shard holds" if is_scan else "counts", result)
             yield piece, result
 
@@ -215,8 +215,8 @@ class _Pool:
     def __init__(self, pool: Any, make_worker: Any) -> None:
         self._pool, self._make_worker = pool, make_worker
 
-    def results(self, pieces: Any, shared_arg: Any = None) -> Any:
-        return self._pool.results(pieces, (self._make_worker, shared_arg))
+    def results(self, pieces: Any, *shared: Any) -> Any:
+        return self._pool.results(pieces, self._make_worker, *shared)
 
 
 class _Worker:
@@ -227,13 +227,12 @@ class _Worker:
         dh.evaluate_corpus((["q"], one), [(["d"], one)], {"q": {"d": 1}}, MEASURES)
         self._work: Any = None
 
-    def __call__(self, piece: Any, shared_arg: Any = None) -> Any:
+    def __call__(self, piece: Any, make_worker: Any = None, *shared: Any) -> Any:
         if piece is None:
             time.sleep(0.3)  # so that the others are asked, too
             return os.getpid(), time.process_time()
-        make_worker, own = shared_arg
         self._work = self._work or make_worker()
-        return self._work(piece, own)
+        return self._work(piece, *shared)
 
 
 def main() -> None:

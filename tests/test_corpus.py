@@ -328,6 +328,14 @@ def test_chunks_in_another_order_the_second_time_are_refused():
         dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
 
 
+def test_other_positions_the_second_time_are_refused():
+    asked, vectors, qrels = example()
+    ids, places = [f"d{d}" for d in range(300)], np.arange(300)
+    passes = iter([[(ids, vectors, places)], [(ids, vectors, np.roll(places, 1))]])
+    with pytest.raises(dh.InputError, match="is not where it was"):
+        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+
+
 def test_other_chunks_of_the_same_documents_the_second_time_are_refused():
     asked, vectors, qrels = example()
     passes = iter([in_chunks(vectors), in_chunks(vectors, 300)])

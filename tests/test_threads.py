@@ -42,6 +42,14 @@ def test_each_thread_begins_once():
     assert len(begun) == len(set(begun)) <= 3
 
 
+def test_a_thread_that_cannot_begin_raises():
+    def fail():
+        raise RuntimeError("no thread for you")
+
+    with pytest.raises(RuntimeError, match="no thread"):
+        share_work(abs, lambda _: range(9), 3, begin=fail)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("slow", [5, 6, 7])
 def test_the_first_failure_is_raised(threads, slow):

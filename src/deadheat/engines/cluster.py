@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from deadheat.engines.connection import connect
-from deadheat.engines.engine import MakeWorker, Pool, worker_args
+from deadheat.engines.engine import MakeWorker, Pool
 from deadheat.errors import DeadheatError, InputError, one_line
 from deadheat.packages import find_versions, require
 
@@ -103,13 +103,13 @@ class _Actor:
     def wait_started(self) -> None:
         """Return as soon as the actor runs."""
 
-    def work(self, piece: object, shared_arg: object) -> object:
+    def work(self, piece: object, *shared: object) -> object:
         """Do a piece of work; the worker is made for its first piece."""
         try:
             if self._work is None:
                 _check_versions(self._versions)
                 self._work = self._make_worker()
-            return self._work(piece, *worker_args(shared_arg))
+            return self._work(piece, *shared)
         except DeadheatError as error:
             raise InputError(str(error)) from None  # not every error can be sent
         except (MemoryError, RuntimeError) as error:
@@ -145,8 +145,8 @@ class _RayPool:
         """Actors that the cluster has found no room for yet, by the reference to their start."""
         self._lost_starts = 0
 
-    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
-        shared = self._ray.put(shared_arg)
+    def results(self, pieces: Iterable[P], *shared: object) -> Iterator[tuple[P, Any]]:
+        stored = [self._ray.put(argument) for argument in shared]
         waiting = deque((piece, 1) for piece in pieces)
         running: dict[object, tuple[Any, P, int]] = {}
         try:
@@ -157,7 +157,7 @@ class _RayPool:
                     self._starting[actor.wait_started.remote()] = actor
                 while waiting and self._idle:
                     actor, (piece, attempt) = self._idle.pop(), waiting.popleft()
-                    running[actor.work.remote(piece, shared)] = actor, piece, attempt
+                    running[actor.work.remote(piece, *stored)] = actor, piece, attempt
                 reference = self._wait([*running, *self._starting])
                 if reference in self._starting:
                     self._finish_start(reference)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -12,7 +13,7 @@ P = TypeVar("P")
 MakeWorker = Callable[[], Callable[..., Any]]
 """Makes a worker, once in every process that works: a function of one piece of work.
 
-Where a shared argument is given with the pieces, it is the function's second argument. All of
+Where shared arguments are given with the pieces, they are the function's further arguments. All of
 these travel to other machines, so they must pickle.
 """
 
@@ -23,11 +24,11 @@ Progress = Callable[[str, int, int], None]
 class Pool(Protocol):
     """Workers that are ready."""
 
-    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
+    def results(self, pieces: Iterable[P], *shared: object) -> Iterator[tuple[P, Any]]:
         """Yield each piece with its result as soon as it is done, in any order.
 
         A `DeadheatError` that a worker raises is raised here. A result depends on the piece and on
-        the shared argument, never on the worker or the time.
+        the shared arguments, never on the worker or the time.
         """
 
 
@@ -48,7 +49,7 @@ class LocalEngine:
     ...     list(workers.results([1, -2]))
     [(1, 1), (-2, 2)]
     >>> with LocalEngine().pool(lambda: pow) as workers:
-    ...     list(workers.results([1, 2, 3], shared_arg=2))
+    ...     list(workers.results([1, 2, 3], 2))
     [(1, 1), (2, 4), (3, 9)]
     """
 
@@ -56,21 +57,15 @@ class LocalEngine:
         """Call a function."""
         return question()
 
-    @contextmanager
-    def pool(self, make_worker: MakeWorker) -> Iterator[Pool]:
+    def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
         """Make one worker."""
-        yield _OneWorker(make_worker())
+        return nullcontext(_LocalPool(make_worker()))
 
 
-class _OneWorker:
-    def __init__(self, work: Callable[..., Any]) -> None:
-        self._work = work
+@dataclass(frozen=True)
+class _LocalPool:
+    work: Callable[..., Any]
 
-    def results(self, pieces: Iterable[P], shared_arg: object = None) -> Iterator[tuple[P, Any]]:
+    def results(self, pieces: Iterable[P], *shared: object) -> Iterator[tuple[P, Any]]:
         for piece in pieces:
-            yield piece, self._work(piece, *worker_args(shared_arg))
-
-
-def worker_args(shared_arg: object) -> tuple[object, ...]:
-    """Return the arguments of a worker after the piece."""
-    return () if shared_arg is None else (shared_arg,)
+            yield piece, self.work(piece, *shared)

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Semaphore
+from threading import Semaphore, get_ident
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ def share_work(
 ) -> list[R]:
     """Process items in threads, and return the results in the order of the items.
 
-    The calling thread makes the items, at most twice as many ahead as there are threads.
+    The calling thread makes the items. At most twice as many as there are threads exist at a time.
 
     Parameters
     ----------
@@ -53,6 +53,7 @@ def share_work(
     results: dict[int, R] = {}
     errors: dict[int, BaseException] = {}
     first_error = math.inf
+    begun: set[int] = set()
     made = 0
 
     def process_next() -> None:
@@ -60,6 +61,9 @@ def share_work(
         # Taken from a queue: a pool would keep a reference to its argument until after the release.
         number, item = waiting.popleft()
         try:
+            if begin is not None and get_ident() not in begun:
+                begun.add(get_ident())
+                begin()
             if number < first_error:
                 results[number] = work(item)
         except BaseException as error:
@@ -77,7 +81,7 @@ def share_work(
             acquire_slot()
         slots.release(limit)
 
-    with ThreadPoolExecutor(threads, initializer=begin) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         try:
             try:
                 for item in items(wait_processed):

@@ -12,7 +12,7 @@ skips what belongs to other parts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deadheat.engines import Engine, LocalEngine
@@ -56,16 +56,23 @@ def evaluate_folder(
         return evaluate_run(judgements, folder.whole(), measures, settings)
     engine = engine or LocalEngine()
     parts = _split(judgements, folder, most, engine)
-    with engine.pool(_GroupCounter(folder, judgements, measures, settings)) as workers:
+
+    with_judged = need_judged(measures)
+
+    def count_part(part: Part) -> Counted:
+        own, run = judgements.part(part.start, part.stop), folder.select(part.query_ids)
+        return count_groups(own, run, settings, with_judged=with_judged)
+
+    with engine.pool(lambda: count_part) as workers:
         counted = {part.number: counts for part, counts in workers.results(parts)}
     whole = together([counted[part.number] for part in parts])
     return result_of_counted(whole, judgements, folder.source, measures, settings)
 
 
 def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judgements, Run]]:
-    """Give the run of a folder in parts that fit in memory, with the judgements of their queries.
+    """Yield the run of a folder in parts that fit in memory, with the judgements of their queries.
 
-    Judged queries stand in the order of the judgements, over all parts.
+    Judged queries are in the order of the judgements, over all parts.
     """
     if folder.rows <= PART_ROWS:
         yield judgements, folder.whole()
@@ -88,7 +95,11 @@ class Part:
 def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine) -> list[Part]:
     """Check all files, and split their queries into parts of at most this many rows."""
     rows: Counter[str] = Counter()
-    with engine.pool(_RowCounter(folder)) as workers:
+
+    def count_rows(piece: Piece) -> dict[str, int]:
+        return dict(folder.read(piece)["query"].value_counts(name="rows").iter_rows())
+
+    with engine.pool(lambda: count_rows) as workers:
         for _, counts in workers.results(folder.pieces):
             rows.update(counts)
     judged = judgements.query_ids
@@ -99,7 +110,7 @@ def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine)
 
 
 def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterator[tuple[int, int]]:
-    """Give the bounds of neighbouring queries that have at most this many rows together."""
+    """Yield the bounds of neighbouring queries that have at most this many rows together."""
     start = total = 0
     for i, query in enumerate(queries):
         own = rows.get(query, 0)
@@ -111,41 +122,8 @@ def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterat
         yield start, len(queries)
 
 
-@dataclass(frozen=True)
-class _RowCounter:
-    """Makes a worker that counts the rows of each query in a piece of a file."""
-
-    folder: RunFolder
-
-    def __call__(self) -> Callable[[Piece], dict[str, int]]:
-        return self._count
-
-    def _count(self, piece: Piece) -> dict[str, int]:
-        counts = self.folder.read(piece)["query"].value_counts(name="rows")
-        return dict(counts.iter_rows())
-
-
-@dataclass(frozen=True)
-class _GroupCounter:
-    """Makes a worker that reads a part and counts its tie groups."""
-
-    folder: RunFolder
-    judgements: Judgements
-    measures: Sequence[Measure]
-    settings: EvalSettings
-
-    def __call__(self) -> Callable[[Part], Counted]:
-        return self._count
-
-    def _count(self, part: Part) -> Counted:
-        judgements = self.judgements.part(part.start, part.stop)
-        run = self.folder.select(part.query_ids)
-        with_judged = need_judged(self.measures)
-        return count_groups(judgements, run, self.settings, with_judged=with_judged)
-
-
 def together(parts: Sequence[Counted]) -> Counted:
-    """What is known of all parts; those of queries without judgements have no groups."""
+    """Join what was counted in all parts; those of queries without judgements have no groups."""
     if len(parts) == 1:
         return parts[0]
     return Counted(

@@ -26,6 +26,7 @@ from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, read_qrels, read_run
 from deadheat.formats.arrays import query_names
+from deadheat.formats.ids import text_id
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
 from deadheat.numbers import exact_floats
@@ -117,9 +118,11 @@ def evaluate_rescoring(
         raise InputError(
             "queries must be their ids and two kinds of embeddings, similarity a pair"
         ) from None
-    names = query_names(ids, len(one))
-    if len(two) != len(one):
-        raise InputError(f"{len(one)} queries have coarse embeddings, {len(two)} finer ones")
+    names = query_names(ids, one.n_queries)
+    if two.n_queries != one.n_queries:
+        raise InputError(
+            f"{one.n_queries} queries have coarse embeddings, {two.n_queries} finer ones"
+        )
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
     lock = Lock()
 
@@ -160,7 +163,7 @@ def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFram
     names: list[str] = [""] * len(kept.position)
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]
-    step, passed = block_length(len(corpus.products)), 0
+    step, passed = block_length(corpus.products.n_queries), 0
     for chunk in _read(corpus):
         passed += len(chunk)
         first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
@@ -171,7 +174,7 @@ def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFram
             products = score_chunk(corpus.products, candidates)
             scores[own] = exact_floats(products[kept.query[own], place])
             for i, row in zip(own.tolist(), place.tolist(), strict=True):
-                names[i] = candidates.ids[row]
+                names[i] = text_id(candidates.ids[row])
     check_same_length("the corpus", documents, passed)
     return pl.DataFrame(
         {

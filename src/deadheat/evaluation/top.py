@@ -1,12 +1,12 @@
-"""Evaluate the top of lists that passed by once."""
+"""Evaluate the top of lists that came in pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions
@@ -26,23 +26,23 @@ from deadheat.ties.top import TopCounter
 def evaluate_top(
     counter: TopCounter,
     qrels: QrelsLike,
-    measures: str | Measure | Iterable[Any],
+    measures: str | Measure | Iterable[str | Measure],
     *,
-    query_ids: Sequence[Any],
-    document_ids: Sequence[Any],
+    query_ids: Sequence[object],
+    document_ids: Sequence[object],
 ) -> Result:
-    """Evaluate what a `deadheat.TopCounter` kept of lists that passed by once.
+    """Evaluate what a `deadheat.TopCounter` kept of lists that came in pieces.
 
-    Every view is that of the whole lists: the counter knows how many candidates tie with the
+    Every view is that of the whole lists: the counter has counted how many candidates tie with the
     last one it kept, and which of them are judged.
 
     Parameters
     ----------
     counter
-        Has seen every candidate.
+        Has counted every candidate.
     qrels
-        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was told which
-        documents are judged, it must have been told of all of them.
+        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was made with
+        the judged documents, they must be all of them.
     measures
         As for `deadheat.evaluate`, with cutoffs of at most the counter's `k`.
     query_ids, document_ids
@@ -73,7 +73,7 @@ def evaluate_top(
     return result_of(lists.own_ids, groups, parsed, provenance, remarks)
 
 
-def _check_documents(counter: TopCounter, ids: Any) -> None:
+def _check_documents(counter: TopCounter, ids: pl.Series) -> None:
     passed = int(counter.kept.retrieved.max(initial=0))
     if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
         raise InputError(

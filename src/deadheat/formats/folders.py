@@ -58,12 +58,11 @@ class RunFolder:
     def read(self, piece: Piece) -> pl.DataFrame:
         """Read a piece: the columns query, doc, score and file, and rank where there are ranks."""
         path = self.files[piece.file]
-        with _scan(path) as lazy:
-            columns = _needed(path, lazy.collect_schema())
-            frame = lazy.select(*columns.values()).slice(piece.start, piece.rows).collect()
+        with _scan(path) as (lazy, columns):
+            frame = lazy.slice(piece.start, piece.rows).collect()
         # Rows are counted from the first of the piece in what follows.
         source = path if piece.start == 0 else f"{path}, from row {piece.start + 1} on"
-        return self._checked(source, piece.file, frame, columns)
+        return self._check(source, piece.file, frame, columns)
 
     def whole(self) -> Run:
         """Read all files as one run in memory."""
@@ -76,17 +75,14 @@ class RunFolder:
     def _rows_of(self, file: int, query_ids: Sequence[str]) -> pl.DataFrame:
         path = self.files[file]
         wanted = pl.Series(query_ids, dtype=pl.String).implode()
-        with _scan(path) as lazy:
-            schema = lazy.collect_schema()
-            columns = _needed(path, schema)
-            lazy = lazy.select(*columns.values())
+        with _scan(path) as (lazy, columns):
             name = columns["query_id"]
-            if frames.casts_to_ids(schema[name]):
+            if frames.casts_to_ids(lazy.collect_schema()[name]):
                 lazy = lazy.filter(pl.col(name).cast(pl.String).is_in(wanted))
             frame = lazy.collect(engine="streaming")
-        return self._checked(path, file, frame, columns).filter(pl.col("query").is_in(wanted))
+        return self._check(path, file, frame, columns).filter(pl.col("query").is_in(wanted))
 
-    def _checked(
+    def _check(
         self, source: str, file: int, frame: pl.DataFrame, columns: dict[str, str]
     ) -> pl.DataFrame:
         query = frames.column_ids(source, frame, "query_id")
@@ -130,7 +126,7 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """
     source = os.fspath(path)
     try:
-        files = list(_files(Path(path)))
+        files = list(_list_files(Path(path)))
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror})") from None
     names = tuple(map(str, files))
@@ -141,23 +137,22 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     pieces: list[Piece] = []
     types: dict[pl.DataType, str] = {}
     for number, name in enumerate(names):
-        with _scan(name) as lazy:
-            schema = lazy.collect_schema()
+        with _scan(name) as (lazy, columns):
+            types.setdefault(lazy.collect_schema()[columns["score"]], name)
             rows = lazy.select(pl.len()).collect().item()
-        types.setdefault(schema[_needed(name, schema)["score"]], name)
         pieces += [
             Piece(number, start, min(_PIECE, rows - start)) for start in range(0, rows, _PIECE)
         ]
-    return RunFolder(source, names, tuple(pieces), _common(types))
+    return RunFolder(source, names, tuple(pieces), _find_common_type(types))
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Files in the order of their names, those of folders inside where the folder's name stands."""
+def _list_files(folder: Path) -> Iterator[Path]:
+    """Yield files in the order of names, those of a folder inside at the place of its name."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "_")):
             continue
         if path.is_dir():
-            yield from _files(path)
+            yield from _list_files(path)
         elif path.name.lower().endswith(ENDING):
             yield path
         else:
@@ -169,27 +164,26 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _scan(path: str) -> Iterator[pl.LazyFrame]:
-    """Scan a file, and name it where it cannot be read."""
+def _scan(path: str) -> Iterator[tuple[pl.LazyFrame, dict[str, str]]]:
+    """Scan the columns of a run in a file; yield them, and their names by what they hold.
+
+    A file that cannot be read is named.
+    """
     try:
         with Path(path).open("rb") as file, scan_parquet(path, file) as lazy:
-            yield lazy
+            empty = pl.DataFrame(schema=lazy.collect_schema())
+            needed = ("query_id", "doc_id", "score")
+            columns = {name: frames.needed_column(path, empty, name) for name in needed}
+            rank = frames.find_column(empty, "rank")
+            if rank is not None:
+                columns["rank"] = rank
+            yield lazy.select(*columns.values()), columns
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _needed(source: str, schema: pl.Schema) -> dict[str, str]:
-    """The columns of a run by what they are."""
-    empty = pl.DataFrame(schema=schema)
-    columns = {
-        name: frames.needed_column(source, empty, name) for name in ("query_id", "doc_id", "score")
-    }
-    rank = frames.find_column(empty, "rank")
-    return columns if rank is None else columns | {"rank": rank}
-
-
-def _common(types: dict[pl.DataType, str]) -> pl.DataType:
-    """The type that holds all scores as they are."""
+def _find_common_type(types: dict[pl.DataType, str]) -> pl.DataType:
+    """Return the type that holds the scores of all files exactly."""
     if len(types) == 1:
         return next(iter(types))
     if all(type_.is_float() for type_ in types):

@@ -37,7 +37,7 @@ class Products:
 
     queries: Matrix
     """Cast to the scoring dtype, for a cosine brought to length 1; a single one twice."""
-    count: int
+    n_queries: int
     width: int
     kind: Product
     regime: str
@@ -71,18 +71,15 @@ class Products:
             ready = twin.operand("queries", asked, format, kind)
         else:
             ready = twin.whole_operand("queries", asked, kind)
-        count, width = asked.shape
+        n_queries, width = asked.shape
         longest = _longest(ready)
-        if count == 1:
+        if n_queries == 1:
             # The product of one vector with a matrix has last bits that depend on where in memory
             # the matrix begins; that of two has not.
             ready = ready[[0, 0]]
         return cls(
-            ready, count, width, kind, regime, given, format, _type(asked), longest, is_torch
+            ready, n_queries, width, kind, regime, given, format, _type(asked), longest, is_torch
         )
-
-    def __len__(self) -> int:
-        return self.count
 
     def __call__(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``.
@@ -96,7 +93,7 @@ class Products:
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
-            return scores[: self.count]
+            return scores[: self.n_queries]
         # Short enough vectors: all values are finite, and no product can overflow.
         longest = 1.0 if self.kind == "cosine" else _longest(documents)
         if self.kind == "dot" and max(longest, longest * self.longest) < self.format.largest / 2:
@@ -107,13 +104,10 @@ class Products:
                 scores = self.multiply(ready, out)
                 largest = max(float(scores.max()), -float(scores.min()))
             check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
+        scores = scores[: self.n_queries]
         if not isinstance(scores, np.ndarray):
-            return scores[: self.count].to(self.format.torch)
-        return (
-            scores[: self.count]
-            if self.format.name == "fp32"
-            else self.format.round(scores[: self.count])
-        )
+            return scores.to(self.format.torch)
+        return scores if self.format.name == "fp32" else self.format.round(scores)
 
     def multiply(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
         """Multiply the queries with documents in the scoring dtype; `out` may be overwritten."""

@@ -1,4 +1,4 @@
-"""Counts add up: tie groups from a list in memory, or from a stream of its pieces."""
+"""Tie groups of lists that come in pieces: counts of the pieces are added."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ BLOCK = 1 << 20
 class TieCounter:
     """Counts candidates above and tied with the documents of interest, piece by piece.
 
-    The scores of the documents of interest are given first; then every candidate, they
-    included, passes by once, in pieces of any size and order. What is kept is a few
-    integers per document of interest, so the list itself never has to fit in memory, and
-    counters fed with different pieces of the same lists can be added.
+    The scores of the documents of interest are given first. Then every candidate is counted once,
+    documents of interest included, in pieces of any size and order. The counter keeps a few
+    integers per document of interest, so the lists need not fit in memory. Counters of different
+    pieces of the same lists can be added.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class TieCounter:
         Per document of interest: its grade.
     position
         Per document of interest: its place in its query's list, starting at 0. With it the
-        groups know the ranks under the rule "input order", and that every document passed by
-        with the score it was announced with. Without it nobody knows where in its tie group
-        a document stands: the oblivious order then puts the documents of interest before
-        the other candidates of their group, in the order they were announced, and
+        groups have ranks under the rule "input order", and the counter checks that every
+        document has the score that was given for it. Without it the place of a document in its
+        tie group is unknown: the oblivious order then puts the documents of interest before
+        the other candidates of their group, in the order they were given, and
         `deadheat.evaluate_groups` warns where that matters. The other views need no places.
     unretrieved
         ``(query, grade)`` of judged documents that are not candidates: they belong to the
@@ -123,7 +123,7 @@ class TieCounter:
             The place in the lists of each of the `n` columns, where they do not follow one
             another.
         threads
-            Count in so many threads. The compiled pass releases the interpreter's lock.
+            Number of threads. The compiled code releases the interpreter's lock.
         """
         threads = check_number("threads", threads, least=1)
         if positions is not None and np.any(start):
@@ -199,7 +199,7 @@ class TieCounter:
             )
 
     def __add__(self, other: TieCounter) -> TieCounter:
-        """Counts of the pieces that either counter has seen."""
+        """Return a counter of the pieces of both."""
         if not isinstance(other, TieCounter):
             return NotImplemented
         if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
@@ -248,7 +248,7 @@ class TieCounter:
 
 
 def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
-    """Take scores of a piece of all lists, ``[n_queries, n]``, or say why not."""
+    """Return the scores of a piece of all lists as an array or a tensor ``[n_queries, n]``."""
     if is_tensor(scores):
         check_tensors(scores=scores)
         piece: Matrix = scores.detach()

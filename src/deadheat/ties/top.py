@@ -1,4 +1,4 @@
-"""The top of lists that pass by once, and the size of the tie group cut at its end."""
+"""The top of lists that come in pieces, and the size of the tie group at the cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", NDArray[Any], "Tensor")
 BLOCK = 1 << 22
-"""Scores of an array that are looked at together."""
+"""Scores of an array that are compared at once."""
 CROWD = 8
 """A piece with more than this × k candidates a query is cut to its own top first."""
 
@@ -39,10 +39,10 @@ Found = tuple[Ints, Ints, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Kept:
-    """What is known of lists of which every candidate passed by."""
+    """What is kept of lists whose candidates were all counted."""
 
     retrieved: Ints
-    """Per query: candidates that passed by."""
+    """Per query: candidates that were counted."""
     query: Ints
     """Per document that is kept: index of its query."""
     position: Ints
@@ -56,7 +56,7 @@ class Kept:
 
     @classmethod
     def of(cls, n_queries: int, retrieved: int, found: Found) -> Kept:
-        """Keep what was found, and forget nothing."""
+        """Keep all documents that were found in a piece of `retrieved` candidates."""
         passed, nothing = np.full(n_queries, retrieved), np.zeros(n_queries, np.int64)
         return cls(passed, *found, np.full(n_queries, -np.inf), nothing)
 
@@ -64,25 +64,25 @@ class Kept:
 class TopCounter:
     """Keeps the first `k` documents of every list, and how many tie with the last of them.
 
-    Every candidate passes by once, in pieces of any size and order; no score has to be known
-    before. Kept are the first `k` documents of each query with their scores, the number of
-    candidates with the `k`-th score (the group that the cut at `k` goes through, those beyond
-    `k` counted, too), and which documents of that group are judged. Counters fed with different
-    pieces of the same lists can be added. With these facts every view of a measure with a
-    cutoff of at most `k` is that of the whole list; `deadheat.evaluate_top` gives it.
+    Every candidate is counted once, in pieces of any size and order; no score has to be known
+    before. The counter keeps the first `k` documents of each query with their scores, the number
+    of candidates with the `k`-th score, including those beyond `k`, and which of these are judged.
+    Counters of different pieces of the same lists can be added. With these facts every view of a
+    measure with a cutoff of at most `k` is that of the whole list; `deadheat.evaluate_top`
+    computes it.
 
     Parameters
     ----------
     n_queries
         Number of queries.
     k
-        The deepest cutoff that will be asked for.
+        The deepest cutoff of the measures.
     judged
         ``(query, position)`` of the judged documents: index of the query and place in its
-        list. Of the group cut at `k`, those beyond `k` are then remembered only where they are
-        judged, and what is kept is bounded by `k` and the judgements. Without it all of that
-        group are remembered, however many they are: that is as exact, and judgements may come
-        later, but a constant score keeps the whole list.
+        list. Of the group cut at `k`, documents beyond `k` are then kept only where they are
+        judged, so that memory is bounded by `k` and the judgements. Without it all documents of
+        that group are kept, however many they are. That is as exact, and judgements may come
+        later, but lists of one constant score are kept whole.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class TopCounter:
     def update(
         self, scores: ArrayLike | Tensor, start: int = 0, *, positions: ArrayLike | None = None
     ) -> None:
-        """Take one piece of every query's list.
+        """Count one piece of every query's list.
 
         Parameters
         ----------
@@ -143,10 +143,10 @@ class TopCounter:
         query, column, score = _find_best(piece, least, self.k)
         self.score_type = score_type
         found = query, place[column], score.astype(np.float64)
-        self.kept = self._joined(self.kept, Kept.of(self.n_queries, len(place), found))
+        self.kept = self._merge(self.kept, Kept.of(self.n_queries, len(place), found))
 
     def __add__(self, other: TopCounter) -> TopCounter:
-        """Keep the top of the pieces that either counter has seen."""
+        """Return a counter of the pieces of both."""
         if not isinstance(other, TopCounter):
             return NotImplemented
         alike = (self.n_queries, self.k) == (other.n_queries, other.k)
@@ -158,11 +158,11 @@ class TopCounter:
         self._check_type(other.score_type)
         total = TopCounter(self.n_queries, self.k, self.judged)
         total.score_type = self.score_type or other.score_type
-        total.kept = self._joined(self.kept, other.kept)
+        total.kept = self._merge(self.kept, other.kept)
         return total
 
     def of_queries(self, queries: Ints) -> TopCounter:
-        """Give a counter of some of the queries; −1 stands for one without candidates."""
+        """Return a counter of some of the queries; −1 stands for one without candidates."""
         kept, chosen = self.kept, TopCounter(len(queries), self.k)
         present = queries >= 0
         number = np.full(self.n_queries, -1, np.int64)
@@ -190,20 +190,20 @@ class TopCounter:
         return chosen
 
     def top(self) -> tuple[Ints, Floats]:
-        """Give the first `k` documents of each query: their positions, and their scores.
+        """Return the first `k` documents of each query: their positions, and their scores.
 
-        Both are ``[n_queries, k]``, or as much shorter as fewer documents passed by. Ties stand
-        in the order of positions.
+        Both are ``[n_queries, k]``, or shorter where fewer documents were counted. Ties are in the
+        order of positions.
         """
         first = np.searchsorted(self.kept.query, np.arange(self.n_queries))
         rows = first[:, None] + np.arange(min(self.k, int(self.kept.retrieved.min())))
         return self.kept.position[rows], self.kept.score[rows]
 
     def cut(self) -> tuple[Ints, Ints]:
-        """Give ``(above, size)`` of the group that the cut at `k` goes through.
+        """Return ``(above, size)`` of the group that the cut at `k` goes through.
 
         The size counts every candidate with the `k`-th score, kept or not. It is 0 where fewer
-        than `k` documents passed by, and the group ends with the cut where above + size = k.
+        than `k` documents were counted, and the group ends with the cut where above + size = k.
         """
         kept, threshold = self.kept, self.kept.threshold[self.kept.query]
         above = np.bincount(kept.query[kept.score > threshold], minlength=self.n_queries)
@@ -218,7 +218,7 @@ class TopCounter:
         *,
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> TieGroups:
-        """Give the tie groups of the first `k` places.
+        """Return the tie groups of the first `k` places.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class TopCounter:
         counts[1, at_cut] += kept.forgotten[documents.query[at_cut]]
         return TieGroups.from_counts(documents, counts, kept.retrieved.copy(), known=self.k)
 
-    def _joined(self, one: Kept, other: Kept) -> Kept:
+    def _merge(self, one: Kept, other: Kept) -> Kept:
         """Keep the top of two pieces, given all of each that may belong to it."""
         query = np.concatenate((one.query, other.query))
         position = np.concatenate((one.position, other.position))
@@ -267,8 +267,8 @@ class TopCounter:
         threshold = np.full(self.n_queries, -np.inf)
         long = retrieved >= self.k
         threshold[long] = score[first[long] + self.k - 1]
-        # Whoever scores as the cut has the first of them by position among the k; both pieces
-        # kept enough of them, since no fewer documents stand above the cut of the whole.
+        # Of the documents with the score of the cut, the first by position are among the k. Both
+        # pieces kept enough of them, because no fewer documents are above the cut of the whole.
         at_cut = score == threshold[query]
         kept = at_cut | (score > threshold[query])
         beyond = at_cut & (np.arange(len(query)) - first[query] >= self.k)
@@ -313,7 +313,7 @@ class TopCounter:
 
 
 def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
-    """Index of each wanted document among others, −1 where it is not; by query and position.
+    """Return the index of each wanted document, by query and position, −1 where there is none.
 
     >>> listed = np.array([0, 0, 1]), np.array([7, 3, 7])
     >>> find_documents(listed, (np.array([1, 1]), np.array([7, 3])))

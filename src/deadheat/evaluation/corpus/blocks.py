@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from threading import Lock
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from deadheat.engines.threads import Items, share_work
+from deadheat.engines import Progress
+from deadheat.engines.threads import Barrier, Items, share_work
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, join_chunks
+from deadheat.evaluation.corpus.chunks import Chunk, Shard, join_chunks
 from deadheat.scoring.products import Matrix, Products
 from deadheat.scoring.threads import single_thread_blas
 from deadheat.ties.groups import Ints
@@ -66,24 +69,29 @@ def cut_blocks(chunks: Iterable[Chunk], length: int) -> Iterator[Chunk]:
         yield join_chunks(parts)
 
 
-def share_scores(
+def score_shards(
     products: Products,
-    chunks: Items[Chunk],
-    documents: int,
+    shards: Sequence[Shard],
     make_counter: Callable[[], C],
-    on_counted: Callable[[int], None] = lambda documents: None,
+    progress: Progress | None = None,
 ) -> list[C]:
-    """Score all documents of chunks in threads; return a counter of each thread's scores.
+    """Score the documents of shards in threads; return a counter of each thread's scores.
 
-    `documents` is how many there are, about. `on_counted` is called with the number of documents
-    of a block when they are counted, by any thread.
+    The first pass has seen the shards. Progress is reported by block.
     """
-    length = block_length(len(products))
+    length, documents = block_length(products.n_queries), sum(shard.documents for shard in shards)
     counters: list[C] = []
     idle: list[tuple[C, Matrix | None]] = []
     """The counters that no thread uses, each with memory for the scores of a block."""
+    counted, lock = 0, Lock()
+
+    def blocks(barrier: Barrier) -> Iterator[Chunk]:
+        # A chain keeps no reference to a chunk while the next one is made.
+        chunks = chain.from_iterable(shard.read_again(products, barrier) for shard in shards)
+        return cut_blocks(chunks, length)
 
     def count(block: Chunk) -> None:
+        nonlocal counted
         try:
             counter, memory = idle.pop()
         except IndexError:
@@ -93,9 +101,12 @@ def share_scores(
         for positions, own in _list_scores(block, scores, length):
             counter.update(own, positions=positions)
         idle.append((counter, scores))
-        on_counted(len(block))
+        with lock:
+            counted += len(block)
+            if progress is not None:
+                progress("counting", counted, documents)
 
-    share_blocks(products, lambda barrier: cut_blocks(chunks(barrier), length), documents, count)
+    share_blocks(products, blocks, documents, count)
     return counters or [make_counter()]
 
 
@@ -119,7 +130,7 @@ def share_blocks(
     `documents` is how many there are, about: few need fewer threads.
     """
     with single_thread_blas(products.queries) as (threads, begin):
-        needed = -(-documents // block_length(len(products)))
+        needed = -(-documents // block_length(products.n_queries))
         return share_work(work, blocks, max(1, min(threads, needed)), begin)
 
 
@@ -135,7 +146,7 @@ def score_block(products: Products, block: Chunk, out: Matrix | None = None) -> 
     The scores of rows beyond those of the block mean nothing. `out` is an earlier result that is
     not needed any more.
     """
-    rows, length = block.embeddings, block_length(len(products))
+    rows, length = block.embeddings, block_length(products.n_queries)
     if len(rows) < length:
         rows = rows[np.arange(length) % len(rows)]
     elif isinstance(rows, np.ndarray):

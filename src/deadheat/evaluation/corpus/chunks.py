@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from typing import cast
 
 import numpy as np
 
@@ -49,13 +49,12 @@ class Chunk:
     def id_column(self) -> pl.Series:
         """Return the ids as a column of text."""
         if isinstance(self.ids, range):
-            texts: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
-            return texts
-        column = None
-        with suppress(TypeError):  # polars refuses all but text and None, which is not an id
-            column = id_column(self.ids)  # type: ignore[arg-type]
-        if column is None or column.null_count():
-            column = id_column(list(map(text_id, self.ids)))
+            numbers: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
+            return numbers
+        if set(map(type, self.ids)) == {str}:
+            column = id_column(cast("list[str]", self.ids))
+        else:
+            column = id_column([text_id(name) for name in self.ids])
         if (column == "").any():
             raise InputError("the id of a document is empty; give every document an id")
         return column
@@ -77,7 +76,7 @@ class Chunk:
         """Return some documents, with copies of their embeddings."""
         return replace(
             self,
-            ids=[text_id(self.ids[document]) for document in documents.tolist()],
+            ids=[self.ids[document] for document in documents.tolist()],
             embeddings=self.embeddings[self.rows[documents]],
             positions=self.positions[documents],
             rows=np.arange(len(documents)),
@@ -125,18 +124,27 @@ class Shard:
         """
         reuses_buffers = getattr(self.open, "reuses_buffers", True)
         numbers = count()  # not enumerate, which keeps a reference to what it gave
-        for given in self._open():
-            number = next(numbers)
-            try:
-                chunk = replace(_check_chunk(given, start, products), number=number)
-            except InputError as error:
-                raise InputError(f"chunk {number} of {self.name}: {error}") from None
-            start += len(chunk)
-            if len(chunk):
-                yield chunk
-            del given, chunk  # free the memory before the next chunk is made
-            if barrier is not None and reuses_buffers:
-                barrier()
+        try:
+            chunks = self.open()
+            if not isinstance(chunks, Iterable):
+                raise InputError(
+                    f"{self.name}: a function must make an iterator of chunks, not a "
+                    f"{type(chunks).__name__}"
+                )
+            for given in chunks:
+                number = next(numbers)
+                try:
+                    chunk = _check_chunk(given, start, products, number)
+                except InputError as error:
+                    raise InputError(f"chunk {number} of {self.name}: {error}") from None
+                start += len(chunk)
+                if len(chunk):
+                    yield chunk
+                del given, chunk  # free the memory before the next chunk is made
+                if barrier is not None and reuses_buffers:
+                    barrier()
+        except OSError as error:
+            raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
 
     def read_again(self, products: Products, barrier: Barrier) -> Iterator[Chunk]:
         """Yield the chunks as `read` does; refuse others than those of the first pass."""
@@ -161,18 +169,6 @@ class Shard:
             f"document {document!r} is not where it was when {self.name} was passed first: chunks "
             "must give the same every time"
         )
-
-    def _open(self) -> Iterator[object]:
-        try:
-            chunks = self.open()
-            if not isinstance(chunks, Iterable):
-                raise InputError(
-                    f"{self.name}: a function must make an iterator of chunks, not a "
-                    f"{type(chunks).__name__}"
-                )
-            yield from chunks
-        except OSError as error:
-            raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
 
 
 def check_same_length(name: str, documents: int, passed: int) -> None:
@@ -204,7 +200,7 @@ def open_shards(chunks: Chunks) -> list[OpenShard]:
         )
     if isinstance(chunks, Sequence) and chunks and all(map(callable, chunks)):
         return list(chunks)
-    return [IterableShard(chunks)]
+    return [IterableShard(chunks, reuses_buffers=not isinstance(chunks, (list, tuple)))]
 
 
 @dataclass(frozen=True)
@@ -212,18 +208,14 @@ class IterableShard:
     """Chunks in an iterable of this process; those of a list or a tuple exist all at once."""
 
     chunks: Iterable[object]
-
-    @property
-    def reuses_buffers(self) -> bool:
-        """Whether a chunk may overwrite the one before it."""
-        return not isinstance(self.chunks, (list, tuple))
+    reuses_buffers: bool
 
     def __call__(self) -> Iterable[object]:
         """Return the chunks."""
         return self.chunks
 
 
-def _check_chunk(given: object, start: int, products: Products) -> Chunk:
+def _check_chunk(given: object, start: int, products: Products, number: int) -> Chunk:
     """Check a chunk; sort documents that share embeddings by row, others by position."""
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         raise InputError("a chunk must be (document_ids, embeddings)")
@@ -251,4 +243,4 @@ def _check_chunk(given: object, start: int, products: Products) -> Chunk:
     if (np.diff(rows) < 0).any():
         order = np.argsort(rows, kind="stable")
         ids, positions, rows = [ids[i] for i in order.tolist()], positions[order], rows[order]
-    return Chunk(ids, embeddings, positions, rows, has_positions=places is not None)
+    return Chunk(ids, embeddings, positions, rows, places is not None, number)

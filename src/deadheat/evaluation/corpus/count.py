@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 import operator
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import chain
-from threading import Lock
 
 import numpy as np
 
 from deadheat.engines import Pool, Progress
-from deadheat.engines.threads import Barrier
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import (
-    C,
     block_length,
     cut_blocks,
     score_block,
+    score_shards,
     share_blocks,
-    share_scores,
 )
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
 from deadheat.numbers import exact_floats
@@ -131,7 +127,7 @@ def score_judged(products: Products, judged: Chunk, lists: JudgedLists, row: Int
         column, inside = find_columns(block.positions, lists.position)
         found[inside] = exact_floats(scores[row[lists.query[inside]], column[inside]])
 
-    length = block_length(len(products))
+    length = block_length(products.n_queries)
     share_blocks(products, lambda _: cut_blocks([wanted], length), len(wanted), look_up)
     return found
 
@@ -161,70 +157,38 @@ class ShardWorker:
 
 def digest_products(products: Products) -> str:
     """Digest the products of all queries with one another, computed as those of a block."""
-    rows = products.queries[np.arange(block_length(len(products))) % len(products.queries)]
+    rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
     [scores] = share_blocks(products, lambda _: [rows], 1, products.multiply)
     return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
 
 
-def count_shard(judged: JudgedScores, products: Products, shard: Shard) -> ShardCounts:
-    """Count the documents of a shard in the threads of this process."""
-    counters = score_shards(products, [shard], partial(JudgedCounter, judged))
-    return reduce(operator.add, (counter.found for counter in counters))
-
-
-def count_corpus(
+def count_shards(
+    judged: JudgedScores,
     products: Products,
     shards: Sequence[Shard],
-    judged: JudgedScores,
-    pool: Pool | None,
     on_block: BlockCallback | None = None,
     progress: Progress | None = None,
 ) -> ShardCounts:
-    """Count every document of a corpus.
-
-    Without a pool, threads of this process share the blocks of all shards, and progress is reported
-    by block. The workers of a pool count a shard each, and progress is reported by shard.
-    """
-    if pool is None:
-        make_counter = partial(JudgedCounter, judged, on_block)
-        counters = score_shards(products, shards, make_counter, progress)
-        return reduce(operator.add, (counter.found for counter in counters))
-    report = _report_counted(shards, progress)
-
-    def count_shards() -> Iterator[ShardCounts]:
-        for shard, counts in pool.results(shards, partial(count_shard, judged)):
-            report(shard.documents)
-            yield counts
-
-    return reduce(operator.add, count_shards())
+    """Count the documents of shards in threads of this process, which share all blocks."""
+    make_counter = partial(JudgedCounter, judged, on_block)
+    counters = score_shards(products, shards, make_counter, progress)
+    return reduce(operator.add, (counter.found for counter in counters))
 
 
-def score_shards(
-    products: Products,
-    shards: Sequence[Shard],
-    make_counter: Callable[[], C],
-    progress: Progress | None = None,
-) -> list[C]:
-    """Score the documents of shards in threads; return a counter of each thread's scores."""
-
-    def chunks(barrier: Barrier) -> Iterator[Chunk]:
-        # A chain keeps no reference to a chunk while the next one is made.
-        return chain.from_iterable(shard.read_again(products, barrier) for shard in shards)
-
-    documents = sum(shard.documents for shard in shards)
-    report = _report_counted(shards, progress)
-    return share_scores(products, chunks, documents, make_counter, report)
+def count_shard(judged: JudgedScores, products: Products, shard: Shard) -> ShardCounts:
+    """Count the documents of one shard."""
+    return count_shards(judged, products, [shard])
 
 
-def _report_counted(shards: Sequence[Shard], progress: Progress | None) -> Callable[[int], None]:
-    """Return a function that reports how many documents were counted, from any thread."""
-    total, counted, lock = sum(shard.documents for shard in shards), 0, Lock()
-
-    def report(documents: int) -> None:
-        nonlocal counted
-        with lock:
-            counted += documents
-            if progress is not None:
-                progress("counting", counted, total)
-
-    return report
+def count_in_pool(
+    judged: JudgedScores, pool: Pool, shards: Sequence[Shard], progress: Progress | None = None
+) -> ShardCounts:
+    """Count the documents of shards, each by a worker; progress is reported by shard."""
+    counted, documents = 0, sum(shard.documents for shard in shards)
+    total = JudgedCounter(judged).found
+    for shard, counts in pool.results(shards, partial(count_shard, judged)):
+        total += counts
+        counted += shard.documents
+        if progress is not None:
+            progress("counting", counted, documents)
+    return total

@@ -12,7 +12,7 @@ import numpy as np
 from deadheat._fork_guard import check_fork
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import C
+from deadheat.evaluation.corpus.blocks import C, score_shards
 from deadheat.evaluation.corpus.chunks import (
     Chunks,
     IterableShard,
@@ -24,10 +24,10 @@ from deadheat.evaluation.corpus.count import (
     BlockCallback,
     JudgedScores,
     ShardWorker,
-    count_corpus,
+    count_in_pool,
+    count_shards,
     digest_products,
     score_judged,
-    score_shards,
 )
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
@@ -152,7 +152,7 @@ def evaluate_corpus(
             "an engine reads a corpus where it lies: give chunks as a function that makes an "
             "iterator of them, or as a list of such functions, one for each shard"
         )
-    corpus = Corpus(products, query_names(ids, len(products)), shards, engine)
+    corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     result, scan = evaluate_shards(
         corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
     )
@@ -182,7 +182,7 @@ def evaluate_shards(
 
     `on_block` is called only where the engine is this process.
     """
-    products, n_queries = corpus.products, len(corpus.products)
+    products, n_queries = corpus.products, corpus.products.n_queries
     is_local = isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
     with corpus.engine.pool(partial(ShardWorker, products, digest)) as pool:
@@ -201,8 +201,10 @@ def evaluate_shards(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
         judged = JudgedScores(documents, row, n_queries if exact_ties else 0)
-        workers = None if is_local else pool
-        counts = count_corpus(products, scan.shards, judged, workers, on_block, progress)
+        if is_local:
+            counts = count_shards(judged, products, scan.shards, on_block, progress)
+        else:
+            counts = count_in_pool(judged, pool, scan.shards, progress)
 
     retrieved = np.where(row >= 0, scan.documents, 0)
     groups = TieGroups.from_counts(documents, counts.counts, retrieved)

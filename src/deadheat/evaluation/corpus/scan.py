@@ -68,7 +68,7 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
             hashes.append(hash_ids(ids))
         index = ids.is_in(wanted).to_numpy().nonzero()[0]
         if len(index):
-            judged.append((index, chunk.take(index)))
+            judged.append((index, replace(chunk.take(index), ids=ids.gather(index).to_list())))
         del chunk
     return ShardScan(
         documents,

@@ -81,7 +81,9 @@ class StoredEmbeddings:
         """Yield the rows from `first` to before `last`, in blocks of one length."""
         rows = _Rows(self.parts, first, last)
         shard = Shard(rows, start=first, documents=last - first)
-        return cut_blocks(shard.read_again(self.queries, barrier), block_length(len(self.queries)))
+        return cut_blocks(
+            shard.read_again(self.queries, barrier), block_length(self.queries.n_queries)
+        )
 
 
 @dataclass(frozen=True)
