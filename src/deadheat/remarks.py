@@ -19,7 +19,7 @@ Level = Literal["warning", "note"]
 # Not str.format: a stored remark comes from a file, and its pattern must not reach into objects.
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAMED = 3
-"""Up to so many runs that share a remark are named; of more their number is told."""
+"""Up to this many runs that share a remark are named; beyond, only their number is given."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Remark:
         return _filled([self])
 
     def to_dict(self) -> dict[str, object]:
-        """Give plain values; `from_dict` reads them back."""
+        """Return plain values; `from_dict` reads them back."""
         return {**vars(self), "values": dict(self.values)}
 
     @classmethod
@@ -66,7 +66,7 @@ def note(pattern: str, **values: int | str) -> Remark:
 
 
 def texts(remarks: Iterable[Remark], level: Level) -> list[str]:
-    """Remarks of one level as sentences, each once."""
+    """Remarks of one level as sentences, without repetitions."""
     return list(dict.fromkeys(str(remark) for remark in remarks if remark.level == level))
 
 
@@ -134,7 +134,7 @@ def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def counted(n: int, noun: str) -> str:
-    """Give a number of things.
+    """Return a number of things in words.
 
     >>> counted(1, "query"), counted(1200, "query"), counted(2, "list")
     ('1 query', '1,200 queries', '2 lists')
@@ -153,7 +153,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def counted_range(numbers: Sequence[int], noun: str) -> str:
-    """Give the least and the largest of several numbers of things.
+    """Return the range of several numbers of things in words.
 
     >>> counted_range([3, 12, 7], "query")
     '3–12 queries'
@@ -178,7 +178,7 @@ def _filled(remarks: Sequence[Remark]) -> str:
 
 
 def _each(lists: Iterable[int | str]) -> str:
-    """Words of several lists of words, each once."""
+    """Join the words of several lists, without repetitions."""
     return "; ".join(dict.fromkeys(word for words in lists for word in str(words).split("; ")))
 
 

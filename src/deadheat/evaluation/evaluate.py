@@ -188,12 +188,7 @@ def evaluate_arrays(
         )
         relevance, scores = scores, relevance
     parsed = parse_measures(measures)
-    return evaluate_scores(
-        *(relevance, scores, parsed, settings),
-        query=query,
-        n_relevant=n_relevant,
-        query_ids=query_ids,
-    )
+    return evaluate_scores(relevance, scores, parsed, settings, query, n_relevant, query_ids)
 
 
 def evaluate_scores(
@@ -201,7 +196,6 @@ def evaluate_scores(
     scores: object,
     measures: Sequence[Measure],
     settings: EvalSettings,
-    *,
     query: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
     query_ids: Sequence[object] | None = None,
@@ -289,7 +283,7 @@ def evaluate_tie_groups(
 
 
 def _unplaced(groups: TieGroups) -> list[Remark]:
-    """Warn where an oblivious value rests on places that nobody gave."""
+    """Warn where an oblivious value depends on positions that were not given."""
     if groups.ranked:
         return []
     is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size

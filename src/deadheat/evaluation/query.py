@@ -1,4 +1,4 @@
-"""One query looked at closely: its ranked list, and what the ties in it do to a measure."""
+"""One query in detail: its ranked list, and what its ties do to a measure."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Summary:
 
     @property
     def bias(self) -> float:
-        """Oblivious − expected: what the tie-oblivious number owes to its tie rule."""
+        """Oblivious − expected: how far the tie rule moved the tie-oblivious number."""
         return self.oblivious - self.expected
 
     def __float__(self) -> float:
@@ -165,7 +165,7 @@ class Result(Mapping[str, Summary]):
         return self.provenance.label or self.provenance.run
 
     def named(self, label: str | None) -> Result:
-        """Give the same result under a name of your choice; None leaves it as it is."""
+        """Return the same result under a name of your choice; None changes nothing."""
         if label is None:
             return self
         return replace(self, provenance=replace(self.provenance, label=label))
@@ -331,7 +331,7 @@ class Result(Mapping[str, Summary]):
         return cls.from_dict(data)
 
     def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
-        """Give a pandas frame: a row per measure, or per query and measure."""
+        """Return a pandas frame: a row per measure, or per query and measure."""
         return pandas_frame(self.per_query if per_query else self.aggregate)
 
     def to_csv(self, *, per_query: bool = False) -> str:
@@ -339,18 +339,18 @@ class Result(Mapping[str, Summary]):
         return self._render("csv", per_query=per_query)
 
     def to_markdown(self, *, percent: bool = False) -> str:
-        """Give a Markdown table, a row per measure."""
+        """Return a Markdown table, a row per measure."""
         return self._render("markdown", percent=percent)
 
     def to_latex(self, *, percent: bool = False) -> str:
-        """Give a LaTeX table (booktabs), a row per measure."""
+        """Return a LaTeX table (booktabs), a row per measure."""
         return self._render("latex", percent=percent)
 
     def _render(self, style: str, *, percent: bool = False, per_query: bool = False) -> str:
         return render([results_table([self], per_query=per_query)], style, percent=percent)
 
     def __repr__(self) -> str:
-        """Say in a line what it is; `print` shows the table."""
+        """Summarise it in one line; `print` shows the table."""
         shown = [f"{name} {number(float(summary))}" for name, summary in list(self.items())[:4]]
         more = [f"{len(self) - 4} more"] if len(self) > 4 else []
         queries = counted(len(self.query_ids), "query")
@@ -375,7 +375,7 @@ def flat_summaries(
     *,
     plain: bool = False,
 ) -> dict[str, float]:
-    """Give summaries on one level; the arguments are those of `Result.flat`."""
+    """Return summaries on one level; the arguments are those of `Result.flat`."""
     check_views(views)
 
     def name(summary: Summary, view: str) -> str:
@@ -439,7 +439,7 @@ def labels_of(results: Sequence[Result]) -> list[str]:
 
 
 FEW_MEASURES = 8
-"""Up to so many measures are all shown where there is room for few."""
+"""Up to this many measures are all shown where space is short."""
 
 
 def headline(measures: Iterable[Measure]) -> list[Measure]:

@@ -112,7 +112,7 @@ _COMPLETE = (
 def _cuts(
     groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
 ) -> list[Remark]:
-    """Tell of lists that end inside a tie group which can move the digits shown of a measure.
+    """Report lists that end inside a tie group which can change the digits shown of a measure.
 
     That is a warning where relevant documents are missing from the list: it is not the whole
     collection, so documents tied with its last ones may be missing, too. Otherwise the list

@@ -25,12 +25,12 @@ class RuleOrder(NamedTuple):
 
     scores: Scores
     key: Callable[[Ints], pl.Series] | None
-    """Gives, for rows of a run, what tied documents are sorted by; None: the order of the input."""
+    """Returns the sort keys of rows of a run; None keeps tied documents in input order."""
     descending: bool = False
 
 
 def rule_order(rule: str, run: Run) -> RuleOrder:
-    """Say by what a rule orders documents; all that depends on the rule's name is decided here."""
+    """Return the order of a rule; everything that depends on the rule's name is decided here."""
     if rule == "input":
         return RuleOrder(run.scores, None)
     check_fork()
@@ -86,7 +86,8 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
     settings = settings or EvalSettings()
     order = rule_order(settings.tie_break, lists.run)
     documents, counts = _count(lists, order.scores)
-    rank = counts[0] + 1 + _count_before(order, documents, counts, lists)
+    before = counts[2] if order.key is None else _count_before(order, documents, counts, lists)
+    rank = counts[0] + 1 + before
     scores = lists.run.scores
     if settings.tie_tolerance > 0:
         scores = merge_near(scores, lists.bounds, settings.tie_tolerance, lists.run.exact)
@@ -164,8 +165,8 @@ def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:
 def _count_before(
     order: RuleOrder, documents: JudgedDocuments, counts: Counts, lists: JudgedLists
 ) -> Ints:
-    """Count per document the tied candidates that the rule puts before it."""
-    before: Ints = counts[2]
+    """Count per document the tied candidates that the key of a rule puts before it."""
+    before = np.zeros(len(documents.query), np.int64)
     if order.key is None or not len(tied := np.flatnonzero(counts[1] > 1)):
         return before
     query, score = documents.query[tied], documents.score[tied]
@@ -181,7 +182,6 @@ def _count_before(
         {"group": np.repeat(np.arange(len(members)), sizes), "row": rows, "key": order.key(rows)}
     ).sort("group", "key", descending=[False, order.descending], maintain_order=True)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    before = np.zeros(len(documents.query), np.int64)
     before[tied] = _reorder(place, frame["row"].to_numpy(), _rows(documents, lists)[tied])
     return before
 

@@ -1,4 +1,4 @@
-"""What callers say of lists and documents, checked before anything is counted."""
+"""Check the arrays that callers of counters pass, before anything is counted."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def read_documents(
 
 
 def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:
-    """Take places or indices as a row of integers of its own, or say why not.
+    """Return places or indices as a new row of integers; refuse anything else.
 
-    With `one` a single number is taken as it is.
+    With `one`, a single number is accepted, too.
     """
     if is_tensor(values):
         values = tensor_values(name, values)
@@ -106,7 +106,7 @@ def read_starts(start: ArrayLike, n_queries: int) -> Ints:
 
 
 def read_numbers(scores: ArrayLike) -> NDArray[np.generic]:
-    """Take scores as an array of numbers in their own type, or say why not."""
+    """Return scores as an array in their own number type; refuse anything else."""
     try:
         array = np.asarray(scores)
     except ValueError as error:
@@ -115,19 +115,19 @@ def read_numbers(scores: ArrayLike) -> NDArray[np.generic]:
 
 
 def nan_error() -> InputError:
-    """Say that a score cannot be ranked."""
+    """Return the error for a NaN score."""
     return InputError("a score is NaN: a NaN has no place in a ranking")
 
 
 def check_number(name: str, number: object, *, least: int) -> int:
-    """Take a whole number, `least` or more."""
+    """Return a whole number; refuse anything else, and numbers below `least`."""
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
         raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
     return int(number)
 
 
 def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:
-    """Take indices of queries."""
+    """Return indices of queries; refuse those that are not below `n_queries`."""
     query = read_whole_numbers(name, values)
     if len(query) and query.max() >= n_queries:
         raise InputError(
@@ -138,7 +138,7 @@ def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:
 
 
 def read_grades(values: ArrayLike) -> Floats:
-    """Take grades, one for each document."""
+    """Return grades as floats, one per document."""
     if is_tensor(values):
         values = tensor_values("grade", values)
     try:

@@ -97,7 +97,7 @@ def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: In
     columns = torch.arange(scores.shape[1], device=device)
     counts = torch.zeros((3, len(values)), dtype=torch.int64, device=device)
     lengths = np.diff(offsets)
-    # In each turn one document of every query that has so many.
+    # Each turn counts for the next document of every query.
     for turn in range(int(lengths.max(initial=0))):
         queries = np.flatnonzero(lengths > turn)
         document = torch.from_numpy(offsets[queries] + turn).to(device)
@@ -142,7 +142,7 @@ def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
 
 
 def has_nan(scores: Scores) -> bool:
-    """Tell whether a score is NaN; `scores` are such as `flatten_scores` returns."""
+    """Whether a score is NaN; `scores` are such as `flatten_scores` returns."""
     if not scores.size:
         return False
     if scores.dtype.itemsize != 2:

@@ -55,7 +55,8 @@ _ARRAYS = {
     "groups": ("query", "above", "size"),
     "documents": ("group", "grade", "rank"),
     "ideal": ("ideal_query", "ideal_grade"),
-    "queries": ("retrieved", "end_above", "end_size", "zeros"),
+    "queries": ("retrieved",),
+    "queries, where known": ("end_above", "end_size", "zeros"),
 }
 """The arrays of tie groups by what they have an entry for."""
 _INDEXED = {"query": "retrieved", "ideal_query": "retrieved", "group": "size"}
@@ -92,7 +93,7 @@ class TieGroups:
     ideal_grade: Floats
     """Its grade; inside a query from high to low."""
     end_above: Ints | None = None
-    """Per query: candidates above the group that ends the list, where it was looked at."""
+    """Per query: candidates above the group that ends the list, where that can matter."""
     end_size: Ints | None = None
     """Per query: candidates in the group that ends the list."""
     zeros: Ints | None = None
@@ -225,6 +226,7 @@ class TieGroups:
             "documents": keep(group_place[self.group]),
             "ideal": keep(place[self.ideal_query]),
             "queries": queries,
+            "queries, where known": queries,
         }
         arrays: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[kept[kind]]
@@ -276,8 +278,8 @@ class TieGroups:
     @property
     def lacks_relevant(self) -> NDArray[np.bool_]:
         """Per query: whether a relevant document was not retrieved."""
-        retrieved = np.bincount(self.document_query[self.grade > 0], minlength=self.n_queries)
-        return retrieved < self.n_relevant(None)
+        found = np.bincount(self.query[self.group[self.grade > 0]], minlength=self.n_queries)
+        return np.asarray(found < np.bincount(self.ideal_query, minlength=self.n_queries))
 
     def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
         """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
@@ -304,26 +306,18 @@ def check_groups(groups: TieGroups) -> TieGroups:
         if wrong:
             raise InputError(f"these tie groups {what}")
 
-    required = [
-        name for kind in _ARRAYS.values() for name in kind if name not in _ARRAYS["queries"][1:]
-    ]
-    arrays: dict[str, Any] = {
-        name: np.ascontiguousarray(
-            getattr(groups, name), np.float64 if name.endswith("grade") else np.int64
-        )
-        for name in required
-    }
-    groups = replace(groups, **arrays)
-    for kind in ("groups", "documents", "ideal"):
+    arrays: dict[str, Any] = {}
+    for kind in ("groups", "documents", "ideal", "queries"):
+        for name in _ARRAYS[kind]:
+            dtype = np.float64 if name.endswith("grade") else np.int64
+            arrays[name] = np.ascontiguousarray(getattr(groups, name), dtype)
         lengths = {len(arrays[name]) for name in _ARRAYS[kind]}
         refuse_if(len(lengths) > 1, "hold arrays that differ in length")
+    groups = replace(groups, **arrays)
     for name, indexed in _INDEXED.items():
-        index = arrays[name]
-        inside = (index >= 0) & (index < len(arrays[indexed]))
-        refuse_if(
-            not inside.all() or (np.diff(index) < 0).any(),
-            "are not in the order of queries and groups",
-        )
+        ends = np.concatenate(([0], arrays[name], [len(arrays[indexed]) - 1]))
+        is_sorted = not len(arrays[name]) or (np.diff(ends) >= 0).all()
+        refuse_if(not is_sorted, "are not in the order of queries and groups")
     group, end = groups.group, groups.above + groups.size
     rising = (np.diff(groups.grade) > 0) & (np.diff(group) == 0)
     refuse_if(rising.any(), "hold a group whose grades are not from high to low")
@@ -341,5 +335,5 @@ def check_groups(groups: TieGroups) -> TieGroups:
 
 
 def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
-    """Tell which grades count as relevant: at least `rel`, or positive where `rel` is None."""
+    """Per grade: whether it counts as relevant, at least `rel`, or positive where `rel` is None."""
     return np.asarray(grade > 0 if rel is None else grade >= rel)

@@ -183,11 +183,8 @@ def match_lists(
     index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
     place = np.array([index.get(query, -1) for query in query_ids], np.int64)
     is_listed = place >= 0
-
-    def of_queries(values: Ints) -> Ints:
-        return np.where(is_listed, values[place], 0)
-
-    starts, stops = of_queries(run.offsets[:-1]), of_queries(run.offsets[1:])
+    starts = np.where(is_listed, run.offsets[:-1][place], 0)
+    stops = np.where(is_listed, run.offsets[1:][place], 0)
     beyond = run.n_tied_beyond_cut
     rows = np.arange(len(grades)) if with_judged else (grades > 0).nonzero()[0]
     query, grade = judgements.query[rows], grades[rows]
@@ -205,7 +202,7 @@ def match_lists(
         (query[~found], grade[~found]),
         run.complete,
         judgements.max_grade,
-        None if beyond is None else of_queries(beyond),
+        None if beyond is None else np.where(is_listed, beyond[place], 0),
         judgements.numbered,
     )
     below, n_judged = grades < 0, int(np.count_nonzero(is_listed))
@@ -244,7 +241,7 @@ def list_labelled(
     with_judged: bool,
     numbered: bool = False,
 ) -> tuple[JudgedLists, list[Remark]]:
-    """Take lists whose every candidate carries its grade; the twin of `list_judged` for arrays.
+    """Find the judged documents of arrays, in which every candidate has its grade.
 
     Parameters
     ----------
@@ -300,7 +297,7 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
     array([2, 7])
     """
     if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
-        # Labels of one byte are looked at eight at a time.
+        # Eight labels of one byte are compared at a time.
         eights = labels.view(np.uint64)
         some = (eights != 0).nonzero()[0]
         if len(some) < len(eights) // 8:
@@ -310,7 +307,7 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
 
 
 _MANY = 1_000
-"""Of so many rows it pays to look whether lists are of one length."""
+"""From this many rows on, lists of one length are worth a check: a division is faster."""
 
 
 def _find_queries(offsets: Ints, rows: Ints) -> Ints:

@@ -107,7 +107,7 @@ def offsets_of(index: Ints, length: int) -> Ints:
 
 
 def is_group_start(*keys: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell per entry whether its keys differ from those of the entry before it.
+    """Per entry: whether its keys differ from those of the entry before it.
 
     >>> is_group_start(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.25, 0.25]))
     array([ True, False,  True,  True])

@@ -1,4 +1,4 @@
-"""Ranked lists as people look at them: documents in the order of a tie rule, with their ties."""
+"""Ranked lists for display: documents in the order of a tie rule, with their ties."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rank_lists(
     top: int | None = None,
     settings: EvalSettings | None = None,
 ) -> RankedLists:
-    """Take the first documents of each query in the order of a tie rule.
+    """Return the first documents of each query in the order of a tie rule.
 
     Parameters
     ----------
