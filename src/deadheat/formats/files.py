@@ -75,7 +75,7 @@ def run_tag(path: str | os.PathLike[str]) -> str | None:
     with file:
         if _kind(source, file) != "trec":
             return None
-        first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+        first = next(trec.skip_comments(file), b"")
     fields = first.split()
     return fields[-1].decode(errors="replace") if len(fields) == len(trec.RUN_FIELDS) else None
 
@@ -136,7 +136,7 @@ def _kind(source: str, file: IO[bytes]) -> str:
     file.seek(0)
     if head == PARQUET:
         return "parquet"
-    first = next((line for line in file if line.strip() and not line.startswith(b"#")), b"")
+    first = next(trec.skip_comments(file), b"")
     file.seek(0)
     name = Path(source).name.lower()
     for ending in COMPRESSED:

@@ -7,7 +7,7 @@ is parsed line by line, which also finds the line that an error names.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from deadheat._lazy import pl
@@ -45,12 +45,17 @@ def run_fields(data: bytes) -> tuple[str, ...]:
 
     Judgements may have four fields between tabs, too; their second is always 0 or Q0.
     """
-    lines = (line for line in io.BytesIO(data) if line.strip() and not line.startswith(b"#"))
+    lines = skip_comments(io.BytesIO(data))
     rows = [line.strip().split(b"\t") for line in islice(lines, 100)]
     if not rows or len(rows[0]) != 4 or not rows[0][2].strip().isdigit():
         return RUN_FIELDS
     judgements = {row[1] for row in rows if len(row) == 4} <= {b"0", b"Q0"}
     return RUN_FIELDS if judgements else FOUR_FIELDS
+
+
+def skip_comments(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Give the lines that are neither empty nor comments."""
+    return (line for line in lines if line.strip() and not line.startswith(b"#"))
 
 
 def _read_regular(

@@ -52,24 +52,35 @@ class Judgements:
     """Whether the queries were given as whole numbers."""
     max_grade: float = -1
     """The highest grade, also of judgements that these are a part of; 0 or more once it is made."""
+    query: Ints = field(init=False, repr=False)
+    """Per judgement: the index of its query."""
+    has_relevant: NDArray[np.bool_] = field(init=False, repr=False)
+    """Per query: whether one of its documents is relevant."""
 
     def __post_init__(self) -> None:
-        """Find the highest grade; refuse no grades at all, and NaN, infinite and huge ones."""
+        """Derive the fields that are not given, and check the grades."""
+        if self.max_grade < 0:  # these are not a part of judgements that were checked
+            object.__setattr__(self, "max_grade", self._check_grades())
+        starts = self.offsets[:-1]
+        query = np.arange(len(self.query_ids)).repeat(self.offsets[1:] - starts)
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "has_relevant", np.logical_or.reduceat(self.grades > 0, starts))
+
+    def _check_grades(self) -> float:
+        """Return the highest grade, at least 0; refuse NaN, infinite and huge grades, and none."""
         grades = self.grades
-        if self.max_grade >= 0:
-            return
         if not len(grades):
             raise InputError(f"{self.source}: there are no judgements in it")
         highest = float(grades.max(initial=0))
-        if not (highest <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE):  # NaN is neither
-            row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
-            query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
-            value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
-            raise InputError(
-                f"{self.source}: the grade of document {self.documents[row]!r} of query {query!r} "
-                f"is {value}, which is no grade; correct it or remove the row"
-            )
-        object.__setattr__(self, "max_grade", highest)
+        if highest <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE:  # not so with a NaN
+            return highest
+        row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
+        query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
+        value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
+        raise InputError(
+            f"{self.source}: the grade of document {self.documents[row]!r} of query {query!r} "
+            f"is {value}, which is no grade; correct it or remove the row"
+        )
 
     def part(self, start: int, stop: int) -> Judgements:
         """Judgements of the queries ``start … stop − 1`` alone."""
@@ -95,17 +106,6 @@ class Judgements:
     def id_list(self) -> list[str]:
         """The documents of all judgements as a list."""
         return self.documents if isinstance(self.documents, list) else self.documents.to_list()
-
-    @cached_property
-    def query(self) -> Ints:
-        """Per judgement: the index of its query."""
-        return np.arange(len(self.query_ids)).repeat(self.offsets[1:] - self.offsets[:-1])
-
-    @cached_property
-    def has_relevant(self) -> NDArray[np.bool_]:
-        """Per query: whether one of its documents is relevant."""
-        relevant = np.add.reduceat(self.grades > 0, self.offsets[:-1], dtype=np.int64)
-        return np.asarray(relevant > 0)
 
 
 class Documents(Protocol):

@@ -127,12 +127,7 @@ def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
 
 
 def place_sums(
-    c: int,
-    places: int,
-    weight: Floats,
-    sums: Floats,
-    squares: Floats,
-    measure: LinearMeasure,
+    c: int, places: int, weight: Floats, sums: Floats, squares: Floats, measure: LinearMeasure
 ) -> tuple[float, float]:
     """Return ``S`` and ``D`` of the `places` below rank `c`."""
     if len(weight) == 0:
@@ -154,12 +149,7 @@ def place_sums(
 
 
 def ideal_sums(
-    in_queries: Ints,
-    gain: Floats,
-    cutoff: int,
-    weight: Floats,
-    measure: LinearMeasure,
-    out: Floats,
+    in_queries: Ints, gain: Floats, cutoff: int, weight: Floats, measure: LinearMeasure, out: Floats
 ) -> None:
     """Add up the weighted gains of each query, from rank 1 to the cutoff, into ``out[0]``."""
     for q in range(len(in_queries) - 1):
