@@ -59,7 +59,7 @@ class Leaderboard:
         return list(self.settings)
 
     @property
-    def unknown_definitions(self) -> list[dict[str, object]]:
+    def unknown_definitions(self) -> list[dict[str, Any]]:
         """Rows of the summary of measures whose published values have an unknown definition."""
         return self.summary.filter(pl.col("official").is_null()).to_dicts()
 

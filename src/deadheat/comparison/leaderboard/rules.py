@@ -404,18 +404,17 @@ def _distinct_policies(runs: Sequence[Gaps]) -> list[str]:
 
     Where every run has every judged query, all of them choose the same queries.
     """
-
-    def alike(one: str, other: str) -> bool:
-        return all(
-            gap == gaps.get((replace(setting, queries=other), measure))
-            for of_run in runs
-            for gaps in of_run.values()
-            for (setting, measure), gap in gaps.items()
-            if setting.queries == one
-        )
-
-    distinct: list[str] = []
+    distinct: dict[str, list[dict[tuple[EvalSettings, Measure], tuple[bool, float]]]] = {}
     for policy in QUERY_POLICIES:
-        if not any(alike(policy, other) for other in distinct):
-            distinct.append(policy)
-    return distinct
+        own = [
+            {
+                (replace(s, queries="judged"), m): gap
+                for (s, m), gap in gaps.items()
+                if s.queries == policy
+            }
+            for run in runs
+            for gaps in run.values()
+        ]
+        if own not in distinct.values():
+            distinct[policy] = own
+    return list(distinct)

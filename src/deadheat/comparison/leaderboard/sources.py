@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deadheat.errors import InputError
@@ -229,11 +229,9 @@ def _locate(spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
             raise InputError(f"{key}: {error}") from None
         return str(path)
 
-    return BoardSpec(
-        spec.name,
-        locate("qrels", spec.qrels),
-        [locate("runs", run) for run in spec.runs],
-        None if spec.published is None else locate("published", spec.published),
-        spec.measures,
-        spec.columns,
+    return replace(
+        spec,
+        qrels=locate("qrels", spec.qrels),
+        runs=[locate("runs", run) for run in spec.runs],
+        published=spec.published and locate("published", spec.published),
     )
