@@ -84,7 +84,7 @@ def command(
             queries=options["queries"],
             progress=progress,
         )
-    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been said
+    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been printed
     if style == "json":
         write(comparison.to_json(), output)
     elif style == "csv":

@@ -330,7 +330,7 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
 
 
 def _values(result: Result, *measures: Measure) -> bytes:
-    """Return the values of all queries that ties leave or take, to tell results apart."""
+    """Return the expected, best and worst values of all queries as a key."""
     views = [result.views[measure] for measure in measures]
     return b"".join(x.tobytes() for v in views for x in (v.expected, v.best, v.worst))
 
@@ -377,7 +377,7 @@ def _warn_of_power(settings: Settings, pairs: int, least: float) -> list[Remark]
 
 
 def _describe_test(settings: Settings, pairs: int) -> list[Remark]:
-    """Say which test over queries was made, and how."""
+    """Describe which test over queries was made, and how."""
     if settings.test is None:
         return []
     n, resamples = settings.queries, settings.resamples

@@ -39,7 +39,7 @@ class Source:
 
 
 def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Source]:
-    """List the runs that were meant.
+    """List the runs of a board.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class BoardSpec:
     measures: list[str] | None = None
     """Those of the published board, or the usual ones, unless given."""
     columns: dict[str, str] | None = None
-    """Measures of published columns whose names do not tell."""
+    """Measures of published columns whose headings name none."""
 
 
 _TYPES: dict[str, tuple[type, str]] = {

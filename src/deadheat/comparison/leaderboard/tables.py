@@ -92,22 +92,22 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
 def summary_table(board: Leaderboard) -> Table:
     """Count what ties do to the runs and pairs of a board, measure by measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
-    told = [
+    columns = [
         c
         for c in SUMMARY
         if c.kind != "ratio" or board.summary[c.sources[0]].null_count() < len(board.summary)
     ]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
-    if len(told) < len(SUMMARY):
+    if len(columns) < len(SUMMARY):
         needs = f"scipy: {install_command('leaderboard')}"
         notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
     notes += map(_note_unknown, board.unknown_definitions)
     title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
-    return Table(board.summary, told, title, notes)
+    return Table(board.summary, columns, title, notes)
 
 
 def _note_unknown(row: dict[str, Any]) -> str:
-    """Say what is left out of a row of the summary, and what is computed instead."""
+    """Describe what is missing from a row of the summary, and what is computed instead."""
     return (
         f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
         f"{row['published']} met), so nothing is said about their order; of the values computed "
@@ -154,9 +154,9 @@ def winner_parts(board: Leaderboard) -> list[Part]:
 
 def _rivals(winner: Winner) -> str:
     others = sorted(winner.contenders.items(), key=lambda item: -item[1])
-    told = [
+    shown = [
         f"{name} ({cell('probability', [p, winner.method, winner.error], percent=False)})"
         for name, p in others
         if name != winner.expected
     ]
-    return some(told, most=3)
+    return some(shown, most=3)
