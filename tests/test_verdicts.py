@@ -25,7 +25,7 @@ from deadheat.comparison.statistics import (
     rank_intervals,
     ranks,
 )
-from deadheat.comparison.tie_orders import random_ranks
+from deadheat.comparison.tie_orders import random_ranks, sample_sums
 from deadheat.evaluation import Result, Views
 from deadheat.measures.parse import parse_measure
 
@@ -348,6 +348,31 @@ def test_random_ranks_are_uniform_over_the_orders_of_a_group():
     assert (pairs + np.eye(4) * 20_000 / 12) / 20_000 == pytest.approx(
         np.full((4, 4), 1 / 12), abs=0.01
     )
+
+
+SAMPLED = (
+    *("nDCG@5", "nDCG(gain='exp')", "DCG@3", "Precision@3", "Recall@3", "R-Precision", "F1@3"),
+    *("RBP", "RBP(gain='scaled')@4", "RBP-residual", "Judged@3", "Hits@3", "R_cap@3"),
+    *("MAP", "MAP(rel=2)", "MAP(divisor='min')@3", "MAP(divisor='found')@3", "bpref", "ERR@5"),
+    *("MRR@3", "MRR(rel=2)", "Success@2"),
+)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_sums_under_random_tie_orders_have_the_moments_of_the_views(name):
+    rng = np.random.default_rng(5)
+    labels, scores = rng.integers(-1, 4, (8, 12)), rng.integers(0, 4, (8, 12))
+    labels[:, 0] = 2
+    measure = parse_measure(name)
+    result = dh.evaluate_arrays(labels, scores, [measure])
+    views = result.views[measure]
+    sums = sample_sums(result.groups, measure, 1 << 21, rng)
+    spread = 5 * sums.std() / math.sqrt(len(sums))
+    assert len(sums) >= 10_000
+    assert sums.mean() == pytest.approx(views.expected.sum(), abs=spread)
+    assert views.worst.sum() - 1e-9 <= sums.min() <= sums.max() <= views.best.sum() + 1e-9
+    if views.variance is not None:
+        assert sums.var() == pytest.approx(views.variance.sum(), rel=0.06)
 
 
 def test_tie_groups_of_some_queries_are_those_of_an_evaluation_of_them():

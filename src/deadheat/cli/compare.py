@@ -70,7 +70,7 @@ def command(
             queries=options["queries"],
             progress=progress,
         )
-    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been said
+    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been printed
     if out.style == "json":
         out.write(comparison.to_json())
     elif out.style == "csv":

@@ -25,8 +25,9 @@ from deadheat.cli.names import split_names
 from deadheat.cli.output import Output, options, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
-from deadheat.comparison.leaderboard.sources import find_runs, read_manifest
+from deadheat.comparison.leaderboard.sources import RunsLike, find_runs, read_manifest
 from deadheat.errors import DeadheatWarning, InputError
+from deadheat.formats import RunLike
 from deadheat.report.findings import describe_leaderboard
 from deadheat.settings import QUERY_POLICIES, TIE_RULES
 
@@ -100,7 +101,7 @@ shown_options = options(
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="How likely random tie-breaking may at most be to reverse a pair that is decided.",
+    help="Largest accepted chance that random tie-breaking reverses a decided pair.",
 )
 @CLUSTER
 @click.option(
@@ -158,7 +159,7 @@ def command(
             boards = [
                 leaderboard(
                     qrels,
-                    _named(runs, qrels, published),
+                    _name_runs(runs, qrels, published),
                     measures or None,
                     published=published,
                     columns=_columns(columns),
@@ -171,7 +172,8 @@ def command(
     for board in boards:
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
-    if _is_page(out.output) and ctx.get_parameter_source("style") is default:
+    is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
+    if is_page and ctx.get_parameter_source("style") is default:
         from deadheat.report.page.leaderboard import render_leaderboards
 
         out.write(render_leaderboards(boards))
@@ -190,7 +192,7 @@ def command(
 def _inputs(
     qrels: str, runs: Sequence[str], published: str | None, *, allow_outside: bool
 ) -> Iterator[str | Path | None]:
-    """Give the files, folders and patterns that are read, also those that a manifest names."""
+    """Yield the files, folders and patterns that are read, also those that a manifest names."""
     yield from (qrels, *runs, published)
     if not runs and qrels.lower().endswith(".toml"):
         for board in read_manifest(qrels, allow_outside=allow_outside):
@@ -198,10 +200,10 @@ def _inputs(
             yield None if board.published is None else Path(board.published)
 
 
-def _named(words: Sequence[str], *without: str | None) -> Any:
-    """Runs under the names they were given, all others as they are found."""
+def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
+    """Return runs under the names they were given, all others as they are found."""
     runs = split_names(words)
-    named = {run.label: run.path for run in runs if run.label is not None}
+    named: dict[str, RunLike] = {r.label: r.path for r in runs if r.label is not None}
     found = [run.path for run in runs if run.label is None]
     if not named:
         return found
@@ -219,12 +221,8 @@ def _columns(words: Sequence[str]) -> dict[str, str | None]:
     return columns
 
 
-def _is_page(output: str | None) -> bool:
-    return output is not None and Path(output).suffix.lower() in (".html", ".htm")
-
-
 def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: int | None) -> str:
-    """All rows, or those that were asked for; several boards under one another."""
+    """Return all rows, or those that were asked for; several boards under one another."""
     chosen = [
         board.ranking(by, sort=sort, top=top) if by or sort or top else board.rows
         for board in boards

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deadheat._lazy import pl
 from deadheat.comparison.statistics import VERDICTS
@@ -67,7 +67,7 @@ class Settings:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison:
-    """What can be said of systems against each other; printed, the ranking comes first."""
+    """The ranking of systems, and the verdict on each pair of them."""
 
     pairs: pl.DataFrame
     """A row per pair and measure; `COLUMNS` describes the columns."""
@@ -134,7 +134,7 @@ class Comparison:
         return found.filter(wrong | (neighbours & open_)).sort(places).select(list(COLUMNS))
 
     def parts(self, *, all_pairs: bool = False) -> list[str | Table]:
-        """Give the ranking, and the pairs: all of few systems, else those that are contested.
+        """Return the ranking, and the pairs: all of few systems, else those that are contested.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Comparison:
 
         return Table(frame, [shown(column) for column in columns], title, notes, grouped)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything as plain numbers, lists and strings."""
         return {
             "pairs": self.pairs.to_dicts(),
@@ -197,25 +197,25 @@ class Comparison:
         return (self.ranking if ranking else self.pairs).write_csv().rstrip("\n")
 
     def to_markdown(self, *, percent: bool = False, all_pairs: bool = False) -> str:
-        """Give Markdown tables: the ranking, and what `parts` shows of the pairs."""
+        """Return Markdown tables: the ranking, and what `parts` shows of the pairs."""
         return render(self.parts(all_pairs=all_pairs), "markdown", percent=percent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Give the pairs as a pandas frame."""
+        """Return the pairs as a pandas frame."""
         return pandas_frame(self.pairs)
 
     def __repr__(self) -> str:
-        """Say in a line what it is; `print` shows the tables."""
+        """Count systems, queries and verdicts in one line; `print` shows the tables."""
         verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
-        said = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
+        counts = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
         systems = counted(len(self.provenance), "system")
         queries = counted(self.settings.queries, "query")
-        return f"<Comparison of {systems}, {queries}: {said}>"
+        return f"<Comparison of {systems}, {queries}: {counts}>"
 
     def __str__(self) -> str:
         return render(self.parts(), "table")
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> object:
         """Let rich print the tables in colour."""
         return rich_parts(self.parts())
 

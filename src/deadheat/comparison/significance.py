@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def permuted_ranges(values: Floats, resamples: int, seed: int, step: Step = _ign
 
 
 def limit_ranges(values: Floats, resamples: int, seed: int, step: Step = _ignore) -> Floats:
-    """Give what `permuted_ranges` gives when there are many queries.
+    """Return what `permuted_ranges` returns when there are many queries.
 
     A sum over many queries is close to normal. The difference of two of them has twice the
     variance of the systems' values within a query (divided by their number less one), added
@@ -116,7 +115,7 @@ def holm(p_values: Floats) -> Floats:
     return corrected
 
 
-def student_intervals(values: Floats, pairs: Pairs, alpha: float) -> NDArray[Any]:
+def student_intervals(values: Floats, pairs: Pairs, alpha: float) -> Floats:
     """Student's t intervals of the difference of means: rows `low` and `high`, one per pair.
 
     They hold with probability ``1 − alpha`` for any number of queries if differences are normal,

@@ -61,7 +61,7 @@ def verdict(
     error: float = 0.0,
     identical: bool = False,
 ) -> str:
-    """Give one of `VERDICTS` on A against B.
+    """Return one of `VERDICTS` on A against B.
 
     Systems that have the same values in every query are *identical*. For others, the first of
     these questions that is answered with no gives the verdict.
@@ -72,8 +72,8 @@ def verdict(
     2. Do the oblivious numbers agree with that order? If they say the opposite, what a
        tie-oblivious tool prints for these very queries misleads, however many more queries
        might be needed to generalise: *decision error*.
-    3. Do the queries suffice? If the systems are not told apart over queries at the level
-       ``alpha``: *undecided: queries*. If no test could have told any systems apart, as with
+    3. Do the queries suffice? If the systems do not differ significantly over queries at the
+       level ``alpha``: *undecided: queries*. If no difference could have been significant, as with
        one query or with fewer resamples than the number of pairs asks for: *not testable*.
     4. Otherwise the system with the higher expectation *is better*.
 

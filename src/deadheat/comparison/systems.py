@@ -37,7 +37,7 @@ from deadheat.evaluation.result import Floats
 from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure
 from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, emits_warnings, note, warning
+from deadheat.remarks import Remark, counted, emits_warnings, note, warning
 from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
 
 if TYPE_CHECKING:
@@ -237,60 +237,37 @@ def _compare_pairs(
     """Compare every pair in every measure; `testable` if some p-value could be significant."""
     place = {name: i for i, name in enumerate(systems)}
     pairs = np.array([(place[a], place[b]) for a, b in names])
-    a, b = pairs.T
     close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
-    tests = _test_pairs(systems, pairs, settings, progress)
-    frames = []
-    for measure, (p_value, p_corrected, low, high) in tests.items():
-        views = _mean_views(systems, measure)
-        outcomes = [Outcomes.of(result, measure) for result in systems.values()]
-        odds = [
-            duel(outcomes[i], outcomes[j], settings.alpha, close=close) for i, j in pairs.tolist()
-        ]
-        values = [_values(result, measure) for result in systems.values()]
-        difference = views["expected"][a] - views["expected"][b]
-        oblivious = views["oblivious"][a] - views["oblivious"][b]
-        lowest, highest = views["worst"][a] - views["best"][b], views["best"][a] - views["worst"][b]
-        verdicts = [
-            verdict(
-                difference[k],
-                oblivious[k],
-                odds[k].a_wins,
-                odds[k].b_wins,
-                p_corrected[k] if testable else None,
+    rows = []
+    for measure, tests in _test_pairs(systems, pairs, settings, progress).items():
+        summaries = {name: result[measure] for name, result in systems.items()}
+        outcomes = {name: Outcomes.of(result, measure) for name, result in systems.items()}
+        values = {name: _values(result, measure) for name, result in systems.items()}
+        for (a, b), tested in zip(names, tests.T.tolist(), strict=True):
+            one, other = summaries[a], summaries[b]
+            difference = one.expected - other.expected
+            oblivious = one.oblivious - other.oblivious
+            lowest, highest = one.worst - other.best, one.best - other.worst
+            overlap = sign(lowest) <= 0 <= sign(highest)
+            std = None if one.std is None or other.std is None else math.hypot(one.std, other.std)
+            odds = duel(outcomes[a], outcomes[b], settings.alpha, close=close)
+            found = verdict(
+                difference,
+                oblivious,
+                odds.a_wins,
+                odds.b_wins,
+                tested[1] if testable else None,
                 settings.alpha,
-                error=odds[k].error,
-                identical=values[i] == values[j],
+                error=odds.error,
+                identical=values[a] == values[b],
             )
-            for k, (i, j) in enumerate(pairs.tolist())
-        ]
-        columns = {
-            "a": [name for name, _ in names],
-            "b": [name for _, name in names],
-            "measure": [repr(measure)] * len(names),
-            "verdict": verdicts,
-            "difference": difference,
-            "std": np.hypot(views["std"][a], views["std"][b]),
-            "lowest": lowest,
-            "highest": highest,
-            "overlap": [sign(x) <= 0 <= sign(y) for x, y in zip(lowest, highest, strict=True)],
-            **dict(
-                zip(
-                    ("a_wins", "b_wins", "probability_method", "probability_error"),
-                    zip(*odds, strict=True),
-                    strict=True,
-                )
-            ),
-            "oblivious_difference": oblivious,
-            "reversed": [sign(x) * sign(y) < 0 for x, y in zip(difference, oblivious, strict=True)],
-            "p_value": p_value,
-            "p_corrected": p_corrected,
-            "interval_low": low,
-            "interval_high": high,
-            "pair": range(len(names)),
-        }
-        frames.append(pl.DataFrame(columns, nan_to_null=True))
-    return pl.concat(frames).sort("pair", maintain_order=True).select(list(COLUMNS))
+            ties = (difference, std, lowest, highest, overlap, *odds)
+            reverse = sign(difference) * sign(oblivious) < 0
+            rows.append((a, b, repr(measure), found, *ties, oblivious, reverse, *tested))
+    rows = [row for pair in range(len(names)) for row in rows[pair :: len(names)]]
+    types = dict.fromkeys(list(COLUMNS)[-4:], pl.Float64) | {"std": pl.Float64}
+    table = pl.DataFrame(rows, list(COLUMNS), schema_overrides=types, orient="row")
+    return table.fill_nan(None)
 
 
 def _test_pairs(
@@ -333,7 +310,11 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     """Rank systems that have the same measures and queries (`align_systems`), in every measure."""
     frames = []
     for measure in next(iter(systems.values())).views:
-        values = _mean_views(systems, measure)
+        summaries = [result[measure] for result in systems.values()]
+        values = {
+            view: np.array([getattr(summary, view) for summary in summaries], np.float64)
+            for view in ("expected", "std", "worst", "best", "oblivious")
+        }
         best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
         columns = {
             "measure": [repr(measure)] * len(systems),
@@ -348,17 +329,8 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _mean_views(systems: dict[str, Result], measure: Measure) -> dict[str, Floats]:
-    """Return the views of all systems, NaN where there is none."""
-    summaries = [result[measure] for result in systems.values()]
-    return {
-        view: np.array([getattr(summary, view) for summary in summaries], np.float64)
-        for view in ("expected", "std", "worst", "best", "oblivious")
-    }
-
-
 def _values(result: Result, *measures: Measure) -> bytes:
-    """Return the values of all queries that ties leave or take, to tell results apart."""
+    """Return the expected, best and worst values of all queries as a key."""
     views = [result.views[measure] for measure in measures]
     return b"".join(x.tobytes() for v in views for x in (v.expected, v.best, v.worst))
 
@@ -392,45 +364,31 @@ def _warn_of_power(settings: Settings, pairs: int, least: float) -> list[Remark]
     if least <= settings.alpha:
         return []
     n, resamples = settings.queries, settings.resamples
-    pattern = (
-        "with {n:query}, {resamples:resample} and {pairs:pair} no corrected p-value can be below "
-        "{least}: none can reach {alpha}"
-    )
-    needed = math.ceil((pairs if settings.test == "Holm" else 1) / settings.alpha) - 1
-    if resamples < 2**n and needed < 2**n:
-        pattern += "; take {needed:resample} or more"
+    family = pairs if settings.test == "Holm" else 1
+    needed = math.ceil(family / settings.alpha) - 1
+    more = f"; take {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
     return [
         warning(
-            pattern,
-            n=n,
-            resamples=resamples,
-            pairs=pairs,
-            least=f"{least:.2g}",
-            alpha=f"{settings.alpha:g}",
-            needed=needed,
+            f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
+            f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}: none can "
+            f"reach {settings.alpha:g}{more}"
         )
     ]
 
 
 def _describe_test(settings: Settings, pairs: int) -> list[Remark]:
-    """Say which test over queries was made, and how."""
+    """Describe which test over queries was made, and how."""
     if settings.test is None:
         return []
     n, resamples = settings.queries, settings.resamples
-    flips = f"all {2**n:,}" if 2**n <= resamples else f"{resamples:,} random"
-    how = f"two-sided, {flips} sign flips"
+    how = f"all {2**n:,} sign flips" if 2**n <= resamples else f"{resamples:,} random sign flips"
     if settings.test == "Tukey":
         drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
         how += f", {resamples:,} {drawn}; the larger p counts"
     return [
         note(
-            "p ({test}): {meaning}, over queries, {how}, for {pairs:pair} in each measure; query "
-            "interval: {level} % (Student's t), not corrected; seed {seed}",
-            test=settings.test,
-            meaning=TESTS[settings.test],
-            how=how,
-            pairs=pairs,
-            level=f"{100 * (1 - settings.alpha):g}",
-            seed=settings.seed,
+            f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
+            f"{counted(pairs, 'pair')} in each measure; query interval: "
+            f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; seed {settings.seed}"
         )
     ]

@@ -59,7 +59,7 @@ class Leaderboard:
         return list(self.settings)
 
     @property
-    def unknown_definitions(self) -> list[dict[str, object]]:
+    def unknown_definitions(self) -> list[dict[str, Any]]:
         """Rows of the summary of measures whose published values have an unknown definition."""
         return self.summary.filter(pl.col("official").is_null()).to_dicts()
 
@@ -75,13 +75,13 @@ class Leaderboard:
         return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
 
     def _rule_notes(self) -> list[str]:
-        """Say what is oblivious; of which measures, where they differ in that."""
+        """Describe the oblivious values; measure by measure where they differ."""
         of: dict[str, list[str]] = {}
         for measure, setting in self.settings.items():
             of.setdefault(setting.note, []).append(repr(measure))
         if len(of) == 1:
             return list(of)
-        return [f"{', '.join(measures)}: {said}" for said, measures in of.items()]
+        return [f"{', '.join(measures)}: {text}" for text, measures in of.items()]
 
     def _of_runs(self, level: Level) -> list[str]:
         remarks = {
@@ -140,7 +140,7 @@ class Leaderboard:
         """Sentences and tables to read; the arguments are those of `ranking`."""
         return board_parts(self, self.ranking(measure, sort=sort, top=top))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Everything but the values of single queries, as plain numbers, lists and strings."""
         return {
             "name": self.name,
@@ -170,7 +170,7 @@ class Leaderboard:
         return self.rows.write_csv().rstrip("\n")
 
     def to_markdown(self, *, percent: bool = False) -> str:
-        """Give sentences and Markdown tables."""
+        """Return sentences and Markdown tables."""
         return self._render("markdown", percent=percent)
 
     def _render(self, style: str, *, percent: bool = False) -> str:
@@ -179,7 +179,7 @@ class Leaderboard:
     def __str__(self) -> str:
         return self._render("table")
 
-    def __rich__(self) -> Any:
+    def __rich__(self) -> object:
         """Let rich print the tables in colour."""
         return rich_parts(self.parts())
 

@@ -117,22 +117,16 @@ class Workers:
         values, failures
             By the names of the runs, in their order; a failure is what was wrong with the run.
         """
-        values: dict[str, T] = {}
-        failures: dict[str, str] = {}
-        for done, (source, (value, failure)) in enumerate(self._outcomes(function, sources), 1):
-            if value is None:
-                failures[source.name] = failure
-            else:
-                values[source.name] = value
+        outcomes: dict[str, tuple[T | None, str]] = {}
+        for source, outcome in self._attempt_all(function, sources):
+            outcomes[source.name] = outcome
             if self.progress is not None:
-                self.progress(what, done, len(sources))
-        names = [source.name for source in sources]
-        return (
-            {name: values[name] for name in names if name in values},
-            {name: failures[name] for name in names if name in failures},
-        )
+                self.progress(what, len(outcomes), len(sources))
+        in_order = {source.name: outcomes[source.name] for source in sources}
+        values = {name: value for name, (value, _) in in_order.items() if value is not None}
+        return values, {name: why for name, (_, why) in in_order.items() if name not in values}
 
-    def _outcomes(
+    def _attempt_all(
         self, function: Callable[[Source], T], sources: Sequence[Source]
     ) -> Iterable[tuple[Source, tuple[T | None, str]]]:
         attempt = partial(_attempt, function)

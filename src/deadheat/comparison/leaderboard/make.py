@@ -57,9 +57,9 @@ def leaderboard(
     name: str = "",
     **options: Unpack[EvalOptions],
 ) -> Leaderboard:
-    """Evaluate all runs of a board, hold them against what was published, and rank them.
+    """Evaluate all runs of a board, compare them with what was published, and rank them.
 
-    Runs are read one at a time and let go: what stays are their values per query. One that
+    Runs are read one at a time, and only their values per query are kept. One that
     cannot be read is listed among the failures, and the others are evaluated.
 
     Parameters
@@ -76,7 +76,7 @@ def leaderboard(
         The board as it was published: a file (CSV, TSV, JSONL, Parquet), a table, or ``{run:
         {measure: number}}``. Runs are found in it by the names of their files, or by their tags.
     columns
-        Measures of published columns whose headings do not tell; None leaves a column out.
+        Measures of published columns whose headings name no measure; None leaves a column out.
     name_column
         The published column of names, where it is neither called so nor the first.
     group
@@ -182,7 +182,7 @@ def _check_group(board: PublishedBoard | None, group: str | None) -> None:
 
 
 class BoardOptions(EvalOptions, total=False):
-    """Options of `leaderboard` that hold for all boards of a manifest."""
+    """Options of `leaderboard` for all boards of a manifest."""
 
     name_column: str | None
     group: str | None

@@ -85,7 +85,7 @@ def read_published(
     board
         A file (CSV, TSV, JSONL, Parquet), a table, or ``{run: {measure: number}}``.
     columns
-        Measures of columns whose headings do not tell: ``{"rbp": "RBP(p=0.5)"}``; None in place
+        Measures of columns whose headings name none: ``{"rbp": "RBP(p=0.5)"}``; None in place
         of a measure leaves a column out.
     name_column
         The column of names, where it is neither called so nor the first.

@@ -1,6 +1,6 @@
 """Which rule made these numbers: tie order, score precision, queries and variant of a measure.
 
-A published column is held against every combination. Lists and tie groups are built once per
+A published column is compared with every combination. Lists and tie groups are built once per
 run, precision and tie rule; the variants of a measure only read them.
 """
 
@@ -229,7 +229,7 @@ def plan_found(
 
 
 def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
-    """Say which columns need which setting, where none serves all of them."""
+    """Note which columns need which setting, where none serves all of them."""
     met = [rule for rule in rules if rule.known]
     if not met or set.intersection(*(set(rule.equally_good) for rule in met)):
         return []
@@ -281,7 +281,7 @@ def _find_gaps(
     readings: Mapping[str, Sequence[Measure]],
     precisions: Sequence[str | None],
 ) -> Gaps:
-    """Hold the published numbers of one run against every setting and variant.
+    """Compare the published numbers of one run with every setting and variant.
 
     Parameters
     ----------
@@ -364,12 +364,12 @@ def _choose_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> l
         for gaps in runs:
             for key, (is_met, gap) in gaps.get(column.name, {}).items():
                 if key[0].queries in policies:
-                    met, held, largest = total.get(key, (0, 0, 0.0))
-                    total[key] = met + is_met, held + 1, max(largest, gap)
+                    met, of, largest = total.get(key, (0, 0, 0.0))
+                    total[key] = met + is_met, of + 1, max(largest, gap)
         most = max((met for met, _, _ in total.values()), default=0)
         settings = [setting for (setting, _), (met, _, _) in total.items() if met == most]
         best[column.name] = list(dict.fromkeys(settings))
-        if any(is_known(met, held) for met, held, _ in total.values()):
+        if any(is_known(met, of) for met, of, _ in total.values()):
             shared.update(best[column.name])
     rules = []
     for column in columns:
@@ -384,7 +384,7 @@ def _choose_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> l
             key=lambda measure: total[setting, measure][0],
         )
         met, _, gap = total[setting, measure]
-        of = max(held for _, held, _ in total.values())
+        of = max(n for _, n, _ in total.values())
         found = column.measure, measure, setting, met, of, gap, tuple(settings), candidates
         rules.append(FoundRule(column.name, *found))
     return rules
@@ -400,18 +400,17 @@ def _distinct_policies(runs: Sequence[Gaps]) -> list[str]:
 
     Where every run has every judged query, all of them choose the same queries.
     """
-
-    def alike(one: str, other: str) -> bool:
-        return all(
-            gap == gaps.get((replace(setting, queries=other), measure))
-            for of_run in runs
-            for gaps in of_run.values()
-            for (setting, measure), gap in gaps.items()
-            if setting.queries == one
-        )
-
-    distinct: list[str] = []
+    distinct: dict[str, list[dict[tuple[EvalSettings, Measure], tuple[bool, float]]]] = {}
     for policy in QUERY_POLICIES:
-        if not any(alike(policy, other) for other in distinct):
-            distinct.append(policy)
-    return distinct
+        own = [
+            {
+                (replace(s, queries="judged"), m): gap
+                for (s, m), gap in gaps.items()
+                if s.queries == policy
+            }
+            for run in runs
+            for gaps in run.values()
+        ]
+        if own not in distinct.values():
+            distinct[policy] = own
+    return list(distinct)

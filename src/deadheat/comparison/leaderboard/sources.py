@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deadheat.errors import InputError
@@ -39,7 +39,7 @@ class Source:
 
 
 def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Source]:
-    """List the runs that were meant.
+    """List the runs of a board.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class BoardSpec:
     measures: list[str] | None = None
     """Those of the published board, or the usual ones, unless given."""
     columns: dict[str, str] | None = None
-    """Measures of published columns whose names do not tell."""
+    """Measures of published columns whose headings name none."""
 
 
 _TYPES: dict[str, tuple[type, str]] = {
@@ -229,11 +229,9 @@ def _locate(spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
             raise InputError(f"{key}: {error}") from None
         return str(path)
 
-    return BoardSpec(
-        spec.name,
-        locate("qrels", spec.qrels),
-        [locate("runs", run) for run in spec.runs],
-        None if spec.published is None else locate("published", spec.published),
-        spec.measures,
-        spec.columns,
+    return replace(
+        spec,
+        qrels=locate("qrels", spec.qrels),
+        runs=[locate("runs", run) for run in spec.runs],
+        published=spec.published and locate("published", spec.published),
     )

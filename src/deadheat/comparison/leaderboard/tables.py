@@ -69,17 +69,13 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
 
 
 def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
-    """Give the columns of a board's rows that hold something."""
+    """Return the columns of a board's rows that hold something."""
     columns = [
         Column("published_rank", "count", title="board"),
         Column("rank", "count"),
         Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *(
-            []
-            if board.group is None
-            else [Column(word_column(board.group), "word", drop_priority=6)]
-        ),
+        *([Column(word_column(board.group), "word", drop_priority=6)] if board.group else []),
         Column("published", drop_priority=7),
         Column("reproduced", "flag", title="met", drop_priority=5),
         Column("expected"),
@@ -96,22 +92,22 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
 def summary_table(board: Leaderboard) -> Table:
     """Count what ties do to the runs and pairs of a board, measure by measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
-    told = [
+    columns = [
         c
         for c in SUMMARY
         if c.kind != "ratio" or board.summary[c.sources[0]].null_count() < len(board.summary)
     ]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
-    if len(told) < len(SUMMARY):
+    if len(columns) < len(SUMMARY):
         needs = f"scipy: {install_command('leaderboard')}"
         notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
-    notes += map(unknown_note, board.unknown_definitions)
+    notes += map(_note_unknown, board.unknown_definitions)
     title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
-    return Table(board.summary, told, title, notes)
+    return Table(board.summary, columns, title, notes)
 
 
-def unknown_note(row: dict[str, Any]) -> str:
-    """Say what is left out of a row of the summary, and what is computed instead."""
+def _note_unknown(row: dict[str, Any]) -> str:
+    """Describe what is missing from a row of the summary, and what is computed instead."""
     return (
         f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
         f"{row['published']} met), so nothing is said about their order; of the values computed "
@@ -129,22 +125,20 @@ def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
 
 
 def winner_parts(board: Leaderboard) -> list[Part]:
-    """Give the winners that ties can change, or say that there is none."""
+    """Return the winners that ties can change, or say that there is none."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
         where = "" if board.group is None else f", overall and by {board.group}"
         return [f"No winner is contested: ties cannot change who comes first{where}."]
+    level = 1 - board.alpha
     frame = pl.DataFrame(
         [
-            {
-                "measure": winner.measure,
+            {name: getattr(winner, name) for name in ("measure", "probability", "method", "error")}
+            | {
                 "group": winner.group or "all",
                 "official": some(winner.official, most=1) or None,
                 "expected": winner.expected,
-                "probability": winner.probability,
-                "method": winner.method,
-                "error": winner.error,
-                "open": winner.probability - winner.error < 1 - board.alpha,
+                "open": winner.probability - winner.error < level,
                 "rivals": _rivals(winner),
             }
             for winner in contested
@@ -154,16 +148,15 @@ def winner_parts(board: Leaderboard) -> list[Part]:
     columns = [c for c in WINNERS if board.group is not None or c.of != "group"]
     methods = dict.fromkeys(winner.method for winner in contested)
     notes = [f"P, {method}: {METHODS[method]}" for method in methods]
-    flips = sum(winner.probability - winner.error < 1 - board.alpha for winner in contested)
-    notes.append(f"a coin flip, bold: P below {1 - board.alpha:g}, {flips} of {len(contested)}")
+    notes.append(f"a coin flip, bold: P below {level:g}, {frame['open'].sum()} of {len(frame)}")
     return [Table(frame, columns, "Contested winners", notes, grouped=1)]
 
 
 def _rivals(winner: Winner) -> str:
     others = sorted(winner.contenders.items(), key=lambda item: -item[1])
-    told = [
+    shown = [
         f"{name} ({cell('probability', [p, winner.method, winner.error], percent=False)})"
         for name, p in others
         if name != winner.expected
     ]
-    return some(told, most=3)
+    return some(shown, most=3)

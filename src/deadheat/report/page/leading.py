@@ -29,7 +29,7 @@ class Value(NamedTuple):
 
 
 def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, Any]:
-    """Give headings, rows and copies; the highest expectation in the first measure comes first.
+    """Return headings, rows and copies; the highest expectation in the first measure comes first.
 
     Parameters
     ----------
