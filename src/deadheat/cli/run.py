@@ -147,7 +147,7 @@ def command(out: Output, **options: Any) -> None:
 
 
 def _kept(study: Study, folder: str) -> str:
-    """Say what is there after the user has ended a run."""
+    """Return a message for the user who has interrupted a run."""
     try:
         complete = len({stored.cell.path for stored in load_results(folder)})
     except DeadheatError:  # nothing is complete yet
@@ -186,7 +186,7 @@ def _study(options: dict[str, Any]) -> Study:
 
 
 def _errors(failures: list[Failure]) -> Iterator[str]:
-    """Say what went wrong, each thing once."""
+    """Yield a line for each distinct error."""
     cells: dict[str, list[str]] = {}
     for failure in failures:
         cells.setdefault(str(failure.error), []).append(str(failure.cell))
@@ -195,7 +195,7 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
 
 
 def notes(results: Sequence[StoredResult]) -> list[str]:
-    """Say what was cut, halved or left out, each thing once."""
+    """Return what was cut, halved or left out, each fact once."""
     said = []
     for stored in results:
         origin = stored.result.provenance

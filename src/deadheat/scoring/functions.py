@@ -1,6 +1,7 @@
 """The scoring functions in NumPy: computed in FP32 or wider, rounded to the scoring dtype.
 
 The twin of :mod:`deadheat.scoring.torch_functions` for stored logits where torch is not installed.
+From `multiply` on, functions take arrays or torch tensors, and return what they were given.
 In BF16 `sigmoid` is torch's own BF16 operation on every finite input. Elsewhere `sigmoid` and
 `softmax` differ from torch in a few of a million scores, those midway between two values of the
 format; a `product` in up to a few of a thousand, since FP32 sums depend on their order.
@@ -10,7 +11,7 @@ Every result comes in a dtype that holds its values exactly: float32, or int64 f
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +21,11 @@ from deadheat.errors import InputError
 from deadheat.numbers import is_tensor, tensor_values
 from deadheat.scoring.refusals import (
     check_bits,
-    check_head,
-    check_norms,
     check_pair,
     check_pairs,
     check_product,
     check_range,
     fits_fp32,
-    not_eight_bit,
-    not_finite,
 )
 
 Product = Literal["dot", "cosine", "hamming"]
@@ -55,7 +52,7 @@ def sigmoid(logits: npt.ArrayLike, dtype: object = "fp32") -> Floats:
     array([0.99883, 0.99887], dtype=float32)
     """
     format = parse_float_format(dtype)
-    z = _floats("logits", logits, format)
+    z = cast_finite("logits", as_array("logits", logits), format)
     wide = z.astype(np.float64) if format.name == "fp32" else z
     with np.errstate(over="ignore"):  # exp(−z) may be infinite; its reciprocal is the right 0
         return format.round(1 / (1 + np.exp(-wide)))
@@ -81,7 +78,7 @@ def softmax(
     array([0.99883, 0.99887], dtype=float32)
     """
     format = parse_float_format(dtype)
-    z = _floats("logits", join_pair(logits), format)
+    z = cast_finite("logits", as_array("logits", join_pair(logits)), format)
     check_pairs(z.shape)
     # Rounded from FP64, more of the low-precision scores are torch's than from NumPy's FP32 exp.
     powers = np.exp(z.astype(np.float64) - z.max(axis=-1, keepdims=True))
@@ -117,41 +114,9 @@ def product(
     >>> product(np.array([[127, 127]], np.int8), np.array([[127, 127]], np.int8), "int8")
     array([[32258]])
     """
-    format = parse_format(dtype)
     q, d = as_array("queries", queries), as_array("documents", documents)
-    check_product(format, kind, q.shape, d.shape)
-    if format.name == "binary":
-        return hamming(q, d)
-    if format.name == "int8":
-        return _exact(_eight_bit("queries", q), _eight_bit("documents", d))
-    scores = operand("queries", q, format, kind) @ operand("documents", d, format, kind).T
-    check_range("a product", float(np.abs(scores).max()), format)
-    return format.round(scores)
-
-
-def operand(name: str, values: npt.ArrayLike, format: Format, kind: Product) -> Floats:
-    """Cast embeddings, and for a cosine bring them to length 1 after that."""
-    floats = _floats(name, values, format)
-    if kind != "cosine":
-        return floats
-    with np.errstate(over="ignore"):  # a length that overflows is refused
-        norms = np.linalg.norm(floats, axis=-1, keepdims=True)
-    check_norms(name, float(norms.min()), float(norms.max()), format)
-    return format.round(floats / format.round(norms))
-
-
-def cast(values: Array, format: Format) -> Floats:
-    """Round finite values to a format that holds their range."""
-    return format.round(values)
-
-
-def whole_operand(name: str, values: npt.ArrayLike, kind: Product) -> Array:
-    """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
-    array = as_array(name, values)
-    if kind == "hamming":
-        return np.asarray(2 * _bits(name, array) - 1, np.float32)
-    wide = np.float32 if fits_fp32(array.dtype, array.shape) else np.float64
-    return _eight_bit(name, array).astype(wide)
+    scores: Array = multiply(q, d, parse_format(dtype), kind)
+    return scores
 
 
 def hamming(queries: npt.ArrayLike, documents: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -170,13 +135,7 @@ def hamming(queries: npt.ArrayLike, documents: npt.ArrayLike) -> npt.NDArray[np.
     >>> hamming(np.array([[0b10100000]], np.uint8), np.array([[0b01100000]], np.uint8))
     array([[-2]])
     """
-    q, d = as_array("queries", queries), as_array("documents", documents)
-    check_product(parse_format("binary"), "hamming", q.shape, d.shape)
-    check_bits(q.dtype, d.dtype)
-    q, d = _bits("queries", q), _bits("documents", d)
-    dots = _exact(2 * q - 1, 2 * d - 1)  # over ±1 vectors, D − 2 × distance
-    distances: npt.NDArray[np.int64] = (q.shape[1] - dots) // 2
-    return -distances
+    return product(queries, documents, "binary", "hamming").astype(np.int64, copy=False)
 
 
 def head_logits(
@@ -197,25 +156,9 @@ def head_logits(
     >>> head_logits([[1.0, 2.0]], [[0.5, 0.25], [1.0, 1.0]], [0.0, 1.0])
     array([[1., 4.]], dtype=float32)
     """
-    fp32 = parse_format("fp32")
-    h, w = _floats("hidden", hidden, fp32), _floats("weight", weight, fp32)
-    b = None if bias is None else _floats("bias", bias, fp32)
-    check_head(h.shape, w.shape, None if b is None else b.shape)
-    logits: Floats = h @ w.T
-    return logits if b is None else logits + b
-
-
-def _floats(name: str, values: object, format: Format) -> Floats:
-    array = as_array(name, values)
-    if array.dtype.kind in "bcOSUmM":
-        raise InputError(f"{name} must be real numbers, not {array.dtype}")
-    wide = array if array.dtype == np.float64 else array.astype(np.float32)
-    finite = np.isfinite(wide)
-    if not finite.all():
-        index = np.argwhere(~finite)[0].tolist()
-        raise not_finite(name, index, float(wide[tuple(index)]))
-    check_range(name, float(np.abs(wide).max()), format)
-    return format.round(wide.astype(np.float32))  # torch casts FP64 by way of FP32
+    own_bias = None if bias is None else as_array("bias", bias)
+    logits: Floats = apply_head(as_array("hidden", hidden), as_array("weight", weight), own_bias)
+    return logits
 
 
 def as_array(name: str, values: object) -> Array:
@@ -240,21 +183,128 @@ def join_pair(logits: object) -> object:
     return np.stack(arrays, axis=-1)
 
 
-def _eight_bit(name: str, values: Array) -> Array:
-    if values.dtype not in (np.int8, np.uint8):
-        raise not_eight_bit(name, values.dtype)
+def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
+    """Score every query with every document: arrays give an array, tensors a tensor."""
+    check_product(format, kind, queries.shape, documents.shape)
+    if format.is_float:
+        q = operand("queries", queries, format, kind)
+        scores = q @ operand("documents", documents, format, kind).T
+        check_range("a product", float(abs(scores).max()), format)
+        return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
+    # FP64 holds every sum of 8-bit products exactly. BLAS multiplies it, unlike integers, and CUDA
+    # has no product of integers.
+    if format.name == "int8":
+        q, d = _check_eight_bit("queries", queries), _check_eight_bit("documents", documents)
+        return _to_int64(_to_double(q) @ _to_double(d).T)
+    check_bits(queries.dtype, documents.dtype)
+    q, d = _unpack_bits("queries", queries), _unpack_bits("documents", documents)
+    dots = _to_double(2 * q - 1) @ _to_double(2 * d - 1).T  # D − 2 × distance
+    return _to_int64((dots - q.shape[1]) / 2)
+
+
+def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
+    """Cast embeddings, and for a cosine bring them to length 1 after that."""
+    floats = cast_finite(name, values, format)
+    if kind != "cosine":
+        return floats
+    if is_tensor(floats):
+        norms = floats.norm(dim=-1, keepdim=True)
+    else:
+        with np.errstate(over="ignore"):  # a length that overflows is refused
+            norms = np.linalg.norm(floats, axis=-1, keepdims=True)
+    if norms.min() < format.smallest:
+        raise InputError(f"{name} hold a vector of length {norms.min():g}, which has no cosine")
+    check_range(f"{name}: a length", float(norms.max()), format)
+    return cast(floats / cast(norms, format), format)
+
+
+def whole_operand(name: str, values: Any, kind: Product) -> Any:
+    """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
+    if kind == "hamming":
+        return _to_float(2 * _unpack_bits(name, values) - 1)
+    eight = _check_eight_bit(name, values)
+    return _to_float(eight) if fits_fp32(eight.dtype, eight.shape) else _to_double(eight)
+
+
+def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
+    """Compute a linear layer in FP32."""
+    bias_shape = None if bias is None else tuple(bias.shape)
+    fits = hidden.ndim == weight.ndim == 2 and hidden.shape[1] == weight.shape[1]
+    if not fits or bias_shape not in (None, tuple(weight.shape[:1])):
+        raise InputError(
+            "a head needs hidden [N×H], weight [C×H] and bias [C], not "
+            f"{tuple(hidden.shape)}, {tuple(weight.shape)}, {bias_shape}"
+        )
+    fp32 = parse_format("fp32")
+    logits = cast_finite("hidden", hidden, fp32) @ cast_finite("weight", weight, fp32).T
+    return logits if bias is None else logits + cast_finite("bias", bias, fp32)
+
+
+def cast_finite(name: str, values: Any, format: Format) -> Any:
+    """Cast real numbers to a format; refuse those that are not finite or do not fit it."""
+    if 0 in values.shape:
+        raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
+    if is_tensor(values):
+        real = not values.is_complex() and str(values.dtype) != "torch.bool"
+    else:
+        real = values.dtype.kind not in "bcOSUmM"
+    if not real:
+        raise InputError(f"{name} must be real numbers, not {values.dtype}")
+    if is_tensor(values):
+        # FP8 has no isfinite, int8 no absolute value of −128
+        wide = values.float() if values.element_size() == 1 else values
+        finite = wide.isfinite()
+    else:
+        wide = values if values.dtype == np.float64 else values.astype(np.float32)
+        finite = np.isfinite(wide)
+    if not finite.all():
+        mask = np.asarray(finite.cpu() if is_tensor(finite) else finite)
+        index = np.argwhere(~mask)[0].tolist()
+        raise InputError(
+            f"{name}{index} is {float(wide[tuple(index)])}: scores need finite values (an FP16 "
+            "model overflows beyond 65504; run it in bf16 or fp32)"
+        )
+    check_range(name, float(abs(wide).max()), format)
+    return cast(wide, format)
+
+
+def cast(values: Any, format: Format) -> Any:
+    """Cast to the dtype that operations of a format run in: FP8 values are computed in FP32.
+
+    Arrays are float32, rounded to the format; FP64 is cast by way of FP32, as torch does.
+    """
+    if not is_tensor(values):
+        return format.round(values.astype(np.float32, copy=False))
+    values = values.to(format.torch)
+    return values.float() if format.name.startswith("fp8") else values
+
+
+def _check_eight_bit(name: str, values: Any) -> Any:
+    if str(values.dtype).removeprefix("torch.") not in ("int8", "uint8"):
+        raise InputError(f"{name} must be int8 or uint8, not {values.dtype}: quantise them first")
     return values
 
 
-def _bits(name: str, values: Array) -> npt.NDArray[np.int8]:
-    if values.dtype != np.bool_:
-        values = np.unpackbits(_eight_bit(name, values).view(np.uint8), axis=-1)
-    return values.astype(np.int8)
+def _unpack_bits(name: str, values: Any) -> Any:
+    """Return booleans, or bits packed into 8-bit integers, as signed integers 0 and 1."""
+    if str(values.dtype).removeprefix("torch.") == "bool":
+        return values.long() if is_tensor(values) else values.astype(np.int8)
+    packed = _check_eight_bit(name, values)
+    if not is_tensor(packed):
+        return np.unpackbits(packed.view(np.uint8), axis=-1).astype(np.int8)
+    import torch
+
+    shifts = torch.arange(7, -1, -1, device=packed.device)
+    return ((packed.view(torch.uint8).long().unsqueeze(-1) >> shifts) & 1).flatten(-2)
 
 
-def _exact(queries: Array, documents: Array) -> npt.NDArray[np.int64]:
-    # FP64 holds every sum of 8-bit products exactly, and unlike integers it is multiplied by BLAS.
-    scores: npt.NDArray[np.int64] = (
-        queries.astype(np.float64) @ documents.astype(np.float64).T
-    ).astype(np.int64)
-    return scores
+def _to_float(values: Any) -> Any:
+    return values.float() if is_tensor(values) else values.astype(np.float32)
+
+
+def _to_double(values: Any) -> Any:
+    return values.double() if is_tensor(values) else values.astype(np.float64)
+
+
+def _to_int64(values: Any) -> Any:
+    return values.long() if is_tensor(values) else values.astype(np.int64)

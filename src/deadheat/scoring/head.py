@@ -88,14 +88,14 @@ def find_head(
 def head_input(
     activations: Sequence[Activation], rows: Sequence[int], logits: Tensor, name: str
 ) -> Tensor:
-    """Give what entered the head, a row per input, after checking that the logits left it."""
+    """Return the input of the head, a row per input of the model; check that it gave the logits."""
     if not _gives(activations, rows, logits):
         raise _no_head(name)
     return _join_rows([activation.hidden for activation in activations])
 
 
 def last_position(tensor: Tensor) -> Tensor:
-    """Give a row per input: the last one, where there is a row per token."""
+    """Return a row per input: the last one, where there is a row per token."""
     return tensor[:, -1] if tensor.ndim == 3 else tensor
 
 
@@ -105,7 +105,7 @@ def _gives(
     logits: Tensor,
     score: Callable[[Tensor], Tensor] | None = None,
 ) -> bool:
-    """Tell whether a layer's output is the logits, in every bit."""
+    """Return whether a layer's output is the logits, in every bit."""
     outputs = [activation.output for activation in activations]
     if any(last_position(output).ndim != 2 for output in outputs):
         return False
@@ -114,7 +114,7 @@ def _gives(
 
 
 def _is_plain(activation: Activation) -> bool:
-    """Tell whether a layer gave what its weight and bias give; a quantised one scales them."""
+    """Return whether a layer gave what its weight and bias give; a quantised one scales them."""
     import torch
 
     layer, dtype = activation.layer, activation.output.dtype

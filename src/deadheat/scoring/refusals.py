@@ -38,16 +38,6 @@ def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -
         )
 
 
-def check_head(hidden: Shape, weight: Shape, bias: Shape | None) -> None:
-    """Require the shapes of a linear layer."""
-    fits = len(hidden) == len(weight) == 2 and hidden[1] == weight[1]
-    if not fits or (bias is not None and tuple(bias) != tuple(weight[:1])):
-        raise InputError(
-            "a head needs hidden [N×H], weight [C×H] and bias [C], "
-            f"not {tuple(hidden)}, {tuple(weight)}, {None if bias is None else tuple(bias)}"
-        )
-
-
 def check_bits(queries: object, documents: object) -> None:
     """Require bits stored alike; packed into int8 they are those of uint8 less 128."""
     if str(queries) != str(documents):
@@ -66,27 +56,7 @@ def check_range(name: str, largest: float, format: Format) -> None:
         )
 
 
-def check_norms(name: str, smallest: float, largest: float, format: Format) -> None:
-    """Refuse a vector too short or too long to have a direction in a format."""
-    if smallest < format.smallest:
-        raise InputError(f"{name} hold a vector of length {smallest:g}, which has no cosine")
-    check_range(f"{name}: a length", largest, format)
-
-
 def fits_fp32(dtype: object, shape: Shape) -> bool:
     """Whether FP32 holds every sum of products of two such vectors of 8-bit integers."""
     signed = str(dtype).endswith("int8") and not str(dtype).endswith("uint8")
     return shape[-1] * (1 << (14 if signed else 16)) <= 1 << 24
-
-
-def not_finite(name: str, index: list[int], value: float) -> InputError:
-    """Say which input is NaN or infinite."""
-    return InputError(
-        f"{name}{index} is {value}: scores need finite values (an FP16 model overflows beyond "
-        "65504; run it in bf16 or fp32)"
-    )
-
-
-def not_eight_bit(name: str, dtype: object) -> InputError:
-    """Say what integer products take."""
-    return InputError(f"{name} must be int8 or uint8, not {dtype}: quantise them first")

@@ -48,7 +48,7 @@ def parse_regime(name: str) -> Regime:
 
 
 def describe_regime(name: str) -> str:
-    """Say in words what a regime is.
+    """Return a description of a regime.
 
     >>> describe_regime("scored-fp16")
     'scoring in fp16 of model-dtype logits or embeddings'
@@ -66,7 +66,7 @@ def regime_order(name: str) -> tuple[int, str]:
 
 
 def scoring_format(regime: str, model_dtype: object, function: str | None = None) -> Format:
-    """Give the scoring dtype of a regime for a model dtype.
+    """Return the scoring dtype of a regime for a model dtype.
 
     Integer products are exact, and so stay integers in every regime; `function` says whether
     that is what is computed.
@@ -88,7 +88,7 @@ def scoring_provenance(
     backend: Backend = "auto",
     threads: int | None = None,
 ) -> ScoringProvenance:
-    """Say how `score` makes scores under these settings, here and now.
+    """Return how `score` computes scores with these settings in this environment.
 
     `threads` are those of torch that share a product; all that it has unless given.
 
@@ -111,7 +111,7 @@ def scoring_provenance(
 
 
 def resolve_backend(backend: Backend = "auto") -> Literal["torch", "numpy"]:
-    """Say which backend scores: torch where it is installed, else NumPy."""
+    """Return the backend that scores: torch where it is installed, else NumPy."""
     if backend == "auto":
         return "torch" if importlib.util.find_spec("torch") else "numpy"
     if backend not in get_args(Backend):

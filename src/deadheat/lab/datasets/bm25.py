@@ -35,7 +35,7 @@ def bm25_candidates(
     -------
     tuple
         The documents of each query, best first; the queries whose list was cut between
-        documents of equal score; and the rule in words.
+        documents of equal score; and the rule as text.
     """
     library = require("bm25s", "BM25 candidates")
     documents = list(corpus)

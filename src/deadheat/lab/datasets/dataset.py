@@ -32,14 +32,14 @@ class RetrievalDataset:
         Query id to the documents to score, in order; ``None`` means the whole corpus,
         in its order.
     candidate_rule
-        How the candidates came about, in words.
+        The rule that made the candidate lists, as text.
     subset, split, revision
         Which part and which version of the source was read; ``revision`` is the commit
         on the hub where it is known.
     cut_inside_ties
         Queries whose BM25 list was cut between documents of equal score.
     left_out
-        What was dropped, in words, and how much of it.
+        Descriptions of what was dropped, each with its count.
     remarks
         What the user of the dataset should know.
 

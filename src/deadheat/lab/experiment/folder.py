@@ -17,8 +17,8 @@
         SHA256SUMS                       the hash of every other file
         REGIME-HASH.json                 how far scores too many to be stored differ between cells
 
-The hash of a dataset is that of its content, the hash of a cell that of its settings: whoever
-runs other settings gets another folder, and what is stored stays valid. A file appears under
+The hash of a dataset is that of its content, the hash of a cell that of its settings: other
+settings make another folder, and stored files stay valid. A file appears under
 its name only when it is complete and on disk. The name of a part carries the SHA-256 of its bytes,
 the others are listed with theirs: `ExperimentFolder.verify` names what is not as it was written.
 """

@@ -56,8 +56,8 @@ def run_study(
     study
         What to run.
     folder
-        Where everything is stored, batch by batch. A run that was ended, however it was, is
-        continued by the same call, and ends with the same bytes. Other settings make other
+        Where everything is stored, batch by batch. An interrupted run is continued
+        by the same call, and ends with the same bytes. Other settings make other
         cells; those that are stored stay as they are.
     progress
         Called after every stored part of a forward pass, and while a full corpus is counted.

@@ -3,23 +3,16 @@
 No scores are made here: softmax, sigmoid and product belong to ``deadheat.scoring``.
 """
 
-from deadheat.lab.models.batching import Batches
 from deadheat.lab.models.biencoders import BiEncoder
 from deadheat.lab.models.loading import load_model
-from deadheat.lab.models.outputs import Embeddings, Head, ModelOutput
-from deadheat.lab.models.presets import PRESETS, PairPrompt, Preset, TextPrompt, find_preset
+from deadheat.lab.models.presets import PRESETS, PairPrompt, TextPrompt, find_preset
 from deadheat.lab.models.rerankers import ClassifierReranker, Reranker, YesNoReranker
 
 __all__ = [
     "PRESETS",
-    "Batches",
     "BiEncoder",
     "ClassifierReranker",
-    "Embeddings",
-    "Head",
-    "ModelOutput",
     "PairPrompt",
-    "Preset",
     "Reranker",
     "TextPrompt",
     "YesNoReranker",
