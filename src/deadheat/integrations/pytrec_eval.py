@@ -141,11 +141,10 @@ class RelevanceEvaluator:
         if self.result is not None:
             emit_warnings(self.result.warnings)
         values |= self._delegate(qrels, run)
-        given = ((query, text_id(query)) for query in scores)
+        given = {query: text_id(query) for query in scores if text_id(query) in run}
         return {
             query: {name: values[name][text] for name in self._names}
-            for query, text in given
-            if text in run
+            for query, text in given.items()
         }
 
     def _delegate(self, qrels: QrelsLike, run: ByQuery) -> dict[str, dict[str, float]]:

@@ -190,11 +190,9 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
         corpus_model: object = None,
         corpus_embeddings: object = None,
         output_path: str | None = None,
-    ) -> dict[str, dict[str, dict[int, float]]]:
+    ) -> Any:
         """Return each measure at each cutoff, for each score function."""
-        relevant = {
-            query: dict.fromkeys(self.relevant_docs[query], 1) for query in self.queries_ids
-        }
+        relevant = {q: dict.fromkeys(self.relevant_docs[q], 1) for q in self.queries_ids}
         deepest = max(k for _, k, _ in self._measures())
         self.results = {}
         self._counts = {
@@ -207,12 +205,9 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
             name: _count_scores(score, self._counts[name], keep) for name, score in given.items()
         }
         try:
-            scores: dict[str, dict[str, dict[int, float]]] = super().compute_all_metrics(
-                model, corpus_model, corpus_embeddings, output_path
-            )
+            return super().compute_all_metrics(model, corpus_model, corpus_embeddings, output_path)
         finally:
             self.score_functions, self._counts = given, {}
-        return scores
 
     compute_metrices = compute_all_metrics
 
