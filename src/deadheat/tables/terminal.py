@@ -42,21 +42,12 @@ class TerminalTable:
         """Measure the width of the whole table."""
         from rich.measure import Measurement
 
-        width = _Form(self.table, self.percent).width()
-        return Measurement(min(width, options.max_width), width)
+        return Measurement(min(self.width(), options.max_width), self.width())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the widest form that fits."""
         form, name_length = fit(self.table, self.percent, options.max_width)
         yield form.build(name_length, grey=console.color_system is not None)
-
-
-@dataclass(frozen=True)
-class _Form:
-    """A table as text, with some or all of its columns."""
-
-    table: Table
-    percent: bool
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -130,10 +121,10 @@ class _Form:
         return built
 
 
-def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
+def fit(table: Table, percent: bool, width: int) -> tuple[TerminalTable, int]:
     """Choose the widest form that fits, and the length of its names."""
     for narrower in _forms(table, percent):
-        form = _Form(narrower, percent)
+        form = TerminalTable(narrower, percent)
         longest = max((longest for longest, _, is_name in form.widths if is_name), default=0)
         lengths = range(max(longest, LEAST), LEAST, -1)
         length = next((n for n in lengths if form.width(n) <= width), LEAST)
