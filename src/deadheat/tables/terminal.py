@@ -90,7 +90,7 @@ class TerminalTable:
         is_name = [column.kind == "name" for column in table.columns]
         names = [{row[i].full for row in self.rows} for i, named in enumerate(is_name) if named]
         shorten = all(  # shortened names must remain distinct
-            len({shortened(name, name_length) for name in own}) == len(own) for own in names
+            len({shorten_name(name, name_length) for name in own}) == len(own) for own in names
         )
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
@@ -103,7 +103,7 @@ class TerminalTable:
 
         def text(cell: Cell, column: Column) -> Text:
             if column.kind == "name":
-                return Text(shortened(cell.full, name_length) if shorten else cell.full)
+                return Text(shorten_name(cell.full, name_length) if shorten else cell.full)
             style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
@@ -177,10 +177,10 @@ def _condense(table: Table, percent: bool) -> Table:
     return replace(table, columns=columns, title=" · ".join(filter(None, title)), grouped=grouped)
 
 
-def shortened(name: str, length: int) -> str:
+def shorten_name(name: str, length: int) -> str:
     """Leave out the middle of a name that is too long.
 
-    >>> shortened("cross-encoder-bf16-native", 12), shortened("bm25", 12)
+    >>> shorten_name("cross-encoder-bf16-native", 12), shorten_name("bm25", 12)
     ('cross-…ative', 'bm25')
     """
     from rich.cells import cell_len
