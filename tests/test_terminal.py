@@ -20,7 +20,7 @@ from rich.console import Console
 
 from deadheat.demo import recordings, write_files
 from deadheat.tables import Column, Table, render, rich_parts
-from deadheat.tables.terminal import ENOUGH, LEAST, fit, shortened
+from deadheat.tables.terminal import ENOUGH, LEAST, fit, shorten_name
 
 MANY = """
 import sys
@@ -202,10 +202,10 @@ def test_names_lose_their_middle_but_can_be_told_apart(width):
 
 
 def test_the_middle_of_a_name_is_left_out():
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghij", 7) == "abc…hij"
-    assert shortened("abcdefghij", 6) == "abc…ij"
-    assert cell_len(shortened("漢字漢字漢字漢字", 7)) <= 7
+    assert shorten_name("abcdefghij", 10) == "abcdefghij"
+    assert shorten_name("abcdefghij", 7) == "abc…hij"
+    assert shorten_name("abcdefghij", 6) == "abc…ij"
+    assert cell_len(shorten_name("漢字漢字漢字漢字", 7)) <= 7
 
 
 def test_digits_that_mean_nothing_are_grey_or_x():

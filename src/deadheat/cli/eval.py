@@ -14,7 +14,7 @@ from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
-from deadheat.report.citation import check_citable, citation, cited
+from deadheat.report.citation import check_citable, citation, render_citation
 from deadheat.settings import TIE_RULES
 
 
@@ -70,7 +70,7 @@ def command(
     if cite and out.style == "table":
         out.show(citation(results, percent=out.percent))
     elif cite:
-        out.write(cited(results, out.style, percent=out.percent))
+        out.write(render_citation(results, out.style, percent=out.percent))
     elif out.style == "json":
         data = [result.to_dict(per_query=per_query) for result in results]
         out.write(json.dumps(data, indent=1, ensure_ascii=False))

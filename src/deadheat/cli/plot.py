@@ -22,7 +22,7 @@ from deadheat.cli.common import (
     labels_of,
     measures_option,
 )
-from deadheat.cli.help import Command
+from deadheat.cli.help import Command, F
 from deadheat.cli.names import split_name
 from deadheat.cli.output import (
     FORCE,
@@ -81,7 +81,7 @@ _RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
 _PERCENT = percent_option(default=False)
 
 
-def _measure_option(default: str = "nDCG@10") -> Callable[[Any], Any]:
+def _measure_option(default: str = "nDCG@10") -> Callable[[F], F]:
     """Choose one measure, which the command receives parsed."""
     return click.option(
         "-m",

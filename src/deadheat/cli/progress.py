@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deadheat.engines import Progress
 from deadheat.errors import printable
-from deadheat.tables.terminal import shortened
+from deadheat.tables.terminal import shorten_name
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -57,7 +57,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
             if task.finished and task.visible:
                 bars.update(task.id, visible=False)
         if what not in tasks:
-            name = shortened(printable(what), _NAME_LENGTH)
+            name = shorten_name(printable(what), _NAME_LENGTH)
             tasks[what] = bars.add_task(name, total=total, completed=done, rate="")
         speed = bars.tasks[tasks[what]].speed or 0
         rate = f"{speed:,.0f}/s" if speed >= 1 else ""

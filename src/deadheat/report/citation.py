@@ -78,7 +78,7 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
     ]
 
 
-def cited(results: Sequence[Result], style: str, *, percent: bool = False) -> str:
+def render_citation(results: Sequence[Result], style: str, *, percent: bool = False) -> str:
     r"""Write a citation as text; in LaTeX with ``\cite``, and headings and BibTeX as comments."""
     text = render(citation(results, percent=percent), style, percent=percent)
     return text.replace(_cite(), r"\cite{deadheat,yang2026reliable}") if style == "latex" else text

@@ -42,21 +42,12 @@ class TerminalTable:
         """Measure the width of the whole table."""
         from rich.measure import Measurement
 
-        width = _Form(self.table, self.percent).width()
-        return Measurement(min(width, options.max_width), width)
+        return Measurement(min(self.width(), options.max_width), self.width())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the widest form that fits."""
         form, name_length = fit(self.table, self.percent, options.max_width)
         yield form.build(name_length, grey=console.color_system is not None)
-
-
-@dataclass(frozen=True)
-class _Form:
-    """A table as text, with some or all of its columns."""
-
-    table: Table
-    percent: bool
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -99,7 +90,7 @@ class _Form:
         is_name = [column.kind == "name" for column in table.columns]
         names = [{row[i].full for row in self.rows} for i, named in enumerate(is_name) if named]
         shorten = all(  # shortened names must remain distinct
-            len({shortened(name, name_length) for name in own}) == len(own) for own in names
+            len({shorten_name(name, name_length) for name in own}) == len(own) for own in names
         )
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
@@ -112,7 +103,7 @@ class _Form:
 
         def text(cell: Cell, column: Column) -> Text:
             if column.kind == "name":
-                return Text(shortened(cell.full, name_length) if shorten else cell.full)
+                return Text(shorten_name(cell.full, name_length) if shorten else cell.full)
             style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
@@ -130,10 +121,10 @@ class _Form:
         return built
 
 
-def fit(table: Table, percent: bool, width: int) -> tuple[_Form, int]:
+def fit(table: Table, percent: bool, width: int) -> tuple[TerminalTable, int]:
     """Choose the widest form that fits, and the length of its names."""
     for narrower in _forms(table, percent):
-        form = _Form(narrower, percent)
+        form = TerminalTable(narrower, percent)
         longest = max((longest for longest, _, is_name in form.widths if is_name), default=0)
         lengths = range(max(longest, LEAST), LEAST, -1)
         length = next((n for n in lengths if form.width(n) <= width), LEAST)
@@ -186,10 +177,10 @@ def _condense(table: Table, percent: bool) -> Table:
     return replace(table, columns=columns, title=" · ".join(filter(None, title)), grouped=grouped)
 
 
-def shortened(name: str, length: int) -> str:
+def shorten_name(name: str, length: int) -> str:
     """Leave out the middle of a name that is too long.
 
-    >>> shortened("cross-encoder-bf16-native", 12), shortened("bm25", 12)
+    >>> shorten_name("cross-encoder-bf16-native", 12), shorten_name("bm25", 12)
     ('cross-…ative', 'bm25')
     """
     from rich.cells import cell_len

@@ -56,8 +56,6 @@ def comparison(
     height, size = style.row_of(len(order))
     many = len(order) > _FEW
     with style.styled():
-        from matplotlib.lines import Line2D
-
         figure = style.new_figure(width, 0.85 + height * len(order))
         wide = 0.2 * inches if many else min(_LANE * max(len(lanes), 0.2), 0.24 * inches)
         axes, side = figure.subplots(1, 2, sharey=True, width_ratios=[1, wide / (0.6 * inches)])
@@ -66,15 +64,12 @@ def comparison(
         axes.set_xlabel(repr(chosen) + (" (%)" if percent else ""))
         handles, words = axes.get_legend_handles_labels()
         if many and joined:
-            draw_overlaps(side, joined, len(order), height)
+            draw_overlaps(side, ranked, height)
         else:
             side.set_axis_off()
             draw_lanes(side, lanes)
         if joined:
-            marker, size = ("s", 4) if many else ("|", 7)
-            handles.append(
-                Line2D([], [], color=INK, linestyle="none", marker=marker, markersize=size)
-            )
+            handles += side.plot([], [], "s" if many else "|", color=INK, ms=4 if many else 7)
             words.append("intervals overlap")
         style.legend(figure, handles, words)
     what = f"{chosen!r} of {len(order)} systems, by expected value"
@@ -100,13 +95,12 @@ def draw_lanes(axes: Axes, lanes: list[list[list[int]]]) -> None:
             axes.plot([x] * len(rows), rows, color=INK, linewidth=0.9, marker=0, markersize=2)
 
 
-def draw_overlaps(axes: Axes, joined: list[list[int]], systems: int, height: float) -> None:
+def draw_overlaps(axes: Axes, ranked: list[Summary], height: float) -> None:
     """Mark in the row of each system the ranks of those that it overlaps."""
-    share = np.zeros((systems, systems), bool)
-    for members in joined:
-        share[np.ix_(members, members)] = True
-    np.fill_diagonal(share, False)
-    rows, columns = np.nonzero(share)
+    systems = len(ranked)
+    worst, best = np.array([(summary.worst, summary.best) for summary in ranked]).T
+    overlap = (worst[:, None] <= best) & (worst <= best[:, None])
+    rows, columns = np.nonzero(overlap & ~np.eye(systems, dtype=bool))
     axes.plot([1, systems], [0, systems - 1], color="#BBBBBB", linewidth=0.5, zorder=1)
     axes.hlines(rows, columns + 0.5, columns + 1.5, INK, linewidth=50 * height, zorder=2)
     axes.set_xlim(0.4, systems + 0.6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.measures import Measure
+from deadheat.report.families import cutoff_families
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, DASHES, INK, MARKERS, Plot
 
@@ -53,7 +54,12 @@ def curves(
             f"{len(labelled)} curves cannot be told apart: choose up to {len(COLOURS)} results, "
             "or draw a comparison at one cutoff"
         )
-    families = _families(labelled)
+    families = cutoff_families(inputs.common_measures(labelled))
+    if not families:
+        raise InputError(
+            "a curve needs one measure at several cutoffs in every result: evaluate for example "
+            "nDCG@1,3,5,10 (-m nDCG -k 1,3,5,10)"
+        )
     columns = min(len(families), 2 if style.inches(width) < 5 else 4)
     rows = -(-len(families) // columns)
     with style.styled():
@@ -63,8 +69,8 @@ def curves(
         panel = 1.75 if columns == 1 else 1.4
         figure = style.new_figure(width, 0.5 + 0.05 * len(labelled) + panel * rows)
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, (family, cutoffs) in zip(panels, families.items(), strict=False):
-            lines = _draw(axes, family, cutoffs, list(labelled.values()), 100 if percent else 1)
+        for axes, (family, measures) in zip(panels, families.items(), strict=False):
+            lines = _draw(axes, measures, list(labelled.values()), 100 if percent else 1)
             axes.set_title(f"{family!r}@k" + (" (%)" if percent else ""))
         for axes in panels[len(families) - columns : len(families)]:
             axes.set_xlabel("cutoff k")
@@ -79,29 +85,11 @@ def curves(
         style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)
     what = f"{', '.join(f'{family!r}@k' for family in families)} against the cutoff k"
     caption = inputs.caption(what, labelled, "Lines with markers", "bands")
-    return Plot(figure, caption + _coinciding(labelled, families))
+    return Plot(figure, caption + _coinciding(labelled, list(chain(*families.values()))))
 
 
-def _families(results: dict[str, Result]) -> dict[Measure, list[int]]:
-    """Cutoffs, in ascending order, of each measure that has several."""
-    cutoffs_of: dict[Measure, list[int]] = {}
-    for measure in inputs.common_measures(results):
-        if measure.cutoff is not None:
-            cutoffs_of.setdefault(measure(cutoff=None), []).append(measure.cutoff)
-    several = {
-        family: sorted(cutoffs) for family, cutoffs in cutoffs_of.items() if len(cutoffs) > 1
-    }
-    if not several:
-        raise InputError(
-            "a curve needs one measure at several cutoffs in every result: evaluate for example "
-            "nDCG@1,3,5,10 (-m nDCG -k 1,3,5,10)"
-        )
-    return several
-
-
-def _coinciding(results: dict[str, Result], families: dict[Measure, list[int]]) -> str:
+def _coinciding(results: dict[str, Result], measures: list[Measure]) -> str:
     """Name curves that lie on each other: one of them can hardly be seen."""
-    measures = [family @ k for family, cutoffs in families.items() for k in cutoffs]
     pairs = [
         f" {a} and {b} coincide."
         for a, b in combinations(results, 2)
@@ -110,15 +98,14 @@ def _coinciding(results: dict[str, Result], families: dict[Measure, list[int]]) 
     return "".join(pairs)
 
 
-def _draw(
-    axes: Axes, family: Measure, cutoffs: list[int], results: list[Result], scale: int
-) -> list[Line2D]:
+def _draw(axes: Axes, measures: list[Measure], results: list[Result], scale: int) -> list[Line2D]:
     """Draw one panel; return the lines of the expected values."""
     lines: list[Line2D] = []
+    cutoffs = [measure.cutoff or 0 for measure in measures]
     marked = _marked(axes, cutoffs)
     for i, result in enumerate(results):
         expected, oblivious, worst, best = (
-            scale * np.array([getattr(result[family @ k], view) for k in cutoffs])
+            scale * np.array([getattr(result[measure], view) for measure in measures])
             for view in ("expected", "oblivious", "worst", "best")
         )
         colour, dashes = COLOURS[i], DASHES[i]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deadheat._lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import RankedQuery
 from deadheat.report.figures import style
@@ -16,12 +17,14 @@ from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
 from deadheat.ties.groups import Floats, reaches
+from deadheat.ties.ranked import RankedLists
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Inches: height of a row and of the values below, and what stands beside the blocks.
 _ROW, _VALUES, _LEFT, _RIGHT = 0.19, 0.74, 0.78, 1.02
+Flags = NDArray[np.bool_]
 _VIEWS = {"expected": "• expected", "worst": "worst", "best": "best", "oblivious": "× oblivious"}
 
 
@@ -46,8 +49,9 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
         raise InputError(f"a ranked list needs at least 5 rows, not {rows}")
     measure, result = ranked.measure, ranked.result
     summary = result[measure]
-    documents = _documents(ranked)
-    shown = shown_rows(len(documents), measure.cutoff, rows)
+    documents = ranked.documents
+    relevant = reaches(np.nan_to_num(documents.grades), getattr(measure, "rel", None))
+    shown = shown_rows(len(relevant), measure.cutoff, rows)
     inches = style.inches(width)
     values = {view: number(getattr(summary, view)) for view in _VIEWS}
     with style.styled():
@@ -55,8 +59,8 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
         figure = style.new_figure(width, height, constrained=False)
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, inches), ylim=(height - 0.06, -0.06))
         axes.set_axis_off()
-        _draw_blocks(axes, documents, shown, inches)
-        _draw_groups(axes, documents, shown, measure.cutoff, inches)
+        _draw_blocks(axes, documents, relevant, shown, inches)
+        _draw_groups(axes, documents, relevant, shown, measure.cutoff, inches)
         for i, (view, words) in enumerate(_VIEWS.items()):
             x = inches * (i + 0.5) / len(_VIEWS)
             axes.text(x, height - 0.23, words, ha="center")
@@ -68,29 +72,13 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
         scale.tick_params(axis="y", length=0)
         scale.spines["left"].set_visible(False)
     caption = (
-        f"Ranked list of query {ranked.query} by {Path(result.name).name}: {len(documents)} "
-        f"documents, {documents['relevant'].sum()} of them relevant (stars). Boxes are tie "
+        f"Ranked list of query {ranked.query} by {Path(result.name).name}: {len(relevant)} "
+        f"documents, {relevant.sum()} of them relevant (stars). Boxes are tie "
         f"groups, listed in the order of the tie rule. {measure!r}: expected "
         f"{values['expected']}, between {values['worst']} and {values['best']} depending on the "
         f"tie-break, oblivious {values['oblivious']} ({tie_rule({ranked.query: result})})."
     )
     return Plot(figure, caption)
-
-
-def _documents(ranked: RankedQuery) -> pl.DataFrame:
-    """Documents in the order of the rule, each with what is above and in its tie group."""
-    documents = ranked.documents
-    grade = np.nan_to_num(documents.grades)
-    return pl.DataFrame(
-        {
-            "id": pl.Series(documents.doc_ids, dtype=pl.String),
-            "score": documents.scores,
-            "grade": grade,
-            "relevant": reaches(grade, getattr(ranked.measure, "rel", None)),
-            "above": documents.above,
-            "size": documents.size,
-        }
-    )
 
 
 def _as_text(scores: Floats) -> list[str]:
@@ -115,48 +103,52 @@ def shown_rows(n: int, cutoff: int | None, rows: int) -> list[range]:
     return out
 
 
-def _draw_blocks(axes: Axes, documents: pl.DataFrame, shown: list[range], width: float) -> None:
+def _draw_blocks(
+    axes: Axes, documents: RankedLists, relevant: Flags, shown: list[range], width: float
+) -> None:
+    """Draw a block per document, and a line of text for those that are left out."""
     from matplotlib.patches import Rectangle
 
     right = width - _RIGHT
-    graded = documents.filter(pl.col("grade") > 0)["grade"].n_unique() > 1
-    scores = _as_text(documents["score"].to_numpy())
+    graded = len(np.unique(documents.grades[documents.grades > 0])) > 1
+    scores = _as_text(documents.scores)
     indent = _LEFT + (0.28 if graded else 0.2)
     letters = int((right - indent) / 0.056) - max(map(len, scores))
-    ids = style.shorten(documents["id"].to_list(), max(6, letters))
+    ids = style.shorten(documents.doc_ids, max(6, letters))
     for row, places in enumerate(shown):
         y, i = _ROW * (row + 0.5), places.start
-        relevant = documents["relevant"][i : places.stop].sum()
         if len(places) > 1:
-            words = f"⋮  {len(places):,} more, {relevant:,} relevant"
+            words = f"⋮  {len(places):,} more, {relevant[i : places.stop].sum():,} relevant"
             axes.text(_LEFT + 0.08, y, words, va="center", size=6, color=INK)
             continue
-        face = "#CFE3F1" if relevant else "white"
+        face = "#CFE3F1" if relevant[i] else "white"
         corner, block = (_LEFT, y - 0.42 * _ROW), (right - _LEFT, 0.84 * _ROW)
         axes.add_patch(Rectangle(corner, *block, facecolor=face, edgecolor=INK, linewidth=0.5))
-        if relevant:
+        if relevant[i]:
             axes.plot(_LEFT + 0.1, y, "*", color=INK, markersize=5, markeredgewidth=0)
-            grade = f"{documents['grade'][i]:g}" if graded else ""
+            grade = f"{documents.grades[i]:g}" if graded else ""
             axes.text(_LEFT + 0.16, y, grade, va="center", size=5)
         axes.text(indent, y, ids[i], va="center_baseline", size=6.5)
         axes.text(right - 0.05, y, scores[i], va="center_baseline", ha="right", size=6, color=INK)
 
 
 def _draw_groups(
-    axes: Axes, documents: pl.DataFrame, shown: list[range], cutoff: int | None, width: float
+    axes: Axes,
+    documents: RankedLists,
+    relevant: Flags,
+    shown: list[range],
+    cutoff: int | None,
+    width: float,
 ) -> None:
+    """Draw a box around each tie group, and the cutoff as a line."""
     from matplotlib.patches import FancyBboxPatch
 
     left, right = _LEFT - 0.05, width - _RIGHT + 0.05
-    relevant_in = dict(documents.group_by("above").agg(pl.sum("relevant")).iter_rows())
     # A rule that sees coarser scores can part a group: each piece of it gets a box.
-    pieces = documents.group_by(pl.col("above").rle_id().alias("piece"), maintain_order=True).agg(
-        pl.len(), pl.first("above"), pl.first("size")
-    )
-    end = 0
-    for _, length, above, size in pieces.iter_rows():
-        begin, end = end, end + length
-        stop, relevant = above + size, relevant_in[above]
+    pieces = np.flatnonzero(np.diff(documents.above, prepend=-1)).tolist()
+    for begin, end in pairwise([*pieces, len(relevant)]):
+        above, size = int(documents.above[begin]), int(documents.size[begin])
+        stop, found = above + size, int(relevant[documents.above == above].sum())
         held = [r for r, places in enumerate(shown) if places.start < end and places.stop > begin]
         first, last = shown[held[0]], shown[held[-1]]
         if len(held) == 1 and (first.start < begin or first.stop > end):
@@ -170,9 +162,9 @@ def _draw_groups(
         label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})  # above the cutoff
         if size == 1:
             continue
-        words = f"{size:,} tied, {relevant:,} relevant"
+        words = f"{size:,} tied, {found:,} relevant"
         axes.text(right + 0.04, y, words, va="center", size=6, color=INK)
-        decisive = cutoff is not None and above < cutoff < stop and 0 < relevant < size
+        decisive = cutoff is not None and above < cutoff < stop and 0 < found < size
         colour, line = (COLOURS[1], 1.5) if decisive else (COLOURS[7], 0.9)
         rounded = "round,pad=0,rounding_size=0.05"
         box = FancyBboxPatch((left, top), right - left, bottom - top, boxstyle=rounded)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deadheat.errors import InputError
 from deadheat.output import write_whole
 from deadheat.packages import require
-from deadheat.tables.terminal import shortened
+from deadheat.tables.terminal import shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -159,5 +159,5 @@ def shorten(names: Sequence[str], length: int) -> list[str]:
     ['bge-re…v2-m3', 'gte']
     """
     clean = list(map(printable, names))
-    short = [shortened(name, length) for name in clean]
+    short = [shorten_name(name, length) for name in clean]
     return short if len(set(short)) == len(set(clean)) else shorten(clean, length + 4)

@@ -43,26 +43,18 @@ function facet(label) {
   const values = [...new Set(here.systems.map((each) => each.labels[label]))];
   if (values.length < 2) return null;
   const hidden = (curve.hidden[label] = new Set());
-  const buttons = values.map((value) => {
-    const button = press(
-      value,
-      () => {
-        toggle(hidden, value);
-        button.setAttribute("aria-pressed", String(!hidden.has(value)));
-      },
-      { "aria-pressed": "true" },
-    );
-    return button;
-  });
+  const pressed = (value) => (event) => {
+    toggle(hidden, value);
+    event.target.setAttribute("aria-pressed", String(!hidden.has(value)));
+  };
+  const buttons = values.map((value) => press(value, pressed(value), { "aria-pressed": "true" }));
   return element("span", { class: "set", role: "group", "aria-label": label }, label + " ", ...buttons);
 }
 
 function swatch(index) {
-  return shape(
-    "svg",
-    { class: `swatch ${colour(index)}`, "aria-hidden": "true" },
-    shape("line", { class: "curve", x1: 0, x2: 26, y1: 6, y2: 6, "stroke-dasharray": dash(index) }),
-  );
+  const ends = { x1: 0, x2: 26, y1: 6, y2: 6 };
+  const line = shape("line", { class: "curve", ...ends, "stroke-dasharray": dash(index) });
+  return shape("svg", { class: `swatch ${colour(index)}`, "aria-hidden": "true" }, line);
 }
 
 function drawCurves() {
@@ -131,10 +123,8 @@ function grid({ left, right, top, bottom, axis, x, y }, members) {
     parts.push(text(String(k), "middle", { x: x(k), y: bottom + 18 }));
     last = x(k);
   }
-  parts.push(
-    text(`${here.familyOf[state.measure]} at cutoff k`, "middle", { x: (left + right) / 2, y: bottom + 36 }),
-  );
-  return parts;
+  const title = `${here.familyOf[state.measure]} at cutoff k`;
+  return [...parts, text(title, "middle", { x: (left + right) / 2, y: bottom + 36 })];
 }
 
 /* Bands of the same outline are drawn once. */

@@ -14,6 +14,7 @@ from deadheat.engines import Progress
 from deadheat.measures import Measure
 from deadheat.numbers import FloatArray
 from deadheat.remarks import texts
+from deadheat.report.families import cutoff_families
 from deadheat.report.page.collection import Collection, System
 from deadheat.ties.ranked import rank_lists
 
@@ -50,7 +51,7 @@ def collection_data(
     """
     systems = collection.systems
     queries = list(dict.fromkeys(q for system in systems for q in system.result.query_names))
-    measures = list(dict.fromkeys(m for system in systems for m in system.result.views))
+    measures = dict.fromkeys(m for system in systems for m in system.result.views)
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
     told = []
@@ -71,7 +72,10 @@ def collection_data(
         "name": collection.name,
         "queries": queries,
         "queryTexts": _texts(queries, collection.queries, QUERY_TEXT),
-        "families": _families(measures),
+        "families": {
+            repr(family): [{"name": repr(m), "k": m.cutoff} for m in members]
+            for family, members in cutoff_families(measures).items()
+        },
         "familyOf": {repr(m): repr(m(cutoff=None)) for m in shown},
         "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
         "shown": [repr(m) for m in shown],
@@ -79,19 +83,6 @@ def collection_data(
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
         "comparison": _comparison(collection),
-    }
-
-
-def _families(measures: list[Measure]) -> dict[str, list[dict[str, str | int | None]]]:
-    """Measures that differ in the cutoff only, by cutoff; none where there is one cutoff."""
-    families: dict[Measure, list[Measure]] = {}
-    for measure in sorted(measures, key=lambda m: m.cutoff or 0):
-        if measure.cutoff:
-            families.setdefault(measure(cutoff=None), []).append(measure)
-    return {
-        repr(family): [{"name": repr(m), "k": m.cutoff} for m in members]
-        for family, members in families.items()
-        if len(members) > 1
     }
 
 

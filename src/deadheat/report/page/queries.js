@@ -177,14 +177,12 @@ function drawQuery() {
     $("query").replaceChildren();
     return;
   }
-  const others = here.order.filter((index) => index !== state.system);
-  const rows = [state.system, ...others]
-    .map((index) => [index, views(index, measure)])
-    .filter(([, values]) => values && !Number.isNaN(values.expected[query]))
-    .map(([index, values]) => [
-      here.systems[index].name,
-      ...VIEWS.map((view) => number(values[view][query])),
-    ]);
+  const rows = [];
+  for (const index of new Set([state.system, ...here.order])) {
+    const values = views(index, measure);
+    if (!values || Number.isNaN(values.expected[query])) continue;
+    rows.push([here.systems[index].name, ...VIEWS.map((view) => number(values[view][query]))]);
+  }
   const table = tableOf(["system", ...VIEWS], rows, { caption: measure, chosen: 0 });
   const status = element("span", { role: "status" });
   const copy = press("Copy link", () => copyText(location.href, status, "link"));
@@ -204,14 +202,13 @@ function ranked(query) {
   const hint = (text) => element("p", { class: "hint" }, text);
   if (!system.lists) return [hint(`${system.name}: the ranked list is not part of this page.`)];
   const lists = unpackAll(system.lists);
-  const begin = lists.shown.subarray(0, query).reduce((sum, count) => sum + count, 0),
-    shown = lists.shown[query];
+  const begin = lists.shown.subarray(0, query).reduce((sum, count) => sum + count, 0);
+  const shown = lists.shown[query];
   if (!shown) return [hint("The run holds no document for this query.")];
-  const k = here.cutoffs[state.measure],
-    items = [];
+  const k = here.cutoffs[state.measure];
+  const items = [];
   for (let place = 0; place < shown;) {
-    const above = lists.above[begin + place],
-      size = lists.size[begin + place];
+    const [above, size] = [lists.above[begin + place], lists.size[begin + place]];
     let end = place + 1;
     while (end < shown && lists.above[begin + end] === above) end++;
     items.push(group(lists, begin, place, end, k));
@@ -239,16 +236,14 @@ function rest(lists, query) {
 
 /* What the list does not show. */
 function factsOf(lists, query, k) {
-  const shown = lists.shown[query],
-    retrieved = lists.retrieved[query],
-    hidden = retrieved - shown - lists.rest[query];
-  return [
-    hidden > 0
-      ? `${hidden.toLocaleString("en")} more documents follow; the page holds the first ${DATA.top}.`
-      : null,
-    lists.missing[query] ? `Relevant but not retrieved: ${lists.missing[query]}.` : null,
-    k > shown && shown < retrieved ? `The cutoff ${k} lies below what is shown.` : null,
-  ].filter(Boolean);
+  const [shown, retrieved, missing] = [lists.shown[query], lists.retrieved[query], lists.missing[query]];
+  const hidden = retrieved - shown - lists.rest[query];
+  const facts = [];
+  if (hidden > 0)
+    facts.push(`${hidden.toLocaleString("en")} more documents follow; the page holds the first ${DATA.top}.`);
+  if (missing) facts.push(`Relevant but not retrieved: ${missing}.`);
+  if (k > shown && shown < retrieved) facts.push(`The cutoff ${k} lies below what is shown.`);
+  return facts;
 }
 
 /* Documents of one tie group that stand together, from place to end. */

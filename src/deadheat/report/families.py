@@ -1,0 +1,25 @@
+"""Measures that differ in the cutoff only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deadheat.measures import Measure
+
+
+def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]:
+    """Give measures at several cutoffs, by ascending cutoff, under the measure without one.
+
+    >>> from deadheat.measures.parse import parse_measures
+    >>> cutoff_families(parse_measures("nDCG@10,1,MRR@10,MAP"))
+    {nDCG: [nDCG@1, nDCG@10]}
+    """
+    families: dict[Measure, list[Measure]] = {}
+    for measure in measures:
+        if measure.cutoff:
+            families.setdefault(measure(cutoff=None), []).append(measure)
+    return {
+        family: sorted(members, key=lambda measure: measure.cutoff or 0)
+        for family, members in families.items()
+        if len(members) > 1
+    }
