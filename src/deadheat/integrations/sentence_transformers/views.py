@@ -180,7 +180,7 @@ class _CrossEncoderView(_View):
         activate = activation_fn or own
 
         def score(logits: Tensor) -> Tensor:
-            scores = cast(logits, format)
+            scores: Tensor = cast(logits, format)
             if hasattr(activate, "state_dict") and not activate.state_dict():  # no FP32 weights
                 scores = widened(scores, format)
             scores = cast(activate(scores), format)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.evaluation import RankedQuery
+from deadheat.numbers import FloatArray
 from deadheat.report.figures import style
 from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
-from deadheat.ties.groups import Floats, reaches
+from deadheat.ties.groups import reaches
 from deadheat.ties.ranked import RankedLists
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
     return Plot(figure, caption)
 
 
-def _as_text(scores: Floats) -> list[str]:
+def _as_text(scores: FloatArray) -> list[str]:
     """Scores with as many digits as it takes to see which are equal."""
     for digits in range(3, 18):
         texts = [f"{score:.{digits}g}" for score in scores]
