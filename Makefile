@@ -70,6 +70,7 @@ lint: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/imports
 
 # The pages of the documentation that are told by the program itself.
 pages: $(VENV)/core

@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 
 import deadheat as dh
-from deadheat.remarks import texts
+from deadheat._internal.remarks import texts
 from deadheat.report.figures import rank_intervals
 from deadheat.tables import Column, Table, render
 

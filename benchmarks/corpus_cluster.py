@@ -142,7 +142,7 @@ def timed_workers(
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(np.array_split(example.vectors, SHARDS)):
             save_file({"embeddings": part}, Path(folder) / f"part-{number:02}.safetensors")
-        shards = dh.stored_shards(folder, chunk=1 << 14)
+        shards = dh.evaluation.stored_shards(folder, chunk=1 << 14)
         for _ in range(REPEATS):
             for workers in (1, 2):
                 with Started(RayCluster(address, workers=workers), workers) as engine:

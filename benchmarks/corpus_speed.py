@@ -136,7 +136,7 @@ def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> Non
     query = np.repeat(np.arange(512), MANY)
 
     def count(threads: int) -> Callable[[], None]:
-        counter = dh.TieCounter(512, query, scores[:, :MANY].ravel(), np.ones(len(query)))
+        counter = dh.ties.TieCounter(512, query, scores[:, :MANY].ravel(), np.ones(len(query)))
         return lambda: counter.update(scores, threads=threads)
 
     times = together({"two threads": count(2), "one thread": count(1)}, 5)
@@ -162,7 +162,7 @@ def peak_of_stored(folder: str, parts: int, width: int, queries: int = 64) -> fl
     """Evaluate the first parts of stored embeddings; give the peak memory of this process in MB."""
     asked = np.random.default_rng(1).standard_normal((queries, width), dtype=np.float32)
     qrels = {str(q): {str(q * 7 + i): 1 for i in range(RELEVANT)} for q in range(queries)}
-    shards = dh.stored_shards(folder, chunk=CHUNK)[:parts]
+    shards = dh.evaluation.stored_shards(folder, chunk=CHUNK)[:parts]
     dh.evaluate_corpus((list(qrels), asked), shards, qrels, MEASURES)
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1e3

@@ -89,7 +89,7 @@ def orders(name: str, found: vector_search.Lists, built: Built, codes: Codes) ->
 
 def neighbour_recall(
     found: vector_search.Lists, built: Built, codes: Codes, *, named: bool
-) -> dh.Summary | None:
+) -> dh.evaluation.Summary | None:
     """Recall against brute force, which lists ties in the order of ids; None where it is unlike."""
     ids = codes.ids if named else np.arange(len(codes.documents))
     distances = np.empty_like(codes.distances)
@@ -104,7 +104,7 @@ def neighbour_recall(
         larger_is_better=False,
     )
     try:
-        return dh.neighbour_recall(run, exact)[f"Recall@{K}"]
+        return dh.evaluation.neighbour_recall(run, exact)[f"Recall@{K}"]
     except dh.InputError:  # a quantiser's distances are not those of the codes
         return None
 

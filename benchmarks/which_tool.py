@@ -642,7 +642,7 @@ def sort_by_pandas_largest(scores: Any) -> Any:
 # What the answers mean.
 
 
-def truth(query: Query, measure: str) -> dh.Summary:
+def truth(query: Query, measure: str) -> dh.evaluation.Summary:
     """Every view of a measure of the query; input order is the tie rule."""
     name = MEASURES[measure]
     with quiet():

@@ -30,5 +30,5 @@ for name, run in (("ten", ten), ("whole group", whole)):
     print(f"{name:12} {summary.expected:.4f}  from {summary.worst:.4f} to {summary.best:.4f}")
 
 print("\nrecall@10 against an exact search of the same index")
-recall = dh.neighbour_recall(ten, exact)["Recall@10"]
+recall = dh.evaluation.neighbour_recall(ten, exact)["Recall@10"]
 print(f"by ids {recall.oblivious:.3f}, by distance {recall.best:.3f}")

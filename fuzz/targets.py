@@ -217,7 +217,7 @@ def _rounds(data: bytes) -> None:
 
 
 def _leaderboards(path: Path) -> object:
-    return dh.leaderboards(path, workers=1)
+    return dh.comparison.leaderboards(path, workers=1)
 
 
 def _show(board: dh.Leaderboard) -> None:
@@ -250,7 +250,7 @@ def _stored_corpus(part: bytes, ids: bytes | None) -> None:
     if ids is not None:
         (folder / "part.ids.txt").write_bytes(ids)
     try:
-        for shard in dh.stored_shards(folder, chunk=2):
+        for shard in dh.evaluation.stored_shards(folder, chunk=2):
             read = list(shard())
     except dh.InputError as error:
         if "part." not in str(error):

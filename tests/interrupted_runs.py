@@ -22,8 +22,8 @@ from typing import IO, Any
 import polars  # noqa: F401  (so that no child imports it anew)
 import torch
 
+import deadheat._internal.output
 import deadheat.lab.models
-import deadheat.output
 from deadheat.lab.experiment import Study, derive, run_study
 from deadheat.lab.experiment.files import FolderError
 
@@ -64,7 +64,7 @@ class Disk:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        deadheat.output.open = self.open  # type: ignore[attr-defined]
+        deadheat._internal.output.open = self.open  # type: ignore[attr-defined]
         os.fsync = self.step(os.fsync, errno.EIO)  # type: ignore[assignment]
         Path.replace = self.step(Path.replace, errno.EIO)  # type: ignore[method-assign,assignment]
         Path.mkdir = self.step(Path.mkdir, errno.ENOSPC)  # type: ignore[method-assign]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from deadheat._internal.packages import own_version
 from deadheat.cli import main
-from deadheat.packages import own_version
 from deadheat.report.citation import PAPER
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -424,7 +424,7 @@ def test_no_summary_is_cut_and_the_tie_rules_are_explained_once():
         summaries = run(*words, "--help").stdout.partition("Commands:\n")[2]
         assert summaries and "..." not in summaries
     text = run("eval", "--tie-rules-help").stdout
-    for name, meaning in dh.TIE_RULES.items():
+    for name, meaning in dh.settings.TIE_RULES.items():
         assert f"{name}\n    {meaning}\n" in text
 
 

@@ -165,7 +165,7 @@ def test_rules_and_policies_are_words_that_an_editor_offers(function):
     assert options.annotation == "Unpack[EvalOptions]"
     hints = get_type_hints(EvalOptions)
     assert hints.keys() == {field.name for field in fields(EvalSettings)}
-    assert set(get_args(hints["tie_break"])) == set(dh.TIE_RULES)
+    assert set(get_args(hints["tie_break"])) == set(dh.settings.TIE_RULES)
     assert get_args(hints["nan"])
 
 

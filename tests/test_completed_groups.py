@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
-from deadheat import packages
+from deadheat._internal import packages
 from deadheat.integrations import vector_search
 
 VIEWS = ("expected", "best", "worst", "variance")
@@ -74,7 +73,7 @@ def test_views_at_k_are_those_of_the_whole_collection(numbers, relevant, k, opti
             ours, theirs = getattr(found.views[measure], view), getattr(views, view)
             np.testing.assert_allclose(ours, theirs, atol=1e-12, err_msg=f"{measure} {view}")
     assert "cut inside" not in "".join(found.warnings)
-    recall = quiet(dh.neighbour_recall)(run, dh.read_run(whole), min(k, len(numbers)))
+    recall = quiet(dh.evaluation.neighbour_recall)(run, dh.read_run(whole), min(k, len(numbers)))
     assert recall.views[dh.Recall @ min(k, len(numbers))].best.tolist() == [1, 1, 1]
 
 

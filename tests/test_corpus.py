@@ -11,8 +11,7 @@ from itertools import pairwise
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
@@ -318,7 +317,7 @@ def test_a_third_pass_that_ends_early_is_refused():
     passes = iter([chunks, chunks, chunks[:2]])
     queries = [f"q{q}" for q in range(4)], asked > 0, asked
     with pytest.raises(dh.InputError, match="300 documents when it was passed first and 180"):
-        dh.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
+        dh.evaluation.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
 
 
 def test_chunks_in_another_order_the_second_time_are_refused():
@@ -405,7 +404,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
     chunks = [
         (ids, part, given[3][int(ids[0][1:]) :][: len(ids)]) for ids, part in in_chunks(given[2])
     ]
-    found = quiet(dh.evaluate_rescoring)(
+    found = quiet(dh.evaluation.evaluate_rescoring)(
         ([f"q{q}" for q in range(4)], *given[:2]), chunks, qrels, ALL, candidates=candidates
     )
     assert_same_views(found.second, expected)
@@ -438,7 +437,7 @@ def test_wrong_stages_are_refused(change, words):
         "measures": ["MRR"],
     }
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_rescoring(**{**given, **change})
+        dh.evaluation.evaluate_rescoring(**{**given, **change})
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])

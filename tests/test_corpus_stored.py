@@ -52,13 +52,13 @@ def test_stored_parts_are_the_corpus(tmp_path, dtype, torch, named):
         is_bf16 = dtype == ml_dtypes.bfloat16
         asked = tensors.from_numpy(asked.astype(np.float32) if is_bf16 else asked)
         asked = asked.bfloat16() if is_bf16 else asked
-    shards = dh.stored_shards(folder, chunk=50, torch=torch)
+    shards = dh.evaluation.stored_shards(folder, chunk=50, torch=torch)
     assert [shard.documents for shard in shards] == [120, 1, 179]
     found = dh.evaluate_corpus((names, asked), shards, qrels, measures)
     assert found.views.keys() == whole.views.keys()
     for measure in measures:
         assert found[measure] == whole[measure]
-    one = dh.stored_shards(folder / "part-2.safetensors", tensor="embeddings")
+    one = dh.evaluation.stored_shards(folder / "part-2.safetensors", tensor="embeddings")
     assert len(one) == 1
 
 
@@ -114,7 +114,7 @@ def test_wrong_files_are_refused(tmp_path, name):
     change(folder)
     with pytest.raises(dh.InputError, match=words):
         quiet(dh.evaluate_corpus)(
-            (["q"], asked[:1]), dh.stored_shards(folder), {"q": {"7": 1}}, ["MRR"]
+            (["q"], asked[:1]), dh.evaluation.stored_shards(folder), {"q": {"7": 1}}, ["MRR"]
         )
 
 
@@ -162,14 +162,14 @@ def entry(shape, dtype="F32", offsets=(0, 0)):
 def test_hostile_headers_are_refused_by_the_name_of_the_file(tmp_path, header):
     path = with_header(tmp_path, header, bytes(16))
     with pytest.raises(dh.InputError, match=r"hostile\.safetensors"):
-        for shard in dh.stored_shards(path):
+        for shard in dh.evaluation.stored_shards(path):
             list(shard())
 
 
 def test_a_file_that_has_changed_is_refused(tmp_path):
     asked, vectors = example()
     folder = stored(tmp_path / "e", [vectors])
-    shards = dh.stored_shards(folder)
+    shards = dh.evaluation.stored_shards(folder)
     stored(folder, [vectors[:200]])
     with pytest.raises(dh.InputError, match=r"part-0.* \[200, 16\] and had \[300, 16\] before"):
         quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"7": 1}}, ["MRR"])
@@ -189,21 +189,21 @@ def test_wrong_ids_are_refused_by_file_and_line(tmp_path, lines, words):
     (folder / "part-0.ids.txt").write_bytes(lines)
     for chunk in (1, 100):
         with pytest.raises(dh.InputError, match=rf"part-0\.ids\.txt, {words}"):
-            shards = dh.stored_shards(folder, chunk=chunk)
+            shards = dh.evaluation.stored_shards(folder, chunk=chunk)
             quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"a": 1}}, ["MRR"])
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_id(tmp_path):
     folder = stored(tmp_path / "e", [example()[1][:2]])
     (folder / "part-0.ids.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
-    [shard] = dh.stored_shards(folder)
+    [shard] = dh.evaluation.stored_shards(folder)
     assert [ids for ids, _ in shard()] == [["a", "b"]]
 
 
 def test_ids_that_are_gone_when_they_are_read_are_missed(tmp_path):
     asked, vectors = example()
     folder = stored(tmp_path / "e", [vectors], ids=[f"d{d}" for d in range(300)])
-    shards = dh.stored_shards(folder)
+    shards = dh.evaluation.stored_shards(folder)
     (folder / "part-0.ids.txt").unlink()
     with pytest.raises(dh.InputError, match=r"cannot be read .*part-0\.ids\.txt"):
         quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"d7": 1}}, ["MRR"])
@@ -214,21 +214,23 @@ def test_an_empty_part_needs_no_ids(tmp_path):
     folder = stored(tmp_path / "e", [vectors, vectors[:0]], ids=[f"d{d}" for d in range(300)])
     (folder / "part-1.ids.txt").unlink()
     qrels = {"q": {"d7": 1}}
-    assert dh.evaluate_corpus((["q"], asked[:1]), dh.stored_shards(folder), qrels, ["MRR"])
+    assert dh.evaluate_corpus(
+        (["q"], asked[:1]), dh.evaluation.stored_shards(folder), qrels, ["MRR"]
+    )
 
 
 def test_a_tensor_that_is_not_there_is_named(tmp_path):
     folder = stored(tmp_path / "e", [example()[1]])
     with pytest.raises(dh.InputError, match=r"part-0.* no tensor 'vectors'"):
-        dh.stored_shards(folder, tensor="vectors")
+        dh.evaluation.stored_shards(folder, tensor="vectors")
     with pytest.raises(dh.InputError, match="cannot be read"):
-        dh.stored_shards(tmp_path / "gone.safetensors")
+        dh.evaluation.stored_shards(tmp_path / "gone.safetensors")
 
 
 @pytest.mark.parametrize("path", [7, None, [7]])
 def test_what_is_not_a_path_is_refused(path):
     with pytest.raises(dh.InputError, match="path must be a path"):
-        dh.stored_shards(path)
+        dh.evaluation.stored_shards(path)
 
 
 MEMORY = """
@@ -245,7 +247,7 @@ def evaluate(shards):
     names = [f"q{q}" for q in range(8)]
     dh.evaluate_corpus((names, query), shards, {name: {"7": 1} for name in names}, ["MRR"])
 
-shards = dh.stored_shards(sys.argv[1], chunk=8_192)
+shards = dh.evaluation.stored_shards(sys.argv[1], chunk=8_192)
 for _ in range(3):  # until every thread has had what it needs
     evaluate(shards[:2])
 before = peak()

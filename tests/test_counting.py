@@ -9,15 +9,20 @@ from importlib.util import find_spec
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat.errors import InputError
 from deadheat.formats import Run, keys
 from deadheat.measures import MEASURES
-from deadheat.ties import BACKEND, TieCounter, build_groups, counting, numpy_counting
-from deadheat.ties import counter as counter_module
+from deadheat.ties import (
+    BACKEND,
+    TieCounter,
+    build_groups,
+    counter as counter_module,
+    counting,
+    numpy_counting,
+)
 from deadheat.ties.counting import count_columns, count_tensor
 from deadheat.ties.lists import JudgedLists
 
@@ -258,7 +263,7 @@ def test_a_stream_gives_the_values_of_the_whole_list():
     groups = counter.groups()
     measures = [m @ 100 for m in MEASURES if not m.needs_judged]
     result = dh.evaluate_arrays(relevance, scores, measures)
-    assert dh.evaluate_groups(groups, measures).views == result.views
+    assert dh.evaluation.evaluate_groups(groups, measures).views == result.views
 
 
 def test_memory_of_a_stream_is_that_of_the_relevant_documents():
@@ -502,7 +507,7 @@ def test_two_tied_relevant_documents_cannot_both_stand_first():
     counter = TieCounter(1, [0, 0], [0.5, 0.5], [1, 1])
     counter.update([[0.5, 0.5, 0.5]])
     with pytest.warns(dh.DeadheatWarning, match="no positions: in 1 query"):
-        result = dh.evaluate_groups(counter.groups(), ["Precision@1"])
+        result = dh.evaluation.evaluate_groups(counter.groups(), ["Precision@1"])
     assert result["Precision@1"].oblivious == 1
     assert result["Precision@1"].expected == pytest.approx(2 / 3)
 
@@ -511,7 +516,7 @@ def test_places_that_cannot_matter_are_not_missed():
     """One document alone, or tied documents of one grade with nobody else: no warning."""
     counter = TieCounter(1, [0, 0, 0], [0.5, 0.5, 0.25], [1, 1, 1])
     counter.update([[0.5, 0.5, 0.25, 0.125]])
-    assert dh.evaluate_groups(counter.groups(), ["MRR"]).remarks == ()
+    assert dh.evaluation.evaluate_groups(counter.groups(), ["MRR"]).remarks == ()
 
 
 @pytest.mark.parametrize("position", [None, [0, 1]])
@@ -575,4 +580,4 @@ def test_groups_that_no_list_has_are_refused(changes, words):
     counter = TieCounter(1, [0], [0.5], [1], [0])
     counter.update([[0.5, 0.5]])
     with pytest.raises(dh.InputError, match=words):
-        dh.evaluate_groups(replace(counter.groups(), **changes), ["MRR"])
+        dh.evaluation.evaluate_groups(replace(counter.groups(), **changes), ["MRR"])

@@ -17,8 +17,7 @@ from dataset_folders import (
     write_snapshot,
     write_table,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from public_collections import write_cranfield, write_wikiqa
 
 from deadheat.errors import DeadheatWarning, InputError

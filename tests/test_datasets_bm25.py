@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dataset_folders import write_flat
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from deadheat.errors import MissingPackageError
 from deadheat.lab.datasets import load_dataset

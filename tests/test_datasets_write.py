@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from dataset_folders import write_flat
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
+from deadheat._internal.output import write_whole
 from deadheat.lab.datasets import RetrievalDataset, load_dataset, write_dataset
-from deadheat.output import write_whole
 
 names = st.one_of(
     st.sampled_from(["7", "007", "1.0", "1e3", "None", "null", "-"]), st.text(min_size=1)

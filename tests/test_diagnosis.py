@@ -11,8 +11,7 @@ import oracle
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from test_scoring_recorded import BF16, HPS
 
 import deadheat as dh
@@ -297,7 +296,7 @@ def test_cut_bounds_are_the_extremes_over_everything_that_may_have_been_cut(docs
     found = dh.diagnose(qrels, run, MEASURES).effect
     assert found.cut_lists == 1
     orders = list(completions([oracle.Doc(*doc) for doc in docs], absent))
-    for bounds, measure in zip(found.cut_bounds, dh.parse_measures(MEASURES), strict=True):
+    for bounds, measure in zip(found.cut_bounds, dh.measures.parse_measures(MEASURES), strict=True):
         parameters = {name: value for name, value in vars(measure).items() if value is not None}
         values = []
         for order, rest in orders:

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("torch")
 import torch
@@ -34,7 +33,7 @@ def stored(folder: Path, vectors: np.ndarray, bounds: list[int]) -> list:
     for number, part in enumerate(np.split(vectors, bounds)):
         tensor = torch.tensor(part, dtype=torch.bfloat16)
         save_file({"documents": tensor}, folder / f"{number:06}.safetensors")
-    return dh.stored_shards(folder, tensor="documents", torch=True)
+    return dh.evaluation.stored_shards(folder, tensor="documents", torch=True)
 
 
 @settings(max_examples=60, deadline=None)

@@ -142,7 +142,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
     def fail(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("deadheat.output.os.fsync", fail)
+    monkeypatch.setattr("deadheat._internal.output.os.fsync", fail)
     with pytest.raises(InputError, match="No space left"):
         drawn_list(QRELS, RUN, "q").save(tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())
@@ -492,7 +492,7 @@ def test_every_document_has_its_row_or_is_counted(n, cutoff):
         assert {range(cutoff - 1, cutoff), range(cutoff, cutoff + 1)} <= set(rows)
 
 
-@pytest.mark.parametrize("rule", list(dh.TIE_RULES))
+@pytest.mark.parametrize("rule", list(dh.settings.TIE_RULES))
 def test_tied_documents_stand_in_the_order_of_the_rule(rule, tmp_path):
     path = tmp_path / "run.txt"
     rows = [("b", 3, 0.5), ("c", 2, 0.5), ("a", 4, 0.5), ("z", 1, 0.9)]

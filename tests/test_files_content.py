@@ -14,8 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from ways_in import written
 
 import deadheat as dh

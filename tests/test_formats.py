@@ -11,8 +11,7 @@ import ir_measures
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from ways_in import MEASURES, QRELS, RUN, columns, facts, rows, same, scattered, written
 
 import deadheat as dh

@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh

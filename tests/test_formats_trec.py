@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from ways_in import QRELS, RUN, rows, same, scattered, written
 
 import deadheat as dh

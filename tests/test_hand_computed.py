@@ -152,7 +152,7 @@ STANDARD_DEVIATIONS = [
 ]
 
 
-def evaluated(ranked: str, unretrieved: str, measure: str) -> dh.Summary:
+def evaluated(ranked: str, unretrieved: str, measure: str) -> dh.evaluation.Summary:
     run, qrels = {}, {}
     for i, group in enumerate(re.findall(r"\(.*?\)|\S+", ranked)):
         for grade in group.strip("()").split():
@@ -192,4 +192,4 @@ def test_standard_deviations(ranked, measure, std):
 
 @pytest.mark.parametrize("table", [WITHOUT_TIES, WITH_TIES], ids=["without ties", "with ties"])
 def test_every_measure_is_there(table):
-    assert {dh.parse_measure(row[2]).name for row in table} == {m.name for m in MEASURES}
+    assert {dh.measures.parse_measure(row[2]).name for row in table} == {m.name for m in MEASURES}

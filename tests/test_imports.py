@@ -95,7 +95,7 @@ def test_arrays_are_evaluated_without_polars_and_rich():
 
 def test_a_fork_after_the_import_is_noticed():
     """A process that forks between import and first use must know it in the child."""
-    loaded_by("import sys, deadheat; assert 'deadheat._fork_guard' in sys.modules")
+    loaded_by("import sys, deadheat; assert 'deadheat._internal.fork_guard' in sys.modules")
 
 
 def test_importing_deadheat_installs_no_hooks():

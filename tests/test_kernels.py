@@ -24,7 +24,7 @@ from deadheat.ties.lists import list_labelled
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 
 
-def groups_of(scores: np.ndarray, grades: np.ndarray) -> dh.TieGroups:
+def groups_of(scores: np.ndarray, grades: np.ndarray) -> dh.ties.TieGroups:
     queries, length = scores.shape
     names, offsets = list(map(str, range(queries))), np.arange(queries + 1) * length
     run = Run("arrays", names, offsets, scores.reshape(-1), None)
@@ -33,7 +33,7 @@ def groups_of(scores: np.ndarray, grades: np.ndarray) -> dh.TieGroups:
     return build_groups(lists)
 
 
-def some_groups() -> dh.TieGroups:
+def some_groups() -> dh.ties.TieGroups:
     scores = np.array([[0.5, 0.5, 0.5, 0.25], [0.75, 0.5, 0.5, 0.5]])
     return groups_of(scores, np.array([[1, 0, 2, 1], [0, 1, 1, 0]]))
 
@@ -85,7 +85,7 @@ def test_a_query_alone_is_evaluated_as_among_others():
 )
 def test_groups_that_no_list_has_are_refused(change):
     with pytest.raises(dh.InputError, match="tie groups"):
-        dh.evaluate_groups(replace(some_groups(), **change), ["nDCG", "MAP"])
+        dh.evaluation.evaluate_groups(replace(some_groups(), **change), ["nDCG", "MAP"])
 
 
 def test_groups_may_hold_arrays_of_other_types():
@@ -97,8 +97,8 @@ def test_groups_may_hold_arrays_of_other_types():
         size=groups.size.astype(np.int32),
     )
     names = [repr(measure) for measure in MEASURES]
-    truth = dh.evaluate_groups(groups, names)
-    assert dh.evaluate_groups(other, names).views == truth.views
+    truth = dh.evaluation.evaluate_groups(groups, names)
+    assert dh.evaluation.evaluate_groups(other, names).views == truth.views
 
 
 def test_groups_can_be_stored_and_copied_after_they_were_evaluated():
@@ -113,7 +113,7 @@ def test_threads_share_groups():
         np.random.default_rng(1).integers(0, 30, (300, 200)).astype(np.float64),
         np.random.default_rng(2).integers(0, 2, (300, 200)),
     )
-    measures = [dh.MAP, dh.ERR @ 20, dh.bpref, dh.nDCG @ 10]
+    measures = [dh.MAP, dh.ERR @ 20, dh.measures.bpref, dh.nDCG @ 10]
     truth = views_of(replace(groups), measures)
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: views_of(groups, measures), range(40)):

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat.measures import DCG, MEASURES, RBP
@@ -23,12 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 SIZE = 10**8
 
 
-def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> dh.TieGroups:
+def groups_of(above: list[int], size: list[int], grades: list[list[float]]) -> dh.ties.TieGroups:
     """Tie groups of one query, from what stands in them."""
     group = np.repeat(np.arange(len(size)), [len(g) for g in grades])
     grade = np.concatenate([sorted(g, reverse=True) for g in grades]).astype(np.float64)
     n = len(grade)
-    return dh.TieGroups(
+    return dh.ties.TieGroups(
         query=np.zeros(len(size), np.int64),
         above=np.array(above),
         size=np.array(size),
@@ -48,7 +47,7 @@ def test_a_group_of_a_hundred_million_needs_little_memory(measure, grades):
     groups = groups_of([3], [SIZE], [grades])
     tracemalloc.start()
     try:
-        views = dh.evaluate_groups(groups, [measure])[repr(measure)]
+        views = dh.evaluation.evaluate_groups(groups, [measure])[repr(measure)]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -61,7 +60,9 @@ def test_a_group_of_a_hundred_million_needs_little_memory(measure, grades):
 def test_one_document_among_a_hundred_million():
     """Every place is as likely as any other: E = (H(c + g) − H(c)) / g."""
     groups = groups_of([1000], [SIZE], [[1]])
-    views = {m: dh.evaluate_groups(groups, [m])[m] for m in ("MRR", "ERR", "Success", "nDCG")}
+    views = {
+        m: dh.evaluation.evaluate_groups(groups, [m])[m] for m in ("MRR", "ERR", "Success", "nDCG")
+    }
     harmonic = np.log(1 + SIZE / 1000) - 0.5 / 1000 + 0.5 / (SIZE + 1000) + 1 / 12 / 1000**2
     assert views["MRR"].expected == pytest.approx(harmonic / SIZE, rel=1e-12)
     assert views["ERR"].expected == pytest.approx(harmonic / SIZE / 2, rel=1e-12)
@@ -74,7 +75,7 @@ def test_err_of_thousands_of_relevant_documents_takes_a_moment():
     rng = np.random.default_rng(1)
     groups = groups_of([0], [10**6], [rng.choice([1, 2, 3], 3000).tolist()])
     begin = time.perf_counter()
-    value = dh.evaluate_groups(groups, ["ERR(max_grade=10)"])["ERR(max_grade=10)"]
+    value = dh.evaluation.evaluate_groups(groups, ["ERR(max_grade=10)"])["ERR(max_grade=10)"]
     assert time.perf_counter() - begin < 20  # it took 40 s on an idle machine, now a fraction
     assert value.worst < value.expected < value.best
 
@@ -116,7 +117,7 @@ def test_mrr_of_a_long_group_against_the_sum_over_its_places(above, size, releva
     assert passing[1000] == pytest.approx(np.prod(1 - relevant / (size - np.arange(1000.0))))
     stopping = passing * relevant / (size - t) / (above + t + 1)
     groups = groups_of([above], [size], [[1] * relevant])
-    views = dh.evaluate_groups(groups, ["MRR"])["MRR"]
+    views = dh.evaluation.evaluate_groups(groups, ["MRR"])["MRR"]
     assert views.expected == pytest.approx(stopping.sum(), rel=1e-12)
     second = (stopping / (above + t + 1)).sum()
     assert views.std == pytest.approx(np.sqrt(second - stopping.sum() ** 2), rel=1e-9)
@@ -198,7 +199,7 @@ def test_the_spread_of_one_document_far_down_a_list(c, g):
     groups = groups_of([c], [g], [[1]])
     measures = ("MRR", "MAP", "nDCG", "Recall", f"MRR@{c + g - 1}", f"MAP@{c + g - 1}")
     measures += (f"Recall@{c + g - 1}", f"nDCG@{c + g - 1}")
-    result = dh.evaluate_groups(groups, measures)
+    result = dh.evaluation.evaluate_groups(groups, measures)
     for measure in measures:
         name, _, cutoff = measure.partition("@")
         weight = {

@@ -17,18 +17,17 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
 from deadheat import cli
+from deadheat._internal.packages import install_command
 from deadheat.comparison.leaderboard import read_manifest, read_published
 from deadheat.comparison.leaderboard.rules import variants
 from deadheat.comparison.leaderboard.sources import run_sources
 from deadheat.evaluation import folders
 from deadheat.formats.folders import RunFolder
-from deadheat.packages import install_command
 from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.leaderboard import render_leaderboards
 from deadheat.settings import EvalSettings
@@ -247,7 +246,7 @@ def test_runs_in_many_files_are_read_in_parts(
     tmp_path, monkeypatch, judgements, runs, heading, rows
 ):
     """The board, the rule that was found and the cut lists are those of runs in memory."""
-    measure = dh.parse_measure(heading)
+    measure = dh.measures.parse_measure(heading)
     qrels = {**judgements, "q6": {"d1": 1}, "q7": {"d0": 0, "d2": 0}}  # missing, and none relevant
     rows_of = {  # lists that end inside tie groups
         name: [("unjudged", "d9", 1.0)]
@@ -306,7 +305,7 @@ def test_the_variant_of_a_measure_is_found(folder, judgements, runs, heading, va
     Path("board.csv").write_text(text)
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     (found,) = board.rules
-    assert (repr(found.measure), found.met) == (repr(dh.parse_measure(variant)), 4)
+    assert (repr(found.measure), found.met) == (repr(dh.measures.parse_measure(variant)), 4)
     assert board.ranking(heading)["measure"][0] == repr(found.measure)
 
 
@@ -817,7 +816,7 @@ def test_any_manifest_makes_boards_or_is_refused_by_its_name(folder, board):
     text = "[[board]]\n" + "".join(lines)
     Path("m.toml").write_text(text, encoding="utf-8")
     try:
-        boards = dh.leaderboards("m.toml", workers=1)
+        boards = dh.comparison.leaderboards("m.toml", workers=1)
     except dh.InputError as error:
         assert str(error).startswith("m.toml: ")
     else:
@@ -860,7 +859,7 @@ def test_a_manifest_names_only_files_in_its_folder(folder, outside, key):
         assert "m.toml: board 1: " in said.stderr, way
         assert "--allow-outside" in said.stderr and "hunter2" not in said.output, way
         with pytest.raises(dh.InputError, match="only name files in its own folder"):
-            dh.leaderboards("m.toml")
+            dh.comparison.leaderboards("m.toml")
 
 
 def test_a_manifest_may_name_files_outside_where_that_is_allowed(folder, tmp_path_factory):
@@ -871,7 +870,7 @@ def test_a_manifest_may_name_files_outside_where_that_is_allowed(folder, tmp_pat
     run(elsewhere / "m.toml", status=2)
     data = json.loads(run(elsewhere / "m.toml", "--allow-outside", "--format", "json").stdout)
     assert len(data["rows"]) == len(NAMES)
-    (board,) = dh.leaderboards(elsewhere / "m.toml", allow_outside=True)
+    (board,) = dh.comparison.leaderboards(elsewhere / "m.toml", allow_outside=True)
     assert set(board.entries) == set(NAMES)
 
 

@@ -17,7 +17,7 @@ COMMAND = "python -m deadheat.measures.help > docs/measures.md"
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_the_example_of_every_measure_holds(measure):
     example = measure.example
-    assert isinstance(dh.parse_measure(example.measure), type(measure))
+    assert isinstance(dh.measures.parse_measure(example.measure), type(measure))
     run = {f"d{i}": -i for i in range(len(example.ranked))}
     qrels = {f"d{i}": grade for i, grade in enumerate(example.ranked) if grade is not None}
     qrels |= {f"unretrieved{i}": grade for i, grade in enumerate(example.unretrieved)}

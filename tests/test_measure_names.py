@@ -11,8 +11,7 @@ import time
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import deadheat as dh
 from deadheat.measures import MEASURES
@@ -24,16 +23,16 @@ ALIASES = [
     ("MAP@3", dh.MAP @ 3),
     ("Recall@10", dh.Recall @ 10),
     ("Precision@10", dh.Precision @ 10),
-    ("F1@10", dh.F1 @ 10),
+    ("F1@10", dh.measures.F1 @ 10),
     ("Hits@10", dh.Hits @ 10),
     ("Success@10", dh.Success @ 10),
-    ("R-Precision", dh.RPrecision),
+    ("R-Precision", dh.measures.RPrecision),
     ("RBP", dh.RBP),
     ("ERR@20", dh.ERR @ 20),
-    ("Judged@10", dh.Judged @ 10),
+    ("Judged@10", dh.measures.Judged @ 10),
     ("DCG", dh.DCG),
-    ("bpref", dh.bpref),
-    ("RBP-residual(p=0.5)@10", dh.RBPResidual(p=0.5) @ 10),
+    ("bpref", dh.measures.bpref),
+    ("RBP-residual(p=0.5)@10", dh.measures.RBPResidual(p=0.5) @ 10),
     # trec_eval
     ("ndcg", dh.nDCG),
     ("ndcg_cut_10", dh.nDCG @ 10),
@@ -44,10 +43,10 @@ ALIASES = [
     ("P_10", dh.Precision @ 10),
     ("recall_1000", dh.Recall @ 1000),
     ("success_5", dh.Success @ 5),
-    ("Rprec", dh.RPrecision),
+    ("Rprec", dh.measures.RPrecision),
     ("set_P", dh.Precision),
     ("set_recall", dh.Recall),
-    ("set_F", dh.F1),
+    ("set_F", dh.measures.F1),
     ("num_rel_ret", dh.Hits),
     # ir_measures
     ("RR@10", dh.MRR @ 10),
@@ -72,17 +71,17 @@ ALIASES = [
     ("mrr@10", dh.MRR @ 10),
     ("hits@10", dh.Hits @ 10),
     ("hit_rate@10", dh.Success @ 10),
-    ("r-precision", dh.RPrecision),
-    ("r_precision", dh.RPrecision),
+    ("r-precision", dh.measures.RPrecision),
+    ("r_precision", dh.measures.RPrecision),
     ("rbp.95", dh.RBP(p=0.95, gain="linear")),
     ("rbp_p5", dh.RBP(p=0.5, gain="scaled")),
-    ("j@10", dh.Judged @ 10),
-    ("f1", dh.F1),
+    ("j@10", dh.measures.Judged @ 10),
+    ("f1", dh.measures.F1),
     ("accuracy@1", dh.Success @ 1),
     ("accuracy_at_1", dh.Success @ 1),
     ("accuracy", dh.Recall @ 1),  # MTEB's
-    ("R_cap@10", dh.RCap @ 10),
-    ("relative_P_10", dh.RCap @ 10),
+    ("R_cap@10", dh.measures.RCap @ 10),
+    ("relative_P_10", dh.measures.RCap @ 10),
     ("ndcg_burges@10", dh.nDCG(gain="exp") @ 10),
     ("dcg_burges", dh.DCG(gain="exp")),
     ("map@100-l2", dh.MAP(rel=2) @ 100),
@@ -97,16 +96,16 @@ ALIASES = [
 
 @pytest.mark.parametrize(("name", "measure"), ALIASES, ids=[name for name, _ in ALIASES])
 def test_every_tools_name_is_understood(name, measure):
-    assert dh.parse_measure(name) == measure
+    assert dh.measures.parse_measure(name) == measure
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_every_declared_alias_parses_in_any_case(measure):
     for alias in (measure.name, *measure.aliases):
         for text in (alias, alias.upper(), alias.lower(), alias.replace("_", "-")):
-            assert dh.parse_measure(text) == measure
+            assert dh.measures.parse_measure(text) == measure
             if not measure.whole_list:
-                assert dh.parse_measure(f"{text}@7") == measure @ 7
+                assert dh.measures.parse_measure(f"{text}@7") == measure @ 7
 
 
 positive = st.one_of(
@@ -132,11 +131,11 @@ def any_measure(draw):
 
 @given(any_measure())
 def test_repr_parses_back(measure):
-    again = dh.parse_measure(repr(measure))
+    again = dh.measures.parse_measure(repr(measure))
     assert again == measure
     assert hash(again) == hash(measure)
     assert repr(again) == repr(measure)
-    assert dh.parse_measures([measure, repr(measure), again]) == [measure]
+    assert dh.measures.parse_measures([measure, repr(measure), again]) == [measure]
 
 
 def test_algebra():
@@ -146,7 +145,9 @@ def test_algebra():
     assert dh.nDCG @ 10 @ 5 == dh.nDCG @ 5
     assert (dh.MAP @ 3)(divisor="min") == dh.MAP(divisor="min") @ 3
     assert repr(dh.MAP(divisor="min") @ 3) == "MAP(divisor='min')@3"
-    assert len({dh.nDCG @ 10, dh.nDCG @ np.int64(10), dh.parse_measure("ndcg_cut_10")}) == 1
+    assert (
+        len({dh.nDCG @ 10, dh.nDCG @ np.int64(10), dh.measures.parse_measure("ndcg_cut_10")}) == 1
+    )
     assert dh.nDCG.cutoff is None  # the value itself is never changed
     with pytest.raises(AttributeError):
         dh.nDCG.cutoff = 3
@@ -172,12 +173,12 @@ def test_numpy_scalars_are_plain_numbers():
 )
 def test_unknown_names_suggest_the_nearest(name, nearest):
     with pytest.raises(dh.InputError, match=f"unknown measure '{name}': did you mean {nearest}\\?"):
-        dh.parse_measure(name)
+        dh.measures.parse_measure(name)
 
 
 def test_unknown_name_like_nothing_lists_what_there_is():
     with pytest.raises(dh.InputError) as caught:
-        dh.parse_measure("zzzzqqqq")
+        dh.measures.parse_measure("zzzzqqqq")
     assert "did you mean" not in str(caught.value)
     for measure in MEASURES:
         assert measure.name in str(caught.value)
@@ -236,7 +237,7 @@ def test_unknown_name_like_nothing_lists_what_there_is():
 )
 def test_bad_measures_are_refused(text, says):
     with pytest.raises(dh.InputError, match=says):
-        dh.parse_measure(text)
+        dh.measures.parse_measure(text)
 
 
 @pytest.mark.parametrize(
@@ -248,12 +249,12 @@ def test_an_error_names_the_parameter_its_measure_and_its_rule(measure, name):
     with pytest.raises(dh.InputError, match=says):
         measure(**{name: ["x"]})
     with pytest.raises(dh.InputError, match=says):
-        dh.parse_measure(f"{measure.name}({name}=['x'])")
+        dh.measures.parse_measure(f"{measure.name}({name}=['x'])")
 
 
 def test_values_without_names_are_refused_under_minus_o():
     """Optimised Python drops assertions, and with them anything that they decide."""
-    code = "import deadheat; print(deadheat.parse_measure('RBP(0.95)@10'))"
+    code = "import deadheat; print(deadheat.measures.parse_measure('RBP(0.95)@10'))"
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert "InputError: cannot read the parameters of 'RBP(0.95)@10'" in done.stderr
@@ -274,7 +275,7 @@ def test_values_without_names_are_refused_under_minus_o():
 def test_spaces_cost_no_more_than_their_number(text):
     start = time.perf_counter()
     with contextlib.suppress(dh.InputError):
-        assert dh.parse_measure(text.replace("{}", " " * 20_000)) == dh.nDCG @ 10
+        assert dh.measures.parse_measure(text.replace("{}", " " * 20_000)) == dh.nDCG @ 10
     assert time.perf_counter() - start < 1
 
 
@@ -288,7 +289,7 @@ def test_bad_cutoffs_are_refused(cutoff):
 def test_any_text_is_a_measure_or_an_input_error(text):
     for attempt in (text, f"nDCG({text})@10", f"nDCG@{text}", f"MAP(rel={text})"):
         try:
-            assert isinstance(dh.parse_measure(attempt), dh.Measure)
+            assert isinstance(dh.measures.parse_measure(attempt), dh.Measure)
         except dh.InputError as error:
             assert str(error)
 
@@ -296,35 +297,35 @@ def test_any_text_is_a_measure_or_an_input_error(text):
 @pytest.mark.parametrize("measures", [None, 10, 2.5, object()])
 def test_what_names_no_measure_is_refused(measures):
     with pytest.raises(dh.InputError, match="measures must be names"):
-        dh.parse_measures(measures)
+        dh.measures.parse_measures(measures)
 
 
 def test_no_measure_at_all():
     with pytest.raises(dh.InputError, match="no measure given"):
-        dh.parse_measures([])
+        dh.measures.parse_measures([])
 
 
 def test_duplicates_are_evaluated_once():
     names = ["nDCG@10", "ndcg_cut_10", "NDCG@10", dh.nDCG @ 10, "MRR@5,10", "RR@10"]
-    assert dh.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
+    assert dh.measures.parse_measures(names) == [dh.nDCG @ 10, dh.MRR @ 5, dh.MRR @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, names)
     assert list(result) == ["nDCG@10", "MRR@5", "MRR@10"]
     assert len(result.per_query) == 3
 
 
 def test_a_plain_string_or_measure_is_one_measure():
-    assert dh.parse_measures("nDCG@10") == [dh.nDCG @ 10]
-    assert dh.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
+    assert dh.measures.parse_measures("nDCG@10") == [dh.nDCG @ 10]
+    assert dh.measures.parse_measures(dh.nDCG @ 10) == [dh.nDCG @ 10]
     result = dh.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "MRR")
     assert list(result) == ["MRR"]
 
 
 def test_several_cutoffs_are_several_measures():
-    assert dh.parse_measures("P.5,10") == dh.parse_measures("P_5,10")
-    assert dh.parse_measures("P_5,10") == [dh.Precision @ 5, dh.Precision @ 10]
-    assert dh.parse_measures("P@5,10-l2") == [dh.Precision(rel=2) @ k for k in (5, 10)]
+    assert dh.measures.parse_measures("P.5,10") == dh.measures.parse_measures("P_5,10")
+    assert dh.measures.parse_measures("P_5,10") == [dh.Precision @ 5, dh.Precision @ 10]
+    assert dh.measures.parse_measures("P@5,10-l2") == [dh.Precision(rel=2) @ k for k in (5, 10)]
     with pytest.raises(dh.InputError, match="names 2 measures where one is expected"):
-        dh.parse_measure("nDCG@5,10")
+        dh.measures.parse_measure("nDCG@5,10")
 
 
 @pytest.mark.parametrize(
@@ -338,26 +339,26 @@ def test_several_cutoffs_are_several_measures():
         (ir_measures.AP(rel=2) @ 100, dh.MAP(rel=2) @ 100),
         (ir_measures.P @ 5, dh.Precision @ 5),
         (ir_measures.R @ 1000, dh.Recall @ 1000),
-        (ir_measures.Rprec, dh.RPrecision),
+        (ir_measures.Rprec, dh.measures.RPrecision),
         (ir_measures.Success @ 1, dh.Success @ 1),
-        (ir_measures.Judged @ 10, dh.Judged @ 10),
+        (ir_measures.Judged @ 10, dh.measures.Judged @ 10),
         (ir_measures.RBP(p=0.5), dh.RBP(p=0.5)),
     ],
     ids=str,
 )
 def test_measures_of_ir_measures_are_understood(theirs, ours):
-    assert dh.parse_measures([theirs]) == [ours]
+    assert dh.measures.parse_measures([theirs]) == [ours]
 
 
 def test_parameters_of_ir_measures_that_do_not_exist_here_are_refused():
     with pytest.raises(dh.InputError, match="no parameter 'judged_only'"):
-        dh.parse_measures([ir_measures.AP(judged_only=True)])
+        dh.measures.parse_measures([ir_measures.AP(judged_only=True)])
 
 
 def test_accuracy_of_ir_measures_is_another_measure():
     """There it is the chance that a relevant document stands before another; here, Success."""
     with pytest.raises(dh.InputError, match="is not what others call accuracy"):
-        dh.parse_measures([ir_measures.Accuracy @ 10])
+        dh.measures.parse_measures([ir_measures.Accuracy @ 10])
 
 
 @pytest.mark.parametrize(
@@ -369,6 +370,6 @@ def test_accuracy_of_ir_measures_is_another_measure():
 def test_absurd_names_are_refused_at_once_and_in_few_words(name):
     begin = time.perf_counter()
     with pytest.raises(dh.InputError) as refused:
-        dh.parse_measures(name)
+        dh.measures.parse_measures(name)
     assert len(str(refused.value)) < 600
     assert time.perf_counter() - begin < 5

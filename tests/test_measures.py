@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import oracle
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from oracle import Doc
 from quiet import quiet
 
@@ -163,7 +162,9 @@ def test_measures_that_share_sums_say_the_same_together_and_alone():
     ]
     together = dh.evaluate_arrays(labels, scores, measures)
     for measure in measures:
-        alone = dh.evaluate_arrays(labels, scores, [measure, dh.bpref])  # the judged are known
+        alone = dh.evaluate_arrays(
+            labels, scores, [measure, dh.measures.bpref]
+        )  # the judged are known
         for view in ("expected", "best", "worst", "oblivious", "variance"):
             np.testing.assert_array_equal(
                 getattr(together.views[measure], view),

@@ -156,7 +156,7 @@ class TestBadInput:
         def absent(name):
             raise packages.PackageNotFoundError(name)
 
-        from deadheat import packages
+        from deadheat._internal import packages
 
         monkeypatch.setattr(packages, "requires", lambda name: ['mteb>=2.18,<3; extra == "mteb"'])
         monkeypatch.setattr(packages, "version", absent)

@@ -7,8 +7,7 @@ from statistics import fmean, pvariance
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
@@ -81,7 +80,7 @@ def test_every_view_is_that_of_all_choices(cases, exact_as):
         [r[0] for r in rows], [s[0] for s in scores], larger_is_better=False, **known
     )
     found = dh.search_results([r[1] for r in rows], [s[1] for s in scores], larger_is_better=False)
-    result = quiet(dh.neighbour_recall)(found, exact, k)
+    result = quiet(dh.evaluation.neighbour_recall)(found, exact, k)
     views = result.views[dh.Recall @ k]
     for q, (distances, own) in enumerate(truth):
         values, by_ids = enumerated(distances, own, k)
@@ -107,7 +106,7 @@ def test_the_count_of_ann_benchmarks_takes_tied_documents_for_missed_nearer_ones
     distances = np.array([1, 1, 2, 2, 2, 2, 3])
     exact = dh.search_results([list(range(7))], [distances], larger_is_better=False)
     found = dh.search_results([[2, 3, 4]], [distances[[2, 3, 4]]], larger_is_better=False)
-    recall = dh.neighbour_recall(found, exact)["Recall@3"]
+    recall = dh.evaluation.neighbour_recall(found, exact)["Recall@3"]
     assert threshold_recall(distances, np.array([2, 3, 4]), 3) == 1
     assert recall.best == pytest.approx(1 / 3) and recall.worst == 0
     assert recall.expected == pytest.approx(3 / 4 / 3)
@@ -117,37 +116,37 @@ def test_a_list_that_ends_inside_a_group_is_told():
     exact = dh.search_results([["a", "b"]], [[1, 2]], larger_is_better=False)
     found = dh.search_results([["a", "c"]], [[1, 2]], larger_is_better=False)
     with pytest.warns(dh.DeadheatWarning, match="1 query whose exact list ends inside"):
-        recall = dh.neighbour_recall(found, exact)["Recall@2"]
+        recall = dh.evaluation.neighbour_recall(found, exact)["Recall@2"]
     assert (recall.oblivious, recall.expected, recall.best) == (0.5, 0.75, 1)
     # Without ties there is nothing to tell.
-    assert not dh.neighbour_recall(exact, exact).warnings
+    assert not dh.evaluation.neighbour_recall(exact, exact).warnings
 
 
 def test_searches_that_round_differently():
     exact = dh.search_results([["a", "b", "c"]], [[0.9, 0.5, 0.4]])
     found = dh.search_results([["a", "d"]], [[0.9, 0.4000001]])
     with pytest.raises(dh.InputError, match=r"'d' the score 0.4000001, above 0.4.*tie_tolerance"):
-        dh.neighbour_recall(found, exact, 3)
-    recall = quiet(dh.neighbour_recall)(found, exact, 3, tie_tolerance=1e-6)["Recall@3"]
+        dh.evaluation.neighbour_recall(found, exact, 3)
+    recall = quiet(dh.evaluation.neighbour_recall)(found, exact, 3, tie_tolerance=1e-6)["Recall@3"]
     assert recall.best == pytest.approx(2 / 3) and recall.oblivious == pytest.approx(1 / 3)
     # The group at the cut is known: the list goes on below it.
     near = dh.search_results([["a", "b", "c", "d"]], [[0.9, 0.5, 0.4999999, 0.1]])
     found = dh.search_results([["a", "c"]], [[0.9, 0.5]])
-    recall = dh.neighbour_recall(found, near, tie_tolerance=1e-6)["Recall@2"]
+    recall = dh.evaluation.neighbour_recall(found, near, tie_tolerance=1e-6)["Recall@2"]
     assert (recall.worst, recall.expected, recall.best) == (0.5, 0.75, 1)
 
 
 def test_any_run_will_do_and_only_the_best_k_count():
     exact = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = {"q": [("c", 1.0), ("b", 2.0), ("a", 3.0)]}
-    assert dh.neighbour_recall(found, exact, 2)["Recall@2"].worst == 1
-    assert list(dh.neighbour_recall(found, exact)) == ["Recall@3"]
+    assert dh.evaluation.neighbour_recall(found, exact, 2)["Recall@2"].worst == 1
+    assert list(dh.evaluation.neighbour_recall(found, exact)) == ["Recall@3"]
 
 
 def test_fewer_documents_than_k():
     exact = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}}
     found = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0}}
-    result = dh.neighbour_recall(found, exact, 5)
+    result = dh.evaluation.neighbour_recall(found, exact, 5)
     assert result.views[dh.Recall @ 5].expected.tolist() == [1, 0.5]
     assert "1 query with fewer documents found" in result.notes[-1]
 
@@ -167,11 +166,11 @@ def test_fewer_documents_than_k():
 )
 def test_bad_searches(found, exact, options, words):
     with pytest.raises(dh.InputError, match=words):
-        dh.neighbour_recall(found, exact, **options)
+        dh.evaluation.neighbour_recall(found, exact, **options)
 
 
 def test_a_last_group_that_is_too_small_is_refused():
     exact = dh.search_results([["a", "b"]], [[2, 1]], last_group_size=[2])
     found = dh.search_results([["c", "d"]], [[1, 1]])
     with pytest.raises(dh.InputError, match="leaves room for 1"):
-        dh.neighbour_recall(found, exact)
+        dh.evaluation.neighbour_recall(found, exact)

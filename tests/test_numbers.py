@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import deadheat as dh
+from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
-from deadheat.numbers import exact_floats
 from deadheat.scoring import functions, score
 
 torch = pytest.importorskip("torch")

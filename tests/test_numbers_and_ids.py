@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from ways_in import written
 
 import deadheat as dh
+from deadheat._internal.numbers import exact_scores, number
 from deadheat.formats.keys import plain_list, python_plain_list
-from deadheat.numbers import exact_scores, number
 
 pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 

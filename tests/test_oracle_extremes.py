@@ -10,8 +10,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from oracle import Doc
 
 import deadheat as dh
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
 def check(result: dh.Result, docs: list[Doc]) -> None:
     """Hold a result of one query against every order that its exact scores allow."""
     for measure, parameters in MEASURES.items():
-        views = result.views[dh.parse_measures([measure])[0]]
+        views = result.views[dh.measures.parse_measures([measure])[0]]
         truth = oracle.views(docs=docs, absent=[], **parameters)
         for view in ("expected", "variance", "best", "worst", "oblivious"):
             assert getattr(views, view)[0] == pytest.approx(truth[view], abs=1e-12), (measure, view)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from deadheat import packages
+from deadheat._internal import packages
+from deadheat._internal.packages import EXTRAS, install_command, require
 from deadheat.errors import InputError, MissingPackageError
-from deadheat.packages import EXTRAS, install_command, require
 
 REQUIREMENTS = [
     "numpy>=1.26",

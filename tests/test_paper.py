@@ -73,7 +73,7 @@ def test_rounding_the_hps_scores_to_bf16_gives_the_bf16_scores():
     ("scores", "distinct", "largest"), [(BF16, 33, 19), (HPS, 66, 4)], ids=["bf16", "hps"]
 )
 def test_tie_groups_shrink_under_hps(scores, distinct, largest):
-    counter = dh.TieCounter(1, np.zeros(100), scores, np.ones(100), np.arange(100))
+    counter = dh.ties.TieCounter(1, np.zeros(100), scores, np.ones(100), np.arange(100))
     counter.update([scores])
     groups = counter.groups()
     assert len(groups.size) == distinct

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import trm
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import ndcg_score
 
 import deadheat as dh

@@ -15,9 +15,9 @@ import pytest
 from quiet import quiet
 
 import deadheat as dh
-from deadheat import _fork_guard
+from deadheat._internal import fork_guard
+from deadheat._internal.output import write_whole
 from deadheat.errors import DeadheatError, MissingPackageError
-from deadheat.output import write_whole
 
 linux_forks = pytest.mark.skipif(
     not hasattr(os, "fork") or not Path("/proc/self/task").is_dir(),
@@ -114,16 +114,16 @@ def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkey
         if name is not None:
             (tmp_path / thread / "comm").write_text(f"{name}\n")
     monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(thread_pool_size=lambda: 2))
-    monkeypatch.setattr(_fork_guard, "_TASKS", tmp_path)
-    assert not _fork_guard._lost_threads()
+    monkeypatch.setattr(fork_guard, "_TASKS", tmp_path)
+    assert not fork_guard._lost_threads()
     (tmp_path / "3" / "comm").unlink()
-    assert _fork_guard._lost_threads()
+    assert fork_guard._lost_threads()
 
 
 WRITER = """
     import os, signal, sys, time
     from pathlib import Path
-    from deadheat import output
+    from deadheat._internal import output
 
     def stop(handle):
         print("writing", flush=True)
@@ -195,21 +195,21 @@ OPTIMISED = """
     assert False, "this Python checks assertions"
     refused = 0
     for ask in (
-        lambda: dh.parse_measures("RBP(0.95)@10"),
-        lambda: dh.parse_measures("nDCG@0"),
+        lambda: dh.measures.parse_measures("RBP(0.95)@10"),
+        lambda: dh.measures.parse_measures("nDCG@0"),
         lambda: dh.evaluate({"q": {"d": 1}}, {"q": {"d": float("nan")}}, "MRR"),
         lambda: dh.evaluate({"q": {"d": 1}}, {"q": {"d": None}}, "MRR"),
         lambda: dh.evaluate({"q": {"d": 1}}, {"q": {None: 1.0}}, "MRR"),
         lambda: dh.evaluate({"q": {"d": 1}}, [("q", "d", 1), ("q", "d", 2)], "MRR"),
         lambda: dh.evaluate_arrays([[1.0, 2.0]], [[1]], "MRR"),
         lambda: dh.evaluate_arrays([[1.0]], [[1]], "MRR", tie_tolerance=-1),
-        lambda: dh.TieCounter(1, query=[2], score=[1.0], grade=[1]),
+        lambda: dh.ties.TieCounter(1, query=[2], score=[1.0], grade=[1]),
     ):
         try:
             print("taken:", ask())
         except dh.InputError:
             refused += 1
-    print(refused, repr(dh.parse_measures("RBP(p=0.95)@10")[0]))
+    print(refused, repr(dh.measures.parse_measures("RBP(p=0.95)@10")[0]))
 """
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from test_rules import collections
 
 import deadheat as dh
@@ -84,7 +83,7 @@ def test_a_list_is_in_the_order_that_gives_the_oblivious_value(options, order, o
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-@pytest.mark.parametrize("rule", [rule for rule in dh.TIE_RULES if rule != "rank"])
+@pytest.mark.parametrize("rule", [rule for rule in dh.settings.TIE_RULES if rule != "rank"])
 @settings(max_examples=40)
 @given(collection=collections(), top=st.integers(1, 12))
 def test_ranks_counted_and_ranks_listed_agree(rule, collection, top):

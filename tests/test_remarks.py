@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import deadheat as dh
+from deadheat._internal.remarks import Remark, added, lines, note, texts, warning
 from deadheat.comparison import compare_results
 from deadheat.evaluation import evaluate_run
-from deadheat.remarks import Remark, added, lines, note, texts, warning
 
 QRELS = {"q1": {"d1": 1}, "q2": {"d1": 1}, "q3": {"d1": 1}}
 RUN = {"q1": {"d1": 1.0, "d2": 0.5}}

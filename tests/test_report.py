@@ -23,12 +23,12 @@ from report_pages import (
 )
 
 import deadheat as dh
+from deadheat._internal.remarks import note, warning
 from deadheat.cli import output as cli_output
 from deadheat.cli.pages import GivenRuns, group_results
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
-from deadheat.remarks import note, warning
 from deadheat.report.page import Collection, System, render_page
 
 pytest.importorskip("jinja2", reason="the page needs jinja2: pip install '.[report]'")

@@ -17,17 +17,16 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from quiet import quiet
 from rich.console import Console
 
 import deadheat as dh
+from deadheat._internal.remarks import note, warning
 from deadheat.cli import main
 from deadheat.evaluation import Views, read_results, results_table, short_labels
 from deadheat.measures import MEASURES
 from deadheat.provenance import Provenance
-from deadheat.remarks import note, warning
 from deadheat.settings import EvalSettings
 from deadheat.tables import render
 

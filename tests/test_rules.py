@@ -6,8 +6,7 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 
@@ -96,7 +95,7 @@ def by_rule(run: dict[str, float], rule: str, rank: dict[str, int]) -> list[str]
 
 
 @pytest.mark.filterwarnings("ignore::deadheat.DeadheatWarning")
-@pytest.mark.parametrize("rule", dh.TIE_RULES)
+@pytest.mark.parametrize("rule", dh.settings.TIE_RULES)
 @pytest.mark.parametrize("shape", ["dict", "file"])
 @settings(max_examples=60)
 @given(collection=collections(), random=st.randoms(use_true_random=False))

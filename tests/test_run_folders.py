@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
@@ -26,7 +25,9 @@ from deadheat.settings import TIE_RULES, EvalSettings
 from deadheat.ties import TieGroups
 from deadheat.ties.build import count_groups
 
-MEASURES = dh.parse_measures(["nDCG@5", "MRR", "MAP", "Recall@3", "bpref", "ERR@5", "RBP", "F1@4"])
+MEASURES = dh.measures.parse_measures(
+    ["nDCG@5", "MRR", "MAP", "Recall@3", "bpref", "ERR@5", "RBP", "F1@4"]
+)
 
 
 def rows(seed: int, n: int = 400, queries: int = 30) -> pl.DataFrame:
@@ -127,7 +128,7 @@ def test_the_order_of_rows_is_that_of_file_names(tmp_path):
         pl.DataFrame(row).write_parquet(tmp_path / name)
     for doc, value in (("d1", 1), ("d2", 1 / 2), ("d3", 1 / 3)):
         assert dh.evaluate({"q": {doc: 1}}, tmp_path, "MRR")["MRR"].oblivious == value
-        parted = in_parts({"q": {doc: 1}}, tmp_path, dh.parse_measures("MRR"), most=1)
+        parted = in_parts({"q": {doc: 1}}, tmp_path, dh.measures.parse_measures("MRR"), most=1)
         assert parted["MRR"].oblivious == value
     assert read_run(tmp_path).documents.ids(np.arange(3)).to_list() == ["d1", "d2", "d3"]
 
@@ -140,7 +141,7 @@ def test_types_of_scores_and_names_of_columns_may_differ_between_files(tmp_path)
     # The float32 nearest to 0.1 is above 0.1: no tie.
     for result in (
         dh.evaluate({"1": {"9": 1}}, tmp_path, "MRR"),
-        in_parts({"1": {"9": 1}}, tmp_path, dh.parse_measures("MRR"), most=1),
+        in_parts({"1": {"9": 1}}, tmp_path, dh.measures.parse_measures("MRR"), most=1),
     ):
         assert result["MRR"].expected == 0.5
         assert result["MRR"].range == 0
@@ -151,7 +152,9 @@ def test_whole_numbers_beyond_float64_are_told_apart(tmp_path):
         {"query": ["a", "b", "a"], "doc": ["x", "x", "y"], "score": [2**60, 1, 2**60 + 1]}
     )
     folder = write(tmp_path / "run", frame, 2)
-    parted = in_parts({"a": {"x": 1}, "b": {"x": 1}}, folder, dh.parse_measures("MRR"), most=1)
+    parted = in_parts(
+        {"a": {"x": 1}, "b": {"x": 1}}, folder, dh.measures.parse_measures("MRR"), most=1
+    )
     assert parted.views[dh.MRR].expected.tolist() == [0.5, 1.0]
 
 
@@ -364,7 +367,7 @@ def test_query_ids_of_any_type_are_selected_by_their_text(tmp_path, dtype):
     folder = write(tmp_path / "run", frame, 2)
     names = dict.fromkeys(read_run(frame).query_ids)
     qrels = {name: {"c": 1, "e": 1} for name in names}
-    measures = dh.parse_measures("MRR")
+    measures = dh.measures.parse_measures("MRR")
     whole = quiet(dh.evaluate)(qrels, frame, measures)
     assert in_parts(qrels, folder, measures, most=2).views == whole.views
 

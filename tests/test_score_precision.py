@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import oracle
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from quiet import quiet
 from ways_in import MEASURES, QRELS, RUN, facts, same
 
@@ -81,7 +80,7 @@ def test_a_cut_list_that_knows_its_last_group_is_the_whole_collection(
         for name in AT_K:
             ceiling = {"max_grade": int(grades.max())} if name.startswith("ERR") else {}
             truth = oracle.views(name.partition("@")[0], docs, (), cutoff=k, **ceiling)
-            views = result.views[dh.parse_measure(name.format(k=k))]
+            views = result.views[dh.measures.parse_measure(name.format(k=k))]
             for view, value in truth.items():
                 values = getattr(views, view)
                 if values is not None:
@@ -142,7 +141,7 @@ def test_infinite_scores_tie():
 def test_no_distance_becomes_a_negative_zero():
     run = dh.search_results([[0, 1]], [[0, 1]], larger_is_better=False)
     assert not np.signbit(run.scores[0])
-    assert not np.signbit(dh.ranked_groups({"q": ["a", "b"]}).scores[0])
+    assert not np.signbit(dh.formats.ranked_groups({"q": ["a", "b"]}).scores[0])
 
 
 def test_names_padding_and_queries_without_documents():
@@ -262,17 +261,21 @@ def test_ranked_groups(groups, absent):
     ranking = [[next(names) for _ in group] for group in groups]
     qrels = {"q": {**dict(enumerate(grades)), **{f"absent{i}": 1 for i in range(absent)}}}
     docs = [oracle.Doc(-i, g) for i, group in enumerate(groups) for g in group]
-    result = dh.evaluate(qrels, dh.ranked_groups({"q": ranking}), ["nDCG@2", "MRR", "MAP"])
+    result = dh.evaluate(qrels, dh.formats.ranked_groups({"q": ranking}), ["nDCG@2", "MRR", "MAP"])
     for name, cutoff in (("nDCG", 2), ("MRR", None), ("MAP", None)):
         truth = oracle.views(name, docs, [1] * absent, cutoff=cutoff)
-        views = result.views[dh.parse_measure(name if cutoff is None else f"{name}@{cutoff}")]
+        views = result.views[
+            dh.measures.parse_measure(name if cutoff is None else f"{name}@{cutoff}")
+        ]
         for view, value in truth.items():
             assert getattr(views, view)[0] == pytest.approx(value, abs=1e-12), (name, view)
     assert "cut inside" not in "".join(result.warnings)  # a group is whole
 
 
 def test_what_a_group_may_be():
-    run = dh.ranked_groups({7: ["b", ["d", "a"], {"f", "e"}, (3,), np.array([5, 4]), [], "c"]})
+    run = dh.formats.ranked_groups(
+        {7: ["b", ["d", "a"], {"f", "e"}, (3,), np.array([5, 4]), [], "c"]}
+    )
     assert run.documents.ids(np.arange(9)).to_list() == [
         "b",
         "d",
@@ -301,7 +304,7 @@ def test_what_a_group_may_be():
 )
 def test_bad_ranked_groups(rankings, words):
     with pytest.raises(dh.InputError, match=words):
-        dh.ranked_groups(rankings)
+        dh.formats.ranked_groups(rankings)
 
 
 # Flat arrays
@@ -400,9 +403,11 @@ def test_other_ids_come_back_as_text(ids):
 def test_names_of_arrays_and_groups_come_back():
     result = dh.evaluate_arrays([[1], [1]], [[1.0], [1.0]], "MRR", query_ids=np.array([5, 9]))
     assert result.query_ids == [5, 9]
-    counter = dh.TopCounter(1, 1)
+    counter = dh.ties.TopCounter(1, 1)
     counter.update([[1.0]])
     groups = counter.groups([0], [0], [1])
-    assert dh.evaluate_groups(groups, "MRR@1", query_ids=[5]).query_ids == [5]
-    top = dh.evaluate_top(counter, {5: {"a"}}, "MRR@1", query_ids=[5], document_ids=["a"])
+    assert dh.evaluation.evaluate_groups(groups, "MRR@1", query_ids=[5]).query_ids == [5]
+    top = dh.evaluation.evaluate_top(
+        counter, {5: {"a"}}, "MRR@1", query_ids=[5], document_ids=["a"]
+    )
     assert top.query_ids == [5]

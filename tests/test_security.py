@@ -11,16 +11,14 @@ import sys
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 import deadheat as dh
-from deadheat.cli import main
-from deadheat.cli import output as cli_output
+from deadheat._internal.output import write_whole
+from deadheat._internal.remarks import warning
+from deadheat.cli import main, output as cli_output
 from deadheat.errors import InputError, printable
-from deadheat.output import write_whole
-from deadheat.remarks import warning
 from deadheat.tables import STYLES, Column, Heading, Table, render
 
 ORDERS = "\x1b[31mred\x1b]0;title\x07\x9b2J\x08\r\u202etxt\u2066\x7f\ud800"
@@ -85,7 +83,7 @@ def test_errors_and_warnings_of_the_library_give_no_orders(tmp_path):
         dh.read_run(tmp_path / f"{ORDERS[:-1]}.run")
     assert r"\x1b[31m" in str(caught.value) and not OBEYED.search(str(caught.value))
     with pytest.warns(dh.DeadheatWarning) as warned:
-        from deadheat.remarks import emit_warnings
+        from deadheat._internal.remarks import emit_warnings
 
         emit_warnings([str(warning("{name} is odd", name=ORDERS))])
     assert not OBEYED.search(str(warned[0].message))

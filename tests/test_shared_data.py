@@ -48,7 +48,7 @@ def test_trec_eval_10_prints_what_the_rule_id_desc_gives(shared):
                 if name != "num_rel_ret":  # trec_eval adds this one up
                     assert result[measure].oblivious == pytest.approx(float(value), abs=6e-5), name
             else:
-                key = (query, repr(dh.parse_measure(measure)))
+                key = (query, repr(dh.measures.parse_measure(measure)))
                 assert rows[key] == pytest.approx(float(value), abs=6e-5), name
             compared += 1
     assert compared > 150

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import threadpoolctl
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat.engines.threads import share_work

@@ -8,8 +8,7 @@ from operator import add
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
@@ -87,7 +86,7 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
     measures = [m @ cutoff for m in MEASURES if not m.whole_list for cutoff in cutoffs]
     qrels = judgements(grades, absent=data.draw(st.integers(0, 2)))
     early = np.nonzero(grades >= 0) if data.draw(st.booleans()) else None
-    counters = [dh.TopCounter(queries, k, early) for _ in range(data.draw(st.integers(1, 3)))]
+    counters = [dh.ties.TopCounter(queries, k, early) for _ in range(data.draw(st.integers(1, 3)))]
     cuts = sorted(data.draw(st.lists(st.integers(0, length), max_size=5)))
     pieces = list(zip([0, *cuts], [*cuts, length], strict=True))
     for i, (start, stop) in enumerate(data.draw(st.permutations(pieces))):
@@ -96,7 +95,7 @@ def test_the_top_gives_the_views_of_the_whole(data, as_tensor):
         counter = counters[i % len(counters)]
         counter.update(tensor(piece) if as_tensor else piece, positions=columns)
     counter = reduce(add, counters)
-    found = quiet(dh.evaluate_top)(counter, qrels, measures, **names(scores))
+    found = quiet(dh.evaluation.evaluate_top)(counter, qrels, measures, **names(scores))
     assert_same_views(found, whole(scores, qrels, measures))
 
     positions, top = counter.top()
@@ -116,11 +115,11 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
     queries = documents[relevant[:, 0]] ^ (rng.random((40, 48)) < 0.3)
     scores = hamming(queries, documents)
     qrels = {f"q{q}": {f"d{d}": 1 for d in row} for q, row in enumerate(relevant)}
-    counter = dh.TopCounter(40, 10, (np.repeat(np.arange(40), 2), relevant.ravel()))
+    counter = dh.ties.TopCounter(40, 10, (np.repeat(np.arange(40), 2), relevant.ravel()))
     for start in range(0, 3_000, 700):
         counter.update(scores[:, start : start + 700], start)
     truth = whole(scores, qrels, ["nDCG@10"])
-    found = dh.evaluate_top(counter, qrels, ["nDCG@10"], **names(scores))
+    found = dh.evaluation.evaluate_top(counter, qrels, ["nDCG@10"], **names(scores))
     assert_same_views(found, truth)
     assert counter.kept.forgotten.sum() > 100
     assert len(counter.kept.query) <= 40 * 10 + 80
@@ -139,7 +138,7 @@ def test_lists_of_binary_embeddings_cut_at_ten_understate_their_ties():
 def test_rising_scores_do_not_pile_up(as_tensor):
     """The worst order for a top: every piece beats all pieces before it."""
     scores = np.arange(2 * 5_000, dtype=np.float32).reshape(5_000, 2).T
-    counter = dh.TopCounter(2, 3)
+    counter = dh.ties.TopCounter(2, 3)
     assert scores.shape[1] // 5 > CROWD * 3
     for start in range(0, 5_000, 1_000):
         piece = np.ascontiguousarray(scores[:, start : start + 1_000])
@@ -148,11 +147,11 @@ def test_rising_scores_do_not_pile_up(as_tensor):
 
 
 def test_queries_without_candidates_and_without_judgements():
-    counter = dh.TopCounter(2, 1)
+    counter = dh.ties.TopCounter(2, 1)
     counter.update([[0.5, 0.25], [0.25, 0.5]])
     qrels = {"other": {"a": 1}, "q1": {"a": 1}}
     ids = {"query_ids": ["q0", "q1"], "document_ids": ["a", "b"]}
-    result = quiet(dh.evaluate_top)(counter, qrels, ["Success@1"], **ids)
+    result = quiet(dh.evaluation.evaluate_top)(counter, qrels, ["Success@1"], **ids)
     unjudged, missing = result.warnings
     assert "without judgements" in unjudged and "1 query judged but missing" in missing
     assert result.query_ids == ["other", "q1"]
@@ -160,13 +159,13 @@ def test_queries_without_candidates_and_without_judgements():
 
 
 def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
-    counter = dh.TopCounter(1, 1, judged=([0], [0]))
+    counter = dh.ties.TopCounter(1, 1, judged=([0], [0]))
     counter.update([[0.5, 0.5, 0.5, 0.25]])
     ids = {"query_ids": ["q"], "document_ids": list("abcd")}
     for document in "bd":  # d stands below the cut, but nothing of it was kept
         with pytest.raises(dh.InputError, match="name every judged document"):
-            dh.evaluate_top(counter, {"q": {document: 1}}, ["MRR@1"], **ids)
-    assert dh.evaluate_top(counter, {"q": {"a": 1}}, ["MRR@1"], **ids)["MRR@1"].best == 1
+            dh.evaluation.evaluate_top(counter, {"q": {document: 1}}, ["MRR@1"], **ids)
+    assert dh.evaluation.evaluate_top(counter, {"q": {"a": 1}}, ["MRR@1"], **ids)["MRR@1"].best == 1
 
 
 @pytest.mark.parametrize(
@@ -186,26 +185,26 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
         (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MRR@2")), "first 1 are known"),
         (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MAP")), "looks at 3 places"),
         (lambda c: (c.update(np.zeros((2, 2))), evaluate(c)), "2 documents that passed by"),
-        (lambda c: c + dh.TopCounter(2, 2), "same queries, k"),
-        (lambda c: c + dh.TopCounter(2, 1, ([0], [0])), "judged"),
-        (lambda c: dh.TopCounter(2, 0), "k must be"),
-        (lambda c: dh.TopCounter(0, 1), "n_queries must be"),
-        (lambda c: dh.TopCounter(2, 1, ([5], [0])), "query index 5"),
-        (lambda c: dh.TopCounter(2, 1, ([0], [0, 1])), "1 queries and 2 positions"),
+        (lambda c: c + dh.ties.TopCounter(2, 2), "same queries, k"),
+        (lambda c: c + dh.ties.TopCounter(2, 1, ([0], [0])), "judged"),
+        (lambda c: dh.ties.TopCounter(2, 0), "k must be"),
+        (lambda c: dh.ties.TopCounter(0, 1), "n_queries must be"),
+        (lambda c: dh.ties.TopCounter(2, 1, ([5], [0])), "query index 5"),
+        (lambda c: dh.ties.TopCounter(2, 1, ([0], [0, 1])), "1 queries and 2 positions"),
     ],
 )
 def test_wrong_pieces_are_refused(feed, words):
-    counter = dh.TopCounter(2, 1)
+    counter = dh.ties.TopCounter(2, 1)
     with pytest.raises(dh.InputError, match=words):
         feed(counter)
 
 
 def evaluate(counter, measure="MRR@1"):
     ids = {"query_ids": ["q", "r"], "document_ids": ["a", "b", "c"]}
-    return quiet(dh.evaluate_top)(counter, {"q": {"a": 1}}, [measure], **ids)
+    return quiet(dh.evaluation.evaluate_top)(counter, {"q": {"a": 1}}, [measure], **ids)
 
 
 def test_a_tensor_with_nan_is_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(dh.InputError, match="NaN"):
-        dh.TopCounter(1, 1).update(torch.tensor([[1.0, float("nan")]], dtype=torch.bfloat16))
+        dh.ties.TopCounter(1, 1).update(torch.tensor([[1.0, float("nan")]], dtype=torch.bfloat16))

@@ -69,7 +69,7 @@ def test_oblivious_values_are_trec_evals(trec_eval: str, tmp_path: Path, seed: i
             theirs[name][query] = float(number)
     result = dh.evaluate(qrels, run, list(NAMES.values()), tie_break="id_desc")
     for name, found in theirs.items():
-        own = result.views[dh.parse_measures([name])[0]].oblivious
+        own = result.views[dh.measures.parse_measures([name])[0]].oblivious
         ours = dict(zip(result.query_ids, own.tolist(), strict=True))
         assert found, name
         for query, number in found.items():  # four decimals are printed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from deadheat.errors import InputError
 
 if TYPE_CHECKING:
-    from deadheat.dtypes import Format
+    from deadheat._internal.dtypes import Format
 
 TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
 """Name of a tie rule."""
@@ -68,7 +68,7 @@ class EvalSettings:
     """
 
     tie_break: str = "input"
-    """The rule by which the oblivious value orders tied documents: one of `deadheat.TIE_RULES`."""
+    """The rule by which the oblivious value orders tied documents: one of `TIE_RULES`."""
     tie_tolerance: float = 0.0
     """Scores at most this far apart are tied, and so are chains of such scores. The oblivious
     value still uses the scores as they are."""
@@ -132,7 +132,7 @@ def _check_tolerance(tie_tolerance: object) -> float:
 
 
 def _parse_score_dtype(score_dtype: object) -> Format:
-    from deadheat.dtypes import parse_format
+    from deadheat._internal.dtypes import parse_format
 
     format = parse_format(score_dtype)
     if format.name not in SCORE_PRECISIONS.values():

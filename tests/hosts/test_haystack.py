@@ -164,7 +164,7 @@ def test_bad_input_is_refused(call, says):
 def test_without_haystack_the_extra_is_named(monkeypatch):
     import importlib
 
-    from deadheat import packages
+    from deadheat._internal import packages
     from deadheat.integrations import haystack as ours
 
     def absent(package):

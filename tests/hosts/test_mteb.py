@@ -352,7 +352,9 @@ class TestKeys:
             tie_aware("NFCorpus")
 
     def test_the_rules_are_those_that_mteb_has(self):
-        rules = {name: tie_rule(dh.parse_measures([name])[0]) for name in measure_names([10])}
+        rules = {
+            name: tie_rule(dh.measures.parse_measures([name])[0]) for name in measure_names([10])
+        }
         assert rules.pop("mrr_at_10") == "id_desc"
         assert set(rules.values()) == {"pytrec_eval"}
 

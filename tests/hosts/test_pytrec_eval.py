@@ -6,8 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from needed import needs
 
 import deadheat as dh
@@ -195,7 +194,7 @@ def test_bad_input_is_refused(call, says):
 
 
 def test_without_pytrec_eval_the_extra_is_named(monkeypatch):
-    from deadheat import packages
+    from deadheat._internal import packages
 
     def absent(package):
         raise packages.PackageNotFoundError(package)

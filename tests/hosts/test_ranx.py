@@ -224,7 +224,7 @@ def test_bad_input_is_refused(call, says):
 
 
 def test_without_ranx_the_extra_is_named(monkeypatch):
-    from deadheat import packages
+    from deadheat._internal import packages
 
     def absent(package):
         raise packages.PackageNotFoundError(package)

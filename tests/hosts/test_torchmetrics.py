@@ -487,7 +487,7 @@ def test_a_refused_batch_leaves_nothing_behind():
 def test_without_torchmetrics_the_extra_is_named(monkeypatch):
     import importlib
 
-    from deadheat import packages
+    from deadheat._internal import packages
     from deadheat.integrations import torchmetrics as ours
 
     def absent(package):

@@ -109,7 +109,7 @@ def test_an_exact_index_has_a_recall_of_one_whatever_it_lists(name, codes, build
         [built.differing(scores) for _, scores in found],
         larger_is_better=False,
     )
-    recall = dh.neighbour_recall(run, brute)["Recall@10"]
+    recall = dh.evaluation.neighbour_recall(run, brute)["Recall@10"]
     assert recall.best == 1 and recall.worst < recall.expected < 1
     ascending = name.startswith(("faiss IndexBinaryFlat", "hnswlib BF", "lancedb"))
     assert recall.oblivious == 1 if ascending else recall.oblivious <= 1
@@ -127,7 +127,7 @@ def test_an_exact_index_of_usearch_seems_to_miss_a_sixth_of_the_neighbours():
     brute = dh.search_results(
         order, np.take_along_axis(codes.distances, order, 1), larger_is_better=False
     )
-    recall = dh.neighbour_recall(found, brute)["Recall@10"]
+    recall = dh.evaluation.neighbour_recall(found, brute)["Recall@10"]
     assert 0.75 < recall.oblivious < 0.9 and recall.best == 1
     by_ids = [
         len({*map(int, keys)} & {*map(int, row[:10])}) / 10

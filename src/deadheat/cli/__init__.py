@@ -69,7 +69,7 @@ class _Commands(click.Group):
 
 
 def _version() -> str:
-    from deadheat.packages import own_version
+    from deadheat._internal.packages import own_version
     from deadheat.ties import BACKEND
 
     return f"deadheat {own_version()} (counting pass: {BACKEND})"

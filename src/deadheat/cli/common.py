@@ -13,11 +13,9 @@ from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, short_labels
-from deadheat.evaluation import evaluate_runs as run_all
+from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_runs as run_all, short_labels
 from deadheat.formats import read_qrels
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.measures import Measure, parse_measures
 from deadheat.settings import (
     NAN_POLICIES,
     QUERY_POLICIES,

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from deadheat._internal.remarks import texts
 from deadheat.cli.common import comparison_options, evaluate_runs, run_options
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison import check_result, compare_results, name_systems
-from deadheat.remarks import texts
-from deadheat.report.findings import describe_comparison
+from deadheat.report import describe_comparison
 
 
 @click.command(

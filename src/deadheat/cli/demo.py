@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, check_output, print_line, print_written, write
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
@@ -14,7 +14,7 @@ from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.report.page import Collection, System, is_page, render_page
 from deadheat.tables import Column, Table, number
-from deadheat.ties.sizes import run_sizes
+from deadheat.ties import run_sizes
 
 _REGIMES = {
     "fp32": "FP32 model and scoring",

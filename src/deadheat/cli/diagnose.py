@@ -14,8 +14,7 @@ from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_remarks
-from deadheat.diagnosis import diagnose
-from deadheat.diagnosis.parts import parts_of
+from deadheat.diagnosis import diagnose, parts_of
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import read_qrels, read_run
 

@@ -54,7 +54,7 @@ def make_cluster(given: Mapping[str, Any], *, workers_here: bool = False) -> Eng
 def make_engine(given: Mapping[str, Any]) -> Engine:
     """Make the engine that the options of a command ask for."""
     if given["engine"] == "ray":
-        from deadheat.engines.cluster import RayCluster
+        from deadheat.engines import RayCluster
 
         return RayCluster(
             given["ray_address"],

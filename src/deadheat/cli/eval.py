@@ -14,7 +14,7 @@ from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
 from deadheat.evaluation import results_table
 from deadheat.measures import help as measures_help
-from deadheat.report.citation import check_citable, citation, render_citation
+from deadheat.report import check_citable, citation, render_citation
 from deadheat.settings import TIE_RULES
 
 

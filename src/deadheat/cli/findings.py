@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.evaluation import Result, labels_of
-from deadheat.report.findings import describe_systems, most_moved, points
+from deadheat.report import describe_systems, most_moved, points
 
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.cli.common import (
     MEASURES,
     NAN,
@@ -24,11 +24,17 @@ from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.output import Output, options, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison.leaderboard import Leaderboard, leaderboard, leaderboards
-from deadheat.comparison.leaderboard.sources import RunsLike, find_runs, read_manifest
+from deadheat.comparison.leaderboard import (
+    Leaderboard,
+    RunsLike,
+    find_runs,
+    leaderboard,
+    leaderboards,
+    read_manifest,
+)
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import RunLike
-from deadheat.report.findings import describe_leaderboard
+from deadheat.report import describe_leaderboard
 from deadheat.settings import QUERY_POLICIES, TIE_RULES
 
 published_options = options(
@@ -174,7 +180,7 @@ def command(
     default = click.core.ParameterSource.DEFAULT
     is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
     if is_page and ctx.get_parameter_source("style") is default:
-        from deadheat.report.page.leaderboard import render_leaderboards
+        from deadheat.report.page import render_leaderboards
 
         out.write(render_leaderboards(boards))
     elif out.style == "json":

@@ -34,11 +34,7 @@ def command(folder: str, measures: tuple[str, ...], qrels: tuple[str, ...], out:
     rule by which MTEB broke ties. Exit status: 0 fine, 1 evaluated with problems (with --strict),
     2 bad usage or input.
     """
-    from deadheat.integrations.mteb.predictions import (
-        DEFAULT_MEASURES,
-        evaluate_predictions,
-        predictions_table,
-    )
+    from deadheat.integrations.mteb import DEFAULT_MEASURES, evaluate_predictions, predictions_table
 
     given = _given(qrels)
     out.check(folder, *map(Path, given.values()))

@@ -14,11 +14,11 @@ from typing import Any
 
 import click
 
+from deadheat._internal.output import utf8, write_whole
+from deadheat._internal.remarks import Remark, lines
 from deadheat.cli.help import F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
-from deadheat.output import utf8, write_whole
-from deadheat.remarks import Remark, lines
 from deadheat.tables import STYLES, Table, render, rich_parts
 
 SUFFIXES = {

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from deadheat._internal.remarks import counted
 from deadheat.cli.common import (
     QRELS,
     RUNS,
@@ -37,13 +38,11 @@ from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_run, rank_query
 from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.remarks import counted
+from deadheat.measures import Measure, parse_measure, parse_measures
 from deadheat.report import figures
 from deadheat.settings import EvalSettings
 from deadheat.tables import number
-from deadheat.ties.sizes import run_sizes
+from deadheat.ties import run_sizes
 
 
 @click.group("plot")

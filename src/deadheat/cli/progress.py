@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deadheat.engines import Progress
 from deadheat.errors import printable
-from deadheat.tables.terminal import shorten_name
+from deadheat.tables import shorten_name
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -36,8 +36,13 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress as Bars,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = [
         TextColumn("{task.description}", markup=False),  # a model's name may hold brackets

@@ -22,8 +22,7 @@ from deadheat.cli.progress import progress_bar
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, read_results
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.measures import Measure, parse_measures
 from deadheat.report.page import Collection, render_page
 from deadheat.settings import EvalSettings
 

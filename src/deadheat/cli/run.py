@@ -21,6 +21,7 @@ from deadheat.cli.progress import progress_bar
 from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.experiment import (
+    CANDIDATES,
     Failure,
     StoredResult,
     Study,
@@ -33,9 +34,8 @@ from deadheat.lab.experiment import (
     table1,
     ties_table,
 )
-from deadheat.lab.experiment.study import CANDIDATES
-from deadheat.lab.models.device import MODEL_DTYPES
-from deadheat.scoring.regimes import REGIMES
+from deadheat.lab.models import MODEL_DTYPES
+from deadheat.scoring import REGIMES
 
 
 @click.command(

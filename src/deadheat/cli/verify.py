@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from deadheat._internal.remarks import counted
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options
-from deadheat.remarks import counted
 from deadheat.tables import Column, Table
 
 
@@ -29,8 +29,7 @@ def command(folder: Path, out: Output) -> None:
     """
     import polars as pl
 
-    from deadheat.lab.experiment.files import ADVICE
-    from deadheat.lab.experiment.folder import ExperimentFolder
+    from deadheat.lab.experiment import ADVICE, ExperimentFolder
 
     sound, faults = ExperimentFolder(folder).verify()
     said = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"

@@ -1,22 +1,24 @@
 """From results to decisions: which system is better, and what leaves it undecided."""
 
-from deadheat.comparison.align import align_systems, check_result, name_systems
-from deadheat.comparison.comparison import COLUMNS, TESTS, Comparison
-from deadheat.comparison.statistics import METHODS, VERDICTS, verdict
-from deadheat.comparison.systems import compare, compare_if_possible, compare_results, ranking
-
-__all__ = [
-    "COLUMNS",
-    "METHODS",
-    "TESTS",
-    "VERDICTS",
-    "Comparison",
-    "align_systems",
-    "check_result",
-    "compare",
-    "compare_if_possible",
-    "compare_results",
-    "name_systems",
-    "ranking",
-    "verdict",
-]
+from deadheat.comparison.align import (
+    align_systems as align_systems,
+    check_result as check_result,
+    name_systems as name_systems,
+)
+from deadheat.comparison.comparison import (
+    COLUMNS as COLUMNS,
+    TESTS as TESTS,
+    Comparison as Comparison,
+)
+from deadheat.comparison.leaderboard import Leaderboard as Leaderboard, leaderboards as leaderboards
+from deadheat.comparison.statistics import (
+    METHODS as METHODS,
+    VERDICTS as VERDICTS,
+    verdict as verdict,
+)
+from deadheat.comparison.systems import (
+    compare as compare,
+    compare_if_possible as compare_if_possible,
+    compare_results as compare_results,
+    ranking as ranking,
+)

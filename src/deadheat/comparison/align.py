@@ -10,12 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from deadheat._internal.remarks import Remark, warning
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Views, same_judgements, short_names
-from deadheat.evaluation.names import shown_names
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, warning
+from deadheat.evaluation import Result, Views, same_judgements, short_names, shown_names
+from deadheat.measures import Measure, parse_measures
 
 T = TypeVar("T")
 

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import pandas_frame
+from deadheat._internal.remarks import Remark, counted, lines, texts
 from deadheat.comparison.statistics import VERDICTS
-from deadheat.evaluation import SPAN, VIEW_COLUMNS
-from deadheat.evaluation.names import shown_names
-from deadheat.packages import pandas_frame
+from deadheat.evaluation import SPAN, VIEW_COLUMNS, shown_names
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, counted, lines, texts
 from deadheat.tables import Column, Table, Tint, render, rich_parts
 
 if TYPE_CHECKING:

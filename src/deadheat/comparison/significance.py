@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.comparison.statistics import TOLERANCE
-from deadheat.evaluation.result import Floats
+from deadheat.evaluation import Floats
 
 Pairs = NDArray[np.int64]
 """Columns of A and B, a row per pair."""

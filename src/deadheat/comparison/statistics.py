@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.comparison.tie_orders import n_draws, sample_sums
-from deadheat.evaluation.result import Floats, Result, Views
+from deadheat.evaluation import Floats, Result, Views
 from deadheat.measures import Measure
 
 TOLERANCE = 1e-12

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypedDict, cast, overload
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark, counted, emits_warnings, note, warning
 from deadheat.comparison import significance
 from deadheat.comparison.align import (
     align_systems,
@@ -32,12 +33,9 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_source
-from deadheat.evaluation.result import Floats
+from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_source
 from deadheat.formats import QrelsLike, RunLike, read_qrels
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, counted, emits_warnings, note, warning
+from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
 
 if TYPE_CHECKING:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures import Measure
-from deadheat.measures.base import BinaryMeasure
-from deadheat.measures.kernel import VIEWS
-from deadheat.measures.linear import LinearMeasure
-from deadheat.measures.map import MAPMeasure
-from deadheat.measures.mrr import MRRMeasure
-from deadheat.measures.success import SuccessMeasure
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.measures import VIEWS, Measure
+from deadheat.ties import Floats, Ints, TieGroups
 
 MOST_DRAWS, FEWEST_DRAWS = 40_000, 1_000
 """Tie orders drawn of a system; a probability from the most is off by less than 0.01."""
@@ -42,52 +34,6 @@ def _cost(groups: TieGroups) -> int:
     return len(groups.group) + int(np.minimum(groups.size, documents**2 // 16).sum())
 
 
-class RankWeights(NamedTuple):
-    """A measure that adds up ``coefficient · weight(rank)`` over documents.
-
-    The documents that count have the ranks of their group in ascending order if `ascending`, and in
-    random order otherwise.
-    """
-
-    counts: NDArray[np.bool_]
-    """Per document: whether it counts."""
-    coefficient: Floats
-    """Per document."""
-    weight: Callable[[Floats], Floats]
-    ascending: bool
-
-
-def rank_weights(measure: Measure, groups: TieGroups) -> RankWeights | None:
-    """Return the weights of a measure that adds up weights of ranks, or None for others.
-
-    A linear measure does, and so do MAP, MRR and Success if the n-th relevant document of a tie
-    group is the one that stands n-th in it: AP adds up n / rank over the n-th relevant documents
-    of a query, and MRR and Success look at the first one only.
-    """
-    query = groups.document_query
-    if isinstance(measure, LinearMeasure) and type(measure).views is LinearMeasure.views:
-        divisor = measure.divisor(groups)[query].astype(np.float64)
-        gains = measure.gains(groups)
-        coefficient = np.divide(gains, divisor, out=np.zeros(len(gains)), where=divisor > 0)
-        return RankWeights(coefficient != 0, coefficient, measure.weight, ascending=False)
-    if not isinstance(measure, BinaryMeasure):
-        return None
-    relevant = groups.is_relevant(measure.rel)
-    before: Ints = np.cumsum(relevant) - relevant
-    n = before - before[np.searchsorted(query, query)] + 1
-    if isinstance(measure, MAPMeasure) and measure.divisor != "found":
-        divisor = groups.n_relevant(measure.rel)
-        if measure.divisor == "min":
-            divisor = np.minimum(divisor, measure.depth(groups))
-        coefficient = np.where(relevant, n / divisor[query], 0.0)
-        return RankWeights(relevant, coefficient, np.reciprocal, ascending=True)
-    if isinstance(measure, (MRRMeasure, SuccessMeasure)):
-        weight = np.reciprocal if isinstance(measure, MRRMeasure) else np.ones_like
-        first = (relevant & (n == 1)).astype(np.float64)
-        return RankWeights(relevant, first, weight, ascending=True)
-    return None
-
-
 def sample_sums(
     groups: TieGroups, measure: Measure, budget: int, rng: np.random.Generator
 ) -> Floats | None:
@@ -96,7 +42,7 @@ def sample_sums(
     It is None where the budget of documents to place is too small.
     """
     groups = _select(groups, (groups.above < measure.depth(groups)[groups.query])[groups.group])
-    weights = rank_weights(measure, groups)
+    weights = measure.rank_weights(groups)
     if weights is None:
         draws = n_draws(_cost(groups), budget)
         return _sample_any(groups, measure, draws, rng) if draws else None

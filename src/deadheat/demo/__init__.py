@@ -12,15 +12,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.output import write_whole
 from deadheat.evaluation import Result, evaluate_run
-from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.formats.write import trec_qrels, trec_run
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.output import write_whole
-from deadheat.scoring import score
-from deadheat.scoring.regimes import Scores, Scoring, scoring_provenance
+from deadheat.formats import Judgements, Run, read_qrels, read_run, trec_qrels, trec_run
+from deadheat.measures import Measure, parse_measures
+from deadheat.scoring import Scores, Scoring, score, scoring_provenance
 
 MEASURE = "nDCG@10"
 MORE_MEASURES: list[Measure] = parse_measures([MEASURE, "MRR@10"])

@@ -8,9 +8,7 @@ import numpy as np
 
 from deadheat.formats import Run
 from deadheat.scoring import FORMATS
-from deadheat.ties.groups import Ints
-from deadheat.ties.scores import round_scores
-from deadheat.ties.sizes import GroupSizes, run_sizes
+from deadheat.ties import GroupSizes, Ints, round_scores, run_sizes
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat._internal.remarks import counted
 from deadheat.diagnosis.number_grid import Values, usual_steps
-from deadheat.remarks import counted
-from deadheat.ties.sizes import GroupSizes
+from deadheat.ties import GroupSizes
 
 MANY = 10
 """From so many documents on a tie group is large."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.measures import Measure
-from deadheat.measures.kernel import VIEWS
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.measures import VIEWS, Measure
+from deadheat.ties import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark, emits_warnings, texts, warning
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
@@ -35,16 +36,19 @@ from deadheat.diagnosis.what_if import (
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
-from deadheat.measures import Judged, Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, emits_warnings, texts, warning
+from deadheat.measures import Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import render, rich_parts
-from deadheat.ties import TieGroups, build_groups
-from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import list_judged
-from deadheat.ties.scores import rank_nan, round_scores
-from deadheat.ties.sizes import run_sizes
+from deadheat.ties import (
+    Floats,
+    Ints,
+    TieGroups,
+    build_groups,
+    list_judged,
+    rank_nan,
+    round_scores,
+    run_sizes,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group

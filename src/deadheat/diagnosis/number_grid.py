@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat._lazy import pl
-from deadheat.dtypes import FORMATS
+from deadheat._internal.dtypes import FORMATS
+from deadheat._internal.lazy import pl
 
 Values = NDArray[Any]
 """Scores: float32 or float64."""

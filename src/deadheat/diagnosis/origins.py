@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import Run, files, frames
-from deadheat.scoring import parse_format, score
-from deadheat.scoring.regimes import Scoring
+from deadheat.scoring import Scoring, parse_format, score
 
 
 @dataclass(frozen=True)

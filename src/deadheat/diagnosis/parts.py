@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.remarks import counted
 from deadheat.tables import Column, Heading, Table, number
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ import numpy as np
 
 from deadheat.diagnosis.number_grid import FLOATS, Rounding, Values, write_decimals
 from deadheat.errors import InputError
-from deadheat.evaluation.result import Result
-from deadheat.ties.groups import Floats
+from deadheat.evaluation import Result
+from deadheat.ties import Floats
 
 Evaluate = Callable[[Values], Result]
 """Gives every view of every measure from the scores of all documents of all queries."""

@@ -1,5 +1,24 @@
 """Where independent pieces of work are done: here, or on a Ray cluster."""
 
-from deadheat.engines.engine import Engine, LocalEngine, MakeWorker, Pool, Progress
+from typing import TYPE_CHECKING
 
-__all__ = ["Engine", "LocalEngine", "MakeWorker", "Pool", "Progress"]
+from deadheat.engines.engine import (
+    Engine as Engine,
+    LocalEngine as LocalEngine,
+    MakeWorker as MakeWorker,
+    Pool as Pool,
+    Progress as Progress,
+)
+from deadheat.engines.threads import Barrier as Barrier, Items as Items, share_work as share_work
+
+if TYPE_CHECKING:
+    from deadheat.engines.cluster import RayCluster as RayCluster
+
+
+def __getattr__(name: str) -> object:
+    """Import `RayCluster`, and Ray with it, when it is first used."""
+    if name != "RayCluster":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from deadheat.engines.cluster import RayCluster
+
+    return RayCluster

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from deadheat._internal.packages import find_versions, require
 from deadheat.engines.connection import connect
 from deadheat.engines.engine import MakeWorker, Pool
 from deadheat.errors import DeadheatError, InputError, one_line
-from deadheat.packages import find_versions, require
 
 T = TypeVar("T")
 P = TypeVar("P")

@@ -1,69 +1,59 @@
 """From judgements and scores to a result: per query and on average, with what to know of it."""
 
+from deadheat.evaluation.corpus import (
+    evaluate_corpus as evaluate_corpus,
+    stored_shards as stored_shards,
+)
 from deadheat.evaluation.evaluate import (
-    DEFAULT_MEASURES,
-    evaluate,
-    evaluate_arrays,
-    evaluate_groups,
-    evaluate_run,
-    evaluate_scores,
-    evaluate_source,
-    evaluate_tie_groups,
-    evaluate_with_curves,
+    DEFAULT_MEASURES as DEFAULT_MEASURES,
+    evaluate as evaluate,
+    evaluate_arrays as evaluate_arrays,
+    evaluate_groups as evaluate_groups,
+    evaluate_run as evaluate_run,
+    evaluate_scores as evaluate_scores,
+    evaluate_source as evaluate_source,
+    evaluate_tie_groups as evaluate_tie_groups,
+    evaluate_with_curves as evaluate_with_curves,
+    result_of_counted as result_of_counted,
 )
-from deadheat.evaluation.evaluator import Evaluator
-from deadheat.evaluation.names import run_name, short_labels, short_names
-from deadheat.evaluation.query import RankedQuery, rank_query
+from deadheat.evaluation.evaluator import Evaluator as Evaluator
+from deadheat.evaluation.folders import run_parts as run_parts, together as together
+from deadheat.evaluation.names import (
+    run_name as run_name,
+    short_labels as short_labels,
+    short_names as short_names,
+    shown_names as shown_names,
+)
+from deadheat.evaluation.neighbours import neighbour_recall as neighbour_recall
+from deadheat.evaluation.query import RankedQuery as RankedQuery, rank_query as rank_query
+from deadheat.evaluation.rescoring import (
+    Rescoring as Rescoring,
+    evaluate_rescoring as evaluate_rescoring,
+)
 from deadheat.evaluation.result import (
-    SPAN,
-    VIEW_COLUMNS,
-    VIEWS,
-    Result,
-    Summary,
-    Views,
-    check_views,
-    flat_summaries,
-    headline,
-    labels_of,
-    results_table,
+    SPAN as SPAN,
+    VIEW_COLUMNS as VIEW_COLUMNS,
+    VIEWS as VIEWS,
+    Floats as Floats,
+    Result as Result,
+    Summary as Summary,
+    Views as Views,
+    check_views as check_views,
+    flat_summaries as flat_summaries,
+    headline as headline,
+    labels_of as labels_of,
+    results_table as results_table,
 )
-from deadheat.evaluation.runs import evaluate_runs
-from deadheat.evaluation.stored import is_reproduced_by, read_results, same_judgements
-from deadheat.evaluation.top import evaluate_top
-from deadheat.evaluation.views import out_of_reach, views_of
-
-__all__ = [
-    "DEFAULT_MEASURES",
-    "SPAN",
-    "VIEWS",
-    "VIEW_COLUMNS",
-    "Evaluator",
-    "RankedQuery",
-    "Result",
-    "Summary",
-    "Views",
-    "check_views",
-    "evaluate",
-    "evaluate_arrays",
-    "evaluate_groups",
-    "evaluate_run",
-    "evaluate_runs",
-    "evaluate_scores",
-    "evaluate_source",
-    "evaluate_tie_groups",
-    "evaluate_top",
-    "evaluate_with_curves",
-    "flat_summaries",
-    "headline",
-    "is_reproduced_by",
-    "labels_of",
-    "out_of_reach",
-    "rank_query",
-    "read_results",
-    "results_table",
-    "run_name",
-    "same_judgements",
-    "short_labels",
-    "short_names",
-    "views_of",
-]
+from deadheat.evaluation.runs import evaluate_runs as evaluate_runs
+from deadheat.evaluation.stored import (
+    is_reproduced_by as is_reproduced_by,
+    read_results as read_results,
+    same_judgements as same_judgements,
+)
+from deadheat.evaluation.top import evaluate_top as evaluate_top
+from deadheat.evaluation.views import (
+    SHOWN as SHOWN,
+    need_judged as need_judged,
+    out_of_reach as out_of_reach,
+    views_of as views_of,
+)

@@ -11,23 +11,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions, views_of
-from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.formats.arrays import Candidates, are_whole, flatten, grouped, query_names
-from deadheat.formats.folders import is_folder, run_folder
-from deadheat.formats.ids import are_numbers
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.formats import (
+    Candidates,
+    Judgements,
+    QrelsLike,
+    Run,
+    RunLike,
+    are_numbers,
+    are_whole,
+    flatten,
+    grouped,
+    is_folder,
+    query_names,
+    read_qrels,
+    read_run,
+    run_folder,
+)
+from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, emits_warnings, warning
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.ties import TieGroups, build_groups
-from deadheat.ties.build import Counted, count_groups
-from deadheat.ties.groups import check_groups
-from deadheat.ties.lists import list_labelled
-from deadheat.ties.scores import prepare_scores
+from deadheat.ties import (
+    Counted,
+    TieGroups,
+    build_groups,
+    check_groups,
+    count_groups,
+    list_labelled,
+    prepare_scores,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,8 +65,8 @@ def evaluate(
         Judgements and scored documents: a path, a dict of dicts, a table of polars, pandas
         or pyarrow, an iterable of tuples, `Qrels` and a `Run` of ranx. Judgements may also be a
         dict of sets or lists of relevant ids, and a run a dict of lists of (document, score)
-        pairs, or what `deadheat.search_results` and `deadheat.ranked_groups` give. The path of a
-        folder of Parquet files is a run that need not fit in memory.
+        pairs, or what `deadheat.search_results` and `deadheat.formats.ranked_groups` give. The path
+        of a folder of Parquet files is a run that need not fit in memory.
     measures
         Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
         understood) or measures such as ``dh.nDCG @ 10``.
@@ -248,7 +263,7 @@ def evaluate_groups(
     *,
     query_ids: Sequence[object] | None = None,
 ) -> Result:
-    """Evaluate tie groups, such as those of a `deadheat.TieCounter` that a stream passed.
+    """Evaluate tie groups, such as those of a `deadheat.ties.TieCounter` that a stream passed.
 
     Parameters
     ----------
@@ -261,7 +276,7 @@ def evaluate_groups(
 
     Examples
     --------
-    >>> from deadheat import TieCounter
+    >>> from deadheat.ties import TieCounter
     >>> counter = TieCounter(1, query=[0], score=[0.5], grade=[1], position=[2])
     >>> counter.update([[0.9, 0.5, 0.5]])
     >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best

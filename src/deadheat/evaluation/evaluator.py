@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run, evaluate_source
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run
-from deadheat.formats.ids import text_id
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import emits_warnings
+from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run, text_id
+from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:

@@ -15,17 +15,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from deadheat._internal.remarks import added
 from deadheat.engines import Engine, LocalEngine
 from deadheat.evaluation.evaluate import evaluate_run, result_of_counted
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged
-from deadheat.formats import Judgements, Run
-from deadheat.formats.folders import Piece, RunFolder
+from deadheat.formats import Judgements, Piece, Run, RunFolder
 from deadheat.measures import Measure
-from deadheat.remarks import added
 from deadheat.settings import EvalSettings
-from deadheat.ties import TieGroups
-from deadheat.ties.build import Counted, count_groups
+from deadheat.ties import Counted, TieGroups, count_groups
 
 PART_ROWS = 1 << 21
 """Rows of a run that are in memory at a time: some hundred megabytes."""

@@ -8,19 +8,15 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.evaluation.views import versions, views_of
 from deadheat.formats import Run, RunLike, read_run
 from deadheat.measures import Precision, Recall
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, emits_warnings, note, warning
 from deadheat.settings import EvalSettings
-from deadheat.ties import build_groups
-from deadheat.ties.checks import check_number
-from deadheat.ties.groups import Ints
-from deadheat.ties.lists import JudgedLists
-from deadheat.ties.scores import rank_nan
+from deadheat.ties import Ints, JudgedLists, build_groups, check_number, rank_nan
 
 
 @emits_warnings
@@ -66,7 +62,7 @@ def neighbour_recall(
     >>> import deadheat as dh
     >>> exact = dh.search_results([[*"abcde"]], [[1, 2, 2, 2, 3]], larger_is_better=False)
     >>> found = dh.search_results([["a", "c"]], [[1, 2]], larger_is_better=False)
-    >>> recall = dh.neighbour_recall(found, exact)["Recall@2"]
+    >>> recall = dh.evaluation.neighbour_recall(found, exact)["Recall@2"]
     >>> recall.oblivious, recall.best, recall.worst, round(recall.expected, 4)
     (0.5, 1.0, 0.5, 0.6667)
     """

@@ -9,13 +9,18 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.result import Result
-from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.formats.columns import run_from_columns
-from deadheat.formats.ids import id_column
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
+from deadheat.formats import (
+    QrelsLike,
+    Run,
+    RunLike,
+    id_column,
+    read_qrels,
+    read_run,
+    run_from_columns,
+)
+from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
-from deadheat.ties.ranked import RankedLists, rank_lists
+from deadheat.ties import RankedLists, rank_lists
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from threading import Lock
 
 import numpy as np
 
-from deadheat._fork_guard import check_fork
-from deadheat._lazy import pl
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import exact_floats
+from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import block_length, score_chunk
 from deadheat.evaluation.corpus.chunks import (
@@ -24,19 +26,10 @@ from deadheat.evaluation.corpus.chunks import (
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
-from deadheat.formats import QrelsLike, read_qrels, read_run
-from deadheat.formats.arrays import query_names
-from deadheat.formats.ids import text_id
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.numbers import exact_floats
-from deadheat.remarks import Remark, emits_warnings, warning
-from deadheat.scoring import Products
-from deadheat.scoring.functions import Product
-from deadheat.scoring.products import Matrix
-from deadheat.ties import TopCounter
-from deadheat.ties.checks import check_number
-from deadheat.ties.groups import Ints
+from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
+from deadheat.measures import Measure, parse_measures
+from deadheat.scoring import Matrix, Product, Products
+from deadheat.ties import Ints, TopCounter, check_number
 
 
 @dataclass(frozen=True)
@@ -96,7 +89,7 @@ def evaluate_rescoring(
     >>> import deadheat as dh
     >>> documents = np.array([[3, 1], [2, 2], [-1, 4], [1, 3]], np.float32)
     >>> query = np.array([[1, 2]], np.float32)
-    >>> found = dh.evaluate_rescoring(
+    >>> found = dh.evaluation.evaluate_rescoring(
     ...     (["q"], query > 0, query),
     ...     [(list("abcd"), documents > 0, documents)],
     ...     {"q": {"d": 1}}, ["MRR"], candidates=3,

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat._fork_guard import check_fork
-from deadheat._lazy import pl
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import pandas_frame
+from deadheat._internal.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.errors import InputError
 from deadheat.evaluation.names import short_labels
-from deadheat.formats.ids import are_numbers, is_unicode
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.packages import pandas_frame
+from deadheat.formats import are_numbers, is_unicode
+from deadheat.measures import Measure, parse_measure
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.tables import Column, Table, number, render, rich_parts
-from deadheat.ties.groups import TieGroups
+from deadheat.ties import TieGroups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -445,7 +444,7 @@ FEW_MEASURES = 8
 def headline(measures: Iterable[Measure]) -> list[Measure]:
     """Choose the measures to show: all if they are few, else each at cutoff 10 or its largest.
 
-    >>> from deadheat import parse_measures
+    >>> from deadheat.measures import parse_measures
     >>> headline(parse_measures(["nDCG@1,3,5,10,20,50,100", "MAP", "Recall@5,20,100"]))
     [nDCG@10, MAP, Recall@100]
     """

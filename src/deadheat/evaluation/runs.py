@@ -11,8 +11,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import evaluate_source
 from deadheat.evaluation.folders import evaluate_folder
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, RunLike
-from deadheat.formats.folders import is_folder, run_folder
+from deadheat.formats import Judgements, RunLike, is_folder, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 

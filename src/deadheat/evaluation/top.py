@@ -6,20 +6,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions
-from deadheat.formats import QrelsLike, Run, read_qrels
-from deadheat.formats.arrays import query_names
-from deadheat.formats.ids import id_column, text_id
-from deadheat.formats.types import SharedDocuments
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.formats import (
+    QrelsLike,
+    Run,
+    SharedDocuments,
+    id_column,
+    query_names,
+    read_qrels,
+    text_id,
+)
+from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance
-from deadheat.remarks import emits_warnings
-from deadheat.ties.lists import list_judged
-from deadheat.ties.top import TopCounter
+from deadheat.ties import TopCounter, list_judged
 
 
 @emits_warnings
@@ -31,7 +34,7 @@ def evaluate_top(
     query_ids: Sequence[object],
     document_ids: Sequence[object],
 ) -> Result:
-    """Evaluate what a `deadheat.TopCounter` kept of lists that came in pieces.
+    """Evaluate what a `deadheat.ties.TopCounter` kept of lists that came in pieces.
 
     Every view is that of the whole lists: the counter has counted how many candidates tie with the
     last one it kept, and which of them are judged.
@@ -51,10 +54,10 @@ def evaluate_top(
     Examples
     --------
     >>> import deadheat as dh
-    >>> counter = dh.TopCounter(1, k=1)
+    >>> counter = dh.ties.TopCounter(1, k=1)
     >>> counter.update([[0.5, 0.25, 0.5, 0.5]])
     >>> names = {"query_ids": ["q"], "document_ids": ["a", "b", "c", "d"]}
-    >>> summary = dh.evaluate_top(counter, {"q": {"c": 1}}, ["MRR@1"], **names)["MRR@1"]
+    >>> summary = dh.evaluation.evaluate_top(counter, {"q": {"c": 1}}, ["MRR@1"], **names)["MRR@1"]
     >>> round(summary.expected, 4), summary.worst, summary.best, summary.oblivious
     (0.3333, 0.0, 1.0, 0.0)
     """

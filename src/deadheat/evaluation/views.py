@@ -10,15 +10,14 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.packages import own_version
+from deadheat._internal.remarks import Remark, note, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.measures import Measure
-from deadheat.packages import own_version
 from deadheat.provenance import Provenance
-from deadheat.remarks import Remark, note, warning
 from deadheat.tables import DIGITS
-from deadheat.ties import BACKEND, TieGroups
-from deadheat.ties.groups import Ints
+from deadheat.ties import BACKEND, Ints, TieGroups
 
 SHOWN = 0.5 * 10**-DIGITS
 """What is below this cannot be seen in a table."""

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat.errors import InputError
-from deadheat.formats.ids import text_id
-from deadheat.formats.types import Ints
-from deadheat.numbers import (
+from deadheat._internal.numbers import (
     LARGEST_GRADE,
     FloatArray,
     exact_floats,
@@ -23,6 +20,9 @@ from deadheat.numbers import (
     rounded,
     tensor_values,
 )
+from deadheat.errors import InputError
+from deadheat.formats.ids import text_id
+from deadheat.formats.types import Ints
 
 _KEPT = 1 << 16
 """Up to so many query names are cached for the next call."""

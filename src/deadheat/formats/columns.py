@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import Numbers, exact_scores, rounded
 from deadheat.errors import InputError
 from deadheat.formats.types import ColumnDocuments, Ints, Judgements, Origins, Run
-from deadheat.numbers import Numbers, exact_scores, rounded
 
 
 class Columns(NamedTuple):

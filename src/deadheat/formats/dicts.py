@@ -5,19 +5,18 @@ Nothing here uses the threads of polars: a process that has read dictionaries ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Set as AbstractSet
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.numbers import FloatArray, as_array, exact_scores, number, rounded
 from deadheat.errors import InputError
 from deadheat.formats.ids import are_numbers, text_id, with_text_ids
 from deadheat.formats.keys import plain_list
 from deadheat.formats.types import DictDocuments, Ints, Judgements, Run
-from deadheat.numbers import FloatArray, as_array, exact_scores, number, rounded
 
 ID_ATTRIBUTES = ("id", "doc_id", "node_id")
 """Attributes that hold the document id of search results that are objects with a ``score``."""
@@ -148,12 +147,12 @@ def _pair(at: str, item: object) -> tuple[str, object]:
     if not isinstance(item, (list, tuple)) or len(item) != 2 or isinstance(item[1], (str, bytes)):
         raise InputError(
             f"{at} is not (document, score): {item!r:.60}; groups of tied documents without scores "
-            "are read by deadheat.ranked_groups"
+            "are read by deadheat.formats.ranked_groups"
         )
     doc, score = item
     if isinstance(item, list) and all(isinstance(value, (int, np.integer)) for value in item):
         raise InputError(
             f"{at}: {item!r:.60} may be a document and its score, or two tied documents; write the "
-            "pair as a tuple, or give groups to deadheat.ranked_groups"
+            "pair as a tuple, or give groups to deadheat.formats.ranked_groups"
         )
     return text_id(doc, at), score

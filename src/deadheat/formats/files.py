@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import IO
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import trec
 from deadheat.formats.columns import Columns

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
 from deadheat.formats.columns import run_from_columns

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import LARGEST_WHOLE, SPACE, Number, Numbers, as_array, number
 from deadheat.errors import InputError
 from deadheat.formats.columns import Columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
 from deadheat.formats.types import Judgements
-from deadheat.numbers import LARGEST_WHOLE, SPACE, Number, Numbers, as_array, number
 
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
@@ -231,7 +231,7 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> Numbers:
     """Give the column called exactly `name` as numbers; refuse missing ones.
 
-    Text is read as `deadheat.numbers.number` does. `query` has the query of each row, for messages.
+    Text is read as `number` does. `query` has the query of each row, for messages.
     Numbers that float64 may not hold are Python numbers in an array of objects.
     """
     column = frame[name]

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 
 Key = TypeVar("Key")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.numbers import LARGEST_WHOLE
 from deadheat.formats.ids import is_unicode
-from deadheat.numbers import LARGEST_WHOLE
 
 
 def python_places_of(docs: dict[object, object], wanted: dict[str, int]) -> list[int]:
@@ -34,8 +34,7 @@ def python_plain_list(docs: dict[object, object], numbers: NDArray[np.float64]) 
 
 
 try:
-    from deadheat.formats.compiled_keys import places_of as places_of
-    from deadheat.formats.compiled_keys import plain_list as plain_list
+    from deadheat.formats.compiled_keys import places_of as places_of, plain_list as plain_list
 except ImportError:  # no C compiler when deadheat was installed
     places_of = python_places_of
     plain_list = python_plain_list

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import LARGEST_WHOLE
+from deadheat._internal.packages import available_cores
 from deadheat.formats.columns import group_stretches
 from deadheat.formats.ids import id_column
 from deadheat.formats.types import Documents, Ints, Run, listed_twice
-from deadheat.numbers import LARGEST_WHOLE
-from deadheat.packages import available_cores
 
 compiled: Any
 try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
@@ -11,14 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._fork_guard import check_fork
-from deadheat._lazy import pl
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import FloatArray, exact_scores, is_tensor, tensor_values
 from deadheat.errors import InputError
 from deadheat.formats.arrays import counts_per_query, query_names
 from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.ids import id_column, text_id
 from deadheat.formats.types import ColumnDocuments, Ints, Run, listed_twice
-from deadheat.numbers import FloatArray, exact_scores, is_tensor, tensor_values
 
 Key = TypeVar("Key")
 PADDING = -1
@@ -113,7 +112,7 @@ def ranked_groups(rankings: Mapping[Key, object]) -> Run:
     Examples
     --------
     >>> import deadheat as dh
-    >>> run = dh.ranked_groups({"q": ["d7", ["d1", "d3"], {"d2", "d4", "d5"}]})
+    >>> run = dh.formats.ranked_groups({"q": ["d7", ["d1", "d3"], {"d2", "d4", "d5"}]})
     >>> summary = dh.evaluate({"q": {"d3"}}, run, "MRR")["MRR"]
     >>> round(summary.expected, 4), round(summary.worst, 4), summary.best
     (0.4167, 0.3333, 0.5)

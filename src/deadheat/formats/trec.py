@@ -10,10 +10,10 @@ import io
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import LARGEST_WHOLE, number
 from deadheat.errors import InputError
 from deadheat.formats.content import BOM, as_it_is
-from deadheat.numbers import LARGEST_WHOLE, number
 
 RUN_FIELDS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 FOUR_FIELDS = ("query_id", "doc_id", "rank", "score")

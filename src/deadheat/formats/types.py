@@ -11,11 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import LARGEST_GRADE, FloatArray, rounded
 from deadheat.errors import InputError
 from deadheat.formats.ids import id_column
 from deadheat.formats.keys import places_of
-from deadheat.numbers import LARGEST_GRADE, FloatArray, rounded
 
 Ints = NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import Numbers, exact_floats
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
-from deadheat.numbers import Numbers, exact_floats
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
 """What ends an id, or makes a file that begins with it something else, to some reader.

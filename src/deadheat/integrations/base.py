@@ -8,13 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.packages import require_host
+from deadheat._internal.remarks import texts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, Summary, Views, evaluate_run
-from deadheat.formats import read_qrels, read_run
-from deadheat.formats.ids import text_id
+from deadheat.formats import read_qrels, read_run, text_id
 from deadheat.measures import Measure
-from deadheat.packages import require_host
-from deadheat.remarks import texts
 from deadheat.settings import EvalSettings
 
 Measures: TypeAlias = str | Measure | Iterable[object]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deadheat._internal.packages import require
 from deadheat.evaluation import Result, evaluate_tie_groups
 from deadheat.integrations.base import Measures
-from deadheat.measures.parse import parse_measures
-from deadheat.packages import require
-from deadheat.ties import TopCounter
-from deadheat.ties.groups import Ints
+from deadheat.measures import parse_measures
+from deadheat.ties import Ints, TopCounter
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,12 +8,12 @@ the retriever wrote on them.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
 from deadheat.formats import read_qrels
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import emit_warnings
+from deadheat.measures import parse_measures
 
 _haystack = load_host("haystack", "haystack")
 if TYPE_CHECKING:

@@ -19,14 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_run
-from deadheat.formats import Judgements, Run, read_qrels, read_run
-from deadheat.formats.ids import text_id
+from deadheat.formats import Judgements, Run, read_qrels, read_run, text_id
 from deadheat.integrations.base import load_host, query_values, warnings_without
-from deadheat.measures import ERR, MEASURES, MRR, Judged, Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.remarks import emit_warnings
+from deadheat.measures import ERR, MEASURES, MRR, Judged, Measure, parse_measure
 from deadheat.settings import EvalSettings
 
 if TYPE_CHECKING:

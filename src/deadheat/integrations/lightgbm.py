@@ -23,8 +23,7 @@ from deadheat.integrations.base import (
     load_host,
     query_values,
 )
-from deadheat.measures import MAP, Measure, nDCG
-from deadheat.measures.parse import parse_measures
+from deadheat.measures import MAP, Measure, nDCG, parse_measures
 
 Evaluated = list[tuple[str, float, bool]]
 """Names, values, and whether a higher value is better: what LightGBM wants of a function."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deadheat._internal.remarks import emit_warnings, emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
 from deadheat.formats import read_qrels
@@ -20,9 +21,7 @@ from deadheat.integrations.base import (
     view_name,
     warnings_without,
 )
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure, parse_measures
-from deadheat.remarks import emit_warnings, emits_warnings
+from deadheat.measures import Measure, parse_measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:

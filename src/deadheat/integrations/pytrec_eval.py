@@ -10,10 +10,10 @@ import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from deadheat._internal.remarks import emit_warnings, some
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, check_views
-from deadheat.formats import QrelsLike, read_qrels, read_run
-from deadheat.formats.ids import text_id
+from deadheat.formats import QrelsLike, read_qrels, read_run, text_id
 from deadheat.integrations.base import (
     SPREADS,
     ByQuery,
@@ -23,9 +23,7 @@ from deadheat.integrations.base import (
     load_host,
     read_lists,
 )
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.remarks import emit_warnings, some
+from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:

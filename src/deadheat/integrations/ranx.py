@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Result, check_views
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -25,9 +26,7 @@ from deadheat.integrations.base import (
     view_name,
     warnings_without,
 )
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.remarks import emit_warnings
+from deadheat.measures import Measure, parse_measure
 
 _LEVEL = re.compile(r"(.+)-l(\d{1,9})")
 

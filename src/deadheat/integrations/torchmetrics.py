@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.remarks import counted
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEWS, Summary, check_views, evaluate_scores, flat_summaries
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host
-from deadheat.measures import ERR, RBP
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import counted
+from deadheat.measures import ERR, RBP, parse_measures
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES
 from deadheat.measures import F1, MAP, MRR, Hits, Measure, Precision, Recall, nDCG
-from deadheat.numbers import exact_floats
 
 METRICS: dict[str, Measure] = {
     measure.name.lower(): measure for measure in (Recall, Precision, F1, Hits, nDCG, MRR, MAP)

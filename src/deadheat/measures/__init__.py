@@ -23,3 +23,10 @@ MEASURES: tuple[Measure, ...] = tuple(
     value for value in list(globals().values()) if isinstance(value, Measure)
 )
 """Every measure, with its default parameters."""
+
+# The parser knows the measures above.
+from deadheat.measures.kernel import VIEWS as VIEWS  # noqa: E402
+from deadheat.measures.parse import (  # noqa: E402
+    parse_measure as parse_measure,
+    parse_measures as parse_measures,
+)

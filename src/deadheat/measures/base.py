@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 from deadheat.measures.kernel import relevant_groups
 from deadheat.measures.parameters import Parameter, parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 Self = TypeVar("Self", bound="Measure")
 
@@ -117,6 +118,13 @@ class Measure(ABC):
         """
         return np.where(above < self.depth(groups), np.inf, 0.0)
 
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """Return how the measure adds up weights of ranks; None if it does not, or is not known.
+
+        It makes the value under many tie orders cheap to compute.
+        """
+        return None
+
     @abstractmethod
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance.
@@ -124,6 +132,21 @@ class Measure(ABC):
         The order of the rows is that of `deadheat.measures.kernel.VIEWS`; oblivious is the value
         under the tie rule, and best the larger of the two extreme values.
         """
+
+
+class RankWeights(NamedTuple):
+    """A measure that adds up ``coefficient · weight(rank)`` over documents.
+
+    The documents that count have the ranks of their group in ascending order if `ascending`, and in
+    random order otherwise.
+    """
+
+    counts: NDArray[np.bool_]
+    """Per document: whether it counts."""
+    coefficient: Floats
+    """Per document."""
+    weight: Callable[[Floats], Floats]
+    ascending: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,6 +163,13 @@ class BinaryMeasure(Measure):
     def lowest_relevant(self) -> float:
         """The lowest grade that is relevant; there is none between 0 and the smallest number."""
         return 5e-324 if self.rel is None else self.rel
+
+    def count_relevant(self, groups: TieGroups) -> tuple[NDArray[np.bool_], Ints]:
+        """Per document: is it relevant, and how many of its query are up to it, in rank order."""
+        query, relevant = groups.document_query, groups.is_relevant(self.rel)
+        before: Ints = np.cumsum(relevant) - relevant
+        n: Ints = before - before[np.searchsorted(query, query)] + 1
+        return relevant, n
 
     def is_undecided(self, groups: TieGroups, above: Ints) -> NDArray[np.bool_]:
         """Per query: is no relevant document in the first `above` places, and a place left."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from deadheat.measures.base import Example, exp_gain
 from deadheat.measures.linear import DIRECT, LinearMeasure
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties import Floats, TieGroups
 
 
 def discount_integrals(rank: float) -> tuple[float, float]:

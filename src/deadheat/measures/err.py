@@ -11,7 +11,7 @@ from deadheat.measures.base import Example, Measure, exp_gain
 from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
 from deadheat.measures.large_groups import stopping_moments
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_STEPS = 1 << 18
 """Places times documents of a group that are computed one by one."""

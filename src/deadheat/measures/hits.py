@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)

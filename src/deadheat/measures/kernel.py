@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 VIEWS = ("expected", "best", "worst", "oblivious", "variance")
 """Rows of what a kernel computes; oblivious is the value under the tie rule."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from deadheat.ties.groups import Floats, Ints
+from deadheat.ties import Floats, Ints
 
 N = TypeVar("N", float, Floats)
 FEW = 1024

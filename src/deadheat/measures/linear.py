@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Measure, family
+from deadheat.measures.base import BinaryMeasure, Measure, RankWeights, family
 from deadheat.measures.kernel import group_arrays, is_compiled, run_kernel
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 _SHORTEST, _LONGEST = 1 << 10, 1 << 20
 """How many ranks a table of weights holds, at least and at most."""
@@ -80,6 +80,15 @@ class LinearMeasure(Measure):
         divisor = self.divisor(groups).astype(np.float64, copy=False)
         own = self.gains(groups), self.depth(groups), divisor, *self.tables(groups), self
         return run_kernel(linear_views, groups.n_queries, *group_arrays(groups), *own)
+
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """Gains divided by the divisor, times the weight of the rank."""
+        if type(self).views is not LinearMeasure.views:
+            return None
+        gains = self.gains(groups)
+        divisor = self.divisor(groups)[groups.document_query].astype(np.float64)
+        coefficient = np.divide(gains, divisor, out=np.zeros(len(gains)), where=divisor > 0)
+        return RankWeights(coefficient != 0, coefficient, self.weight, ascending=False)
 
     def tables(self, groups: TieGroups) -> WeightTables:
         """Return weights of all ranks that can count, but not beyond `_LONGEST`."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example
+from deadheat.measures.base import BinaryMeasure, Example, RankWeights
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +38,17 @@ class MAPMeasure(BinaryMeasure):
         },
         about="what the average is over",
     )
+
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """AP adds up n / rank over the n-th relevant documents; not with the divisor "found"."""
+        if self.divisor == "found":
+            return None
+        divisor = groups.n_relevant(self.rel)
+        if self.divisor == "min":
+            divisor = np.minimum(divisor, self.depth(groups))
+        relevant, n = self.count_relevant(groups)
+        coefficient = np.where(relevant, n / divisor[groups.document_query], 0.0)
+        return RankWeights(relevant, coefficient, np.reciprocal, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""

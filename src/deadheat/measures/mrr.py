@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example
+from deadheat.measures.base import BinaryMeasure, Example, RankWeights
 from deadheat.measures.kernel import relevant_groups, run_kernel
 from deadheat.measures.large_groups import stopping_moments
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_PLACES = 1 << 17
 """Places of a group are added up one by one as long as there are no more."""
@@ -31,6 +31,12 @@ class MRRMeasure(BinaryMeasure):
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1 / the next rank, or 0 where a relevant document stands above."""
         return np.where(self.is_undecided(groups, above), 1 / (above + 1), 0.0)
+
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """One divided by the rank of the first relevant document."""
+        relevant, n = self.count_relevant(groups)
+        first = (relevant & (n == 1)).astype(np.float64)
+        return RankWeights(relevant, first, np.reciprocal, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""

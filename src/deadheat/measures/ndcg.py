@@ -10,7 +10,7 @@ from deadheat.measures.base import Example
 from deadheat.measures.dcg import DCGMeasure
 from deadheat.measures.kernel import find_offsets, run_kernel
 from deadheat.measures.linear import ideal_sums
-from deadheat.ties.groups import Floats, TieGroups
+from deadheat.ties import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)

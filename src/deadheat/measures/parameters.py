@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deadheat._internal.numbers import LARGEST_GRADE
 from deadheat.errors import InputError
-from deadheat.numbers import LARGEST_GRADE
 
 LIMITS = {
     "at_least": ("from", operator.ge),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
-from deadheat.ties.groups import Ints, TieGroups
+from deadheat.ties import Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from deadheat.measures.base import Example
 from deadheat.measures.linear import DIRECT, CountingMeasure, LinearMeasure
 from deadheat.measures.parameters import parameter
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 _SMALLEST_LOG = -700
 """The logarithm of a power too small to matter, near the smallest that float64 holds."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.measures.base import BinaryMeasure, Example
+from deadheat.measures.base import BinaryMeasure, Example, RankWeights
 from deadheat.measures.kernel import relevant_groups, run_kernel
-from deadheat.ties.groups import Floats, Ints, TieGroups
+from deadheat.ties import Floats, Ints, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +27,12 @@ class SuccessMeasure(BinaryMeasure):
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
         """Per query: 1, or 0 where a relevant document stands above."""
         return self.is_undecided(groups, above).astype(np.float64)
+
+    def rank_weights(self, groups: TieGroups) -> RankWeights | None:
+        """1 for the first relevant document."""
+        relevant, n = self.count_relevant(groups)
+        first = (relevant & (n == 1)).astype(np.float64)
+        return RankWeights(relevant, first, np.ones_like, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""

@@ -1,1 +1,15 @@
 """From results to what people read: figures, pages, sentences."""
+
+from deadheat.report.citation import (
+    check_citable as check_citable,
+    citation as citation,
+    render_citation as render_citation,
+)
+from deadheat.report.findings import (
+    describe_comparison as describe_comparison,
+    describe_leaderboard as describe_leaderboard,
+    describe_systems as describe_systems,
+    most_moved as most_moved,
+    points as points,
+)
+from deadheat.report.writing import write_report as write_report

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from deadheat._internal.packages import own_version
+from deadheat._internal.remarks import counted_range, lines
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of, results_table
-from deadheat.packages import own_version
-from deadheat.remarks import counted_range, lines
 from deadheat.settings import QUERY_POLICIES
 from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
 

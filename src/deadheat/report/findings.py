@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import counted
 from deadheat.evaluation import Result, Summary
-from deadheat.remarks import counted
 from deadheat.tables import number
 
 if TYPE_CHECKING:

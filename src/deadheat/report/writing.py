@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from deadheat._internal.output import write_whole
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
-from deadheat.output import write_whole
 from deadheat.report.page.collection import Collection, System
 from deadheat.report.page.render import render_page
 

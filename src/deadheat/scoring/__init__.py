@@ -1,37 +1,39 @@
 """Scores from logits or embeddings, in a named precision: native, hps or head."""
 
-from deadheat.dtypes import FORMATS, Format, parse_format
-from deadheat.scoring.functions import hamming, head_logits, product, sigmoid, softmax
-from deadheat.scoring.products import Products
-from deadheat.scoring.regimes import (
-    REGIMES,
-    SCORED,
-    Regime,
-    describe_regime,
-    parse_regime,
-    resolve_backend,
-    score,
-    scoring_format,
-    scoring_provenance,
+from deadheat._internal.dtypes import (
+    FORMATS as FORMATS,
+    Format as Format,
+    parse_format as parse_format,
 )
-
-__all__ = [
-    "FORMATS",
-    "REGIMES",
-    "SCORED",
-    "Format",
-    "Products",
-    "Regime",
-    "describe_regime",
-    "hamming",
-    "head_logits",
-    "parse_format",
-    "parse_regime",
-    "product",
-    "resolve_backend",
-    "score",
-    "scoring_format",
-    "scoring_provenance",
-    "sigmoid",
-    "softmax",
-]
+from deadheat.scoring.functions import (
+    Product as Product,
+    hamming as hamming,
+    head_logits as head_logits,
+    product as product,
+    sigmoid as sigmoid,
+    softmax as softmax,
+)
+from deadheat.scoring.head import (
+    PROBE as PROBE,
+    Activation as Activation,
+    find_head as find_head,
+    head_input as head_input,
+    last_position as last_position,
+    watch as watch,
+)
+from deadheat.scoring.products import Matrix as Matrix, Products as Products
+from deadheat.scoring.regimes import (
+    REGIMES as REGIMES,
+    SCORED as SCORED,
+    Regime as Regime,
+    Scores as Scores,
+    Scoring as Scoring,
+    describe_regime as describe_regime,
+    parse_regime as parse_regime,
+    regime_order as regime_order,
+    resolve_backend as resolve_backend,
+    score as score,
+    scoring_format as scoring_format,
+    scoring_provenance as scoring_provenance,
+)
+from deadheat.scoring.threads import single_thread_blas as single_thread_blas

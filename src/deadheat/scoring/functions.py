@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from deadheat.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.numbers import is_tensor, tensor_values
 from deadheat.errors import InputError
-from deadheat.numbers import is_tensor, tensor_values
 from deadheat.scoring.refusals import (
     check_bits,
     check_pair,

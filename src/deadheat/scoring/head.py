@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.packages import require
 
 if TYPE_CHECKING:
     from torch import Tensor

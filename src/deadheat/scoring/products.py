@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.dtypes import Format, parse_format
+from deadheat._internal.dtypes import Format, parse_format
+from deadheat._internal.numbers import check_tensors, is_tensor
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.numbers import check_tensors, is_tensor
-from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
 from deadheat.scoring.functions import Floats, Product

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deadheat.dtypes import Format
+from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
 
 Shape = Sequence[int]

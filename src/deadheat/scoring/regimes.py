@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from deadheat.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.numbers import is_tensor
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.numbers import is_tensor
-from deadheat.packages import require
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
 

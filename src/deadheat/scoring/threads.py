@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deadheat.packages import available_cores, require
+from deadheat._internal.packages import available_cores, require
 from deadheat.scoring.products import Matrix
 
 _blas_lock = RLock()

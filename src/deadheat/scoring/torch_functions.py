@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deadheat.dtypes import Format, parse_float_format, parse_format
-from deadheat.numbers import check_tensors
-from deadheat.scoring.functions import Product, apply_head, cast_finite, multiply
-from deadheat.scoring.functions import cast as cast
-from deadheat.scoring.functions import operand as operand
-from deadheat.scoring.functions import whole_operand as whole_operand
+from deadheat._internal.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.numbers import check_tensors
+from deadheat.scoring.functions import (
+    Product,
+    apply_head,
+    cast as cast,
+    cast_finite,
+    multiply,
+    operand as operand,
+    whole_operand as whole_operand,
+)
 from deadheat.scoring.refusals import check_pair, check_pairs
 
 if TYPE_CHECKING:

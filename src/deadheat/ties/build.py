@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deadheat._fork_guard import check_fork
-from deadheat._lazy import pl
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark
 from deadheat.errors import InputError
 from deadheat.formats import Judgements, Run
-from deadheat.remarks import Remark
 from deadheat.settings import EvalSettings
 from deadheat.ties.counting import Counts, count_lists
 from deadheat.ties.groups import Ints, JudgedDocuments, TieGroups

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deadheat._internal.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
 from deadheat.errors import InputError
-from deadheat.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
 from deadheat.ties.groups import Floats, Ints, JudgedDocuments
 
 LONGEST = 1 << 62

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
 from deadheat.errors import InputError
-from deadheat.numbers import check_tensors, exact_floats, is_tensor
 from deadheat.ties import counting
 from deadheat.ties.checks import (
     check_number,
@@ -33,7 +33,7 @@ from deadheat.ties.groups import Ints, TieGroups
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from deadheat.scoring.products import Matrix
+    from deadheat.scoring import Matrix
 
 BLOCK = 1 << 20
 """Scores of a piece that are counted together: few enough to stay near the processor."""
@@ -63,7 +63,7 @@ class TieCounter:
         document has the score that was given for it. Without it the place of a document in its
         tie group is unknown: the oblivious order then puts the documents of interest before
         the other candidates of their group, in the order they were given, and
-        `deadheat.evaluate_groups` warns where that matters. The other views need no places.
+        `deadheat.evaluation.evaluate_groups` warns where that matters. Other views need no places.
     unretrieved
         ``(query, grade)`` of judged documents that are not candidates: they belong to the
         ideal ranking and to the number of relevant documents.

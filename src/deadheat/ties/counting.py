@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.numbers import exact_floats, half_floats
-from deadheat.packages import require
+from deadheat._internal.numbers import exact_floats, half_floats
+from deadheat._internal.packages import require
 from deadheat.ties import numpy_counting
-from deadheat.ties.numpy_counting import Counts as Counts
-from deadheat.ties.numpy_counting import Ints, Scores
+from deadheat.ties.numpy_counting import Counts as Counts, Ints, Scores
 
 if TYPE_CHECKING:
     import torch

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import InputError
 from deadheat.ties import counting
-from deadheat.ties.numpy_counting import Counts, Scores, offsets_of
-from deadheat.ties.numpy_counting import Floats as Floats
-from deadheat.ties.numpy_counting import Ints as Ints
+from deadheat.ties.numpy_counting import Counts, Floats as Floats, Ints as Ints, Scores, offsets_of
 
 
 class JudgedDocuments(NamedTuple):

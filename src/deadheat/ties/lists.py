@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deadheat._internal.remarks import Remark, note, warning
 from deadheat.errors import InputError
-from deadheat.formats import Judgements, Run
-from deadheat.formats.arrays import unlisted_relevant
-from deadheat.remarks import Remark, note, warning
+from deadheat.formats import Judgements, Run, unlisted_relevant
 from deadheat.ties.counting import Bounds
 from deadheat.ties.groups import Floats, Ints
 from deadheat.ties.numpy_counting import Scores

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.remarks import Remark, warning
 from deadheat.errors import InputError
 from deadheat.formats import Run
-from deadheat.remarks import Remark, warning
 from deadheat.settings import EvalSettings
 from deadheat.ties.numpy_counting import Floats, Ints, Scores
 
 if TYPE_CHECKING:
-    from deadheat.dtypes import Format
+    from deadheat._internal.dtypes import Format
 
 
 def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]:
@@ -43,7 +43,7 @@ def round_scores(run: Run, format: Format | None) -> tuple[Run, list[Remark]]:
 
     >>> from deadheat.formats import read_run
     >>> run = read_run({"q": {"a": 1.0, "b": 1.00000000001}})
-    >>> from deadheat.dtypes import parse_format
+    >>> from deadheat._internal.dtypes import parse_format
     >>> round_scores(run, parse_format("float32"))[0].scores
     array([1., 1.], dtype=float32)
     """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat._internal.numbers import exact_floats
 from deadheat.formats import Run
-from deadheat.numbers import exact_floats
 from deadheat.provenance import ScoreFacts
 from deadheat.ties.counting import Bounds
 from deadheat.ties.numpy_counting import Ints, Scores, is_group_start

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
-from deadheat.numbers import exact_floats
 from deadheat.ties.checks import (
     check_number,
     nan_error,
@@ -25,7 +25,7 @@ from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from deadheat.scoring.products import Matrix
+    from deadheat.scoring import Matrix
 
 M = TypeVar("M", NDArray[Any], "Tensor")
 BLOCK = 1 << 22
@@ -68,8 +68,8 @@ class TopCounter:
     before. The counter keeps the first `k` documents of each query with their scores, the number
     of candidates with the `k`-th score, including those beyond `k`, and which of these are judged.
     Counters of different pieces of the same lists can be added. With these facts every view of a
-    measure with a cutoff of at most `k` is that of the whole list; `deadheat.evaluate_top`
-    computes it.
+    measure with a cutoff of at most `k` is that of the whole list;
+    `deadheat.evaluation.evaluate_top` computes it.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class TopCounter:
         Parameters
         ----------
         query, position, grade
-            Of each document of interest, as for `deadheat.TieCounter`. Those that `judged` did
+            Of each document of interest, as for `deadheat.ties.TieCounter`. Those that `judged` did
             not name are refused where they may stand in the group cut at `k`.
         unretrieved
             ``(query, grade)`` of those that are not candidates.

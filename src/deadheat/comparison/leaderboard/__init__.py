@@ -1,22 +1,30 @@
 """Whole leaderboards: a hundred runs at once, published numbers checked, ranks that ties allow."""
 
-from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.make import leaderboard, leaderboards
-from deadheat.comparison.leaderboard.published import PublishedBoard, read_published
-from deadheat.comparison.leaderboard.rules import FoundRule
-from deadheat.comparison.leaderboard.sources import BoardSpec, read_manifest
-from deadheat.comparison.leaderboard.standings import ROWS, DecisionError, Winner
-
-__all__ = [
-    "ROWS",
-    "BoardSpec",
-    "DecisionError",
-    "FoundRule",
-    "Leaderboard",
-    "PublishedBoard",
-    "Winner",
-    "leaderboard",
-    "leaderboards",
-    "read_manifest",
-    "read_published",
-]
+from deadheat.comparison.leaderboard.board import Leaderboard as Leaderboard
+from deadheat.comparison.leaderboard.make import (
+    leaderboard as leaderboard,
+    leaderboards as leaderboards,
+)
+from deadheat.comparison.leaderboard.published import (
+    PublishedBoard as PublishedBoard,
+    read_published as read_published,
+)
+from deadheat.comparison.leaderboard.rules import FoundRule as FoundRule
+from deadheat.comparison.leaderboard.sources import (
+    BoardSpec as BoardSpec,
+    RunsLike as RunsLike,
+    find_runs as find_runs,
+    read_manifest as read_manifest,
+)
+from deadheat.comparison.leaderboard.standings import (
+    ROWS as ROWS,
+    DecisionError as DecisionError,
+    Winner as Winner,
+    word_column as word_column,
+)
+from deadheat.comparison.leaderboard.tables import (
+    error_lines as error_lines,
+    row_columns as row_columns,
+    summary_table as summary_table,
+    winner_parts as winner_parts,
+)

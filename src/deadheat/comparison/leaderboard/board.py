@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Level, Remark, lines, texts
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.rules import FoundRule
 from deadheat.comparison.leaderboard.standings import DecisionError, Winner
 from deadheat.comparison.leaderboard.tables import Part, board_parts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.remarks import Level, Remark, lines, texts
+from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
 from deadheat.tables import render, rich_parts
 

@@ -11,21 +11,16 @@ from typing import TypeVar
 
 import numpy as np
 
+from deadheat._internal.packages import available_cores
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.diagnosis.cuts import cut_lists
-from deadheat.diagnosis.number_grid import find_grid
+from deadheat.diagnosis import cut_lists, find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import Result
-from deadheat.evaluation.evaluate import result_of_counted
-from deadheat.evaluation.folders import run_parts, together
-from deadheat.evaluation.views import SHOWN, need_judged
-from deadheat.formats import Judgements, Run, read_run
-from deadheat.formats.folders import is_folder, run_folder
+from deadheat.evaluation import SHOWN, Result, need_judged, result_of_counted, run_parts, together
+from deadheat.formats import Judgements, Run, is_folder, read_run, run_folder
 from deadheat.measures import Measure
-from deadheat.packages import available_cores
 from deadheat.settings import EvalSettings
-from deadheat.ties.build import Counted, count_groups
+from deadheat.ties import Counted, count_groups
 
 T = TypeVar("T")
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")

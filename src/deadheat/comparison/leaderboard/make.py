@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark, emits_warnings
 from deadheat.comparison.leaderboard.board import Leaderboard
 from deadheat.comparison.leaderboard.entries import Workers, evaluate_entry
 from deadheat.comparison.leaderboard.published import (
@@ -31,9 +32,7 @@ from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import QrelsLike, read_qrels
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.remarks import Remark, emits_warnings
+from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:

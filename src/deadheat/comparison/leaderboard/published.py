@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark, note, some, warning
 from deadheat.comparison.leaderboard.sources import PathLike, Source
 from deadheat.errors import InputError, one_line
-from deadheat.formats import TableLike
-from deadheat.formats.files import TABLES, run_tag, table_from_file
-from deadheat.formats.frames import as_frame, is_table
-from deadheat.measures import MEASURES, Measure
-from deadheat.measures.parse import parse_measure
-from deadheat.remarks import Remark, note, some, warning
+from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
+from deadheat.measures import MEASURES, Measure, parse_measure
 
 NAME_COLUMNS = ("tag", "run", "runid", "run_id", "runtag", "name", "system", "model", "method")
 """Headings over the names of runs; the first column holds them where there is none of these."""

@@ -14,19 +14,23 @@ from itertools import product
 
 import numpy as np
 
+from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import Workers, read_parts
 from deadheat.comparison.leaderboard.published import Cell, PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.evaluation import views_of
-from deadheat.evaluation.views import need_judged
+from deadheat.evaluation import need_judged, views_of
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
-from deadheat.remarks import Remark, note, warning
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
-from deadheat.ties import TieGroups, build_groups
-from deadheat.ties.groups import Floats
-from deadheat.ties.lists import JudgedLists, MatchReport, match_lists
-from deadheat.ties.scores import prepare_scores
+from deadheat.ties import (
+    Floats,
+    JudgedLists,
+    MatchReport,
+    TieGroups,
+    build_groups,
+    match_lists,
+    prepare_scores,
+)
 
 ORDERS = ("id_desc", "id_asc", "input", "rank")
 """Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
@@ -255,7 +259,7 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
 
     Examples
     --------
-    >>> from deadheat import parse_measure
+    >>> from deadheat.measures import parse_measure
     >>> variants(parse_measure("nDCG@20"), [1.0, 2.0])
     [nDCG@20, nDCG(gain='exp')@20]
     >>> variants(parse_measure("P@5"), [1.0, 2.0])

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from deadheat.errors import InputError
 from deadheat.evaluation import run_name
-from deadheat.formats import RunLike
-from deadheat.formats.ids import text_id
+from deadheat.formats import RunLike, text_id
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,7 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import require
+from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.rules import describe, is_known
@@ -25,11 +27,8 @@ from deadheat.comparison.statistics import (
     sign,
 )
 from deadheat.errors import MissingPackageError
-from deadheat.evaluation import Result
-from deadheat.evaluation.result import Floats
+from deadheat.evaluation import Floats, Result
 from deadheat.measures import Measure
-from deadheat.packages import require
-from deadheat.remarks import Remark, some, warning
 from deadheat.settings import EvalSettings
 
 ROWS = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import install_command
+from deadheat._internal.remarks import counted, some
 from deadheat.comparison.leaderboard.standings import Winner, has_scipy, word_column
 from deadheat.comparison.statistics import METHODS
-from deadheat.packages import install_command
-from deadheat.remarks import counted, some
-from deadheat.tables import Column, Heading, Table
-from deadheat.tables.cells import cell
+from deadheat.tables import Column, Heading, Table, cell
 
 if TYPE_CHECKING:
     from deadheat.comparison.leaderboard.board import Leaderboard

@@ -3,3 +3,26 @@
 The steps are in `evaluate.py`: scan the ids, score the judged documents, count all blocks, merge
 the counts, make tie groups of them.
 """
+
+from deadheat.evaluation.corpus.blocks import (
+    block_length as block_length,
+    cut_blocks as cut_blocks,
+    score_block as score_block,
+    share_blocks as share_blocks,
+)
+from deadheat.evaluation.corpus.chunks import (
+    Chunk as Chunk,
+    Shard as Shard,
+    check_same_length as check_same_length,
+)
+from deadheat.evaluation.corpus.evaluate import (
+    Corpus as Corpus,
+    count_scores as count_scores,
+    evaluate_corpus as evaluate_corpus,
+    evaluate_shards as evaluate_shards,
+)
+from deadheat.evaluation.corpus.stored import (
+    StoredShard as StoredShard,
+    read_safetensors_header as read_safetensors_header,
+    stored_shards as stored_shards,
+)

@@ -9,13 +9,11 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from deadheat.engines import Progress
-from deadheat.engines.threads import Barrier, Items, share_work
+from deadheat.engines import Barrier, Items, Progress, share_work
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard, join_chunks
-from deadheat.scoring.products import Matrix, Products
-from deadheat.scoring.threads import single_thread_blas
-from deadheat.ties.groups import Ints
+from deadheat.scoring import Matrix, Products, single_thread_blas
+from deadheat.ties import Ints
 
 BLOCK_SCORES = 1 << 21
 """Scores of a block, about."""

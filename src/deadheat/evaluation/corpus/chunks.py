@@ -9,15 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from deadheat._lazy import pl
-from deadheat.engines.threads import Barrier
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import is_tensor
+from deadheat._internal.packages import require
+from deadheat.engines import Barrier
 from deadheat.errors import InputError, one_line
-from deadheat.formats.ids import id_column, text_id
-from deadheat.numbers import is_tensor
-from deadheat.packages import require
-from deadheat.scoring.products import Matrix, Products
-from deadheat.ties.checks import read_places, read_whole_numbers
-from deadheat.ties.groups import Ints
+from deadheat.formats import id_column, text_id
+from deadheat.scoring import Matrix, Products
+from deadheat.ties import Ints, read_places, read_whole_numbers
 
 OpenShard = Callable[[], Iterable[object]]
 """Makes an iterator of chunks; called once for each pass.

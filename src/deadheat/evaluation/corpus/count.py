@@ -11,6 +11,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from deadheat._internal.numbers import exact_floats
 from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import (
@@ -21,12 +22,17 @@ from deadheat.evaluation.corpus.blocks import (
     share_blocks,
 )
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
-from deadheat.numbers import exact_floats
-from deadheat.scoring.products import Matrix, Products
-from deadheat.ties.counting import Counts, count_columns, find_columns
-from deadheat.ties.groups import Floats, Ints, JudgedDocuments
-from deadheat.ties.lists import JudgedLists
-from deadheat.ties.sizes import SizeCounter
+from deadheat.scoring import Matrix, Products
+from deadheat.ties import (
+    Counts,
+    Floats,
+    Ints,
+    JudgedDocuments,
+    JudgedLists,
+    SizeCounter,
+    count_columns,
+    find_columns,
+)
 
 LARGEST_NOISE = 1 / 32
 """Of the largest score: no rounding, not even to BF16, moves a score further."""

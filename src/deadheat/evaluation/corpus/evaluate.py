@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from deadheat._fork_guard import check_fork
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.remarks import emits_warnings, note
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import C, score_shards
@@ -33,18 +34,11 @@ from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES
 from deadheat.evaluation.result import Result
 from deadheat.evaluation.views import need_judged, result_of, versions
-from deadheat.formats import Judgements, QrelsLike, Run, read_qrels
-from deadheat.formats.arrays import query_names
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.formats import Judgements, QrelsLike, Run, query_names, read_qrels
+from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
-from deadheat.remarks import emits_warnings, note
-from deadheat.scoring import Products
-from deadheat.scoring.functions import Product
-from deadheat.scoring.products import Matrix
-from deadheat.ties import TieGroups
-from deadheat.ties.groups import JudgedDocuments
-from deadheat.ties.lists import list_judged
+from deadheat.scoring import Matrix, Product, Products
+from deadheat.ties import JudgedDocuments, TieGroups, list_judged
 
 
 @emits_warnings

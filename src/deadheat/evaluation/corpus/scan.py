@@ -9,16 +9,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark, warning
 from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard, join_chunks
-from deadheat.formats import Judgements
-from deadheat.formats.ids import id_column
-from deadheat.formats.types import Documents
-from deadheat.remarks import Remark, warning
-from deadheat.scoring.products import Products
-from deadheat.ties.groups import Ints
+from deadheat.formats import Documents, Judgements, id_column
+from deadheat.scoring import Products
+from deadheat.ties import Ints
 
 NONE: Ints = np.empty(0, np.int64)
 Intervals = Ints

@@ -14,10 +14,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.packages import require
 from deadheat.errors import InputError, one_line
-from deadheat.packages import require
-from deadheat.scoring.products import Matrix
-from deadheat.ties.checks import check_number
+from deadheat.scoring import Matrix
+from deadheat.ties import check_number
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -147,7 +147,7 @@ def stored_shards(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part, vectors in enumerate(np.eye(4, dtype=np.float32).reshape(2, 2, 4)):
     ...         save_file({"embeddings": vectors}, f"{folder}/part-{part}.safetensors")
-    ...     shards = dh.stored_shards(folder)
+    ...     shards = dh.evaluation.stored_shards(folder)
     ...     query = np.array([[1, 2, 3, 4]], np.float32)
     ...     dh.evaluate_corpus((["q"], query), shards, {"q": {"3": 1}}, ["MRR"])["MRR"].expected
     1.0

@@ -6,6 +6,11 @@ MTEB is imported on first use of what needs it, so stored predictions can be rea
 import importlib
 from typing import TYPE_CHECKING
 
+from deadheat.integrations.mteb.predictions import (
+    DEFAULT_MEASURES as DEFAULT_MEASURES,
+    evaluate_predictions as evaluate_predictions,
+    predictions_table as predictions_table,
+)
 from deadheat.integrations.mteb.scores import tie_aware_scores
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deadheat.integrations.base import load_host
 from deadheat.integrations.sentence_transformers.effects import scores_tokens
 from deadheat.integrations.sentence_transformers.surgery import is_a
 from deadheat.integrations.sentence_transformers.views import regime_view
-from deadheat.scoring.regimes import Regime, parse_regime
+from deadheat.scoring import Regime, parse_regime
 
 _models = load_host("mteb.models", "mteb")
 SETTING = "deadheat_regime"

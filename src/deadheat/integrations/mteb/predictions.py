@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import require_host
+from deadheat._internal.remarks import Remark, warning
 from deadheat.errors import InputError, one_line
 from deadheat.evaluation import Result
-from deadheat.formats import Judgements, QrelsLike, read_qrels
-from deadheat.formats.dicts import judgements_from_dict, run_from_dict
+from deadheat.formats import Judgements, QrelsLike, judgements_from_dict, read_qrels, run_from_dict
 from deadheat.integrations.base import ByQuery
 from deadheat.integrations.mteb.scores import evaluate_as_mteb, without_first
-from deadheat.measures.parse import parse_measures
-from deadheat.packages import require_host
-from deadheat.remarks import Remark, warning
+from deadheat.measures import parse_measures
 from deadheat.settings import TIE_RULES
 from deadheat.tables import Column, Table
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from deadheat.evaluation import Result, evaluate_run
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.integrations.base import TIE_VIEWS, ByQuery, tie_views
-from deadheat.measures import MRR, Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.measures import MRR, Measure, parse_measures
 from deadheat.settings import EvalSettings
 
 if TYPE_CHECKING:

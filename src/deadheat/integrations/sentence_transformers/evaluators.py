@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES, TIE_VIEWS, load_host, tie_views
@@ -24,8 +25,7 @@ from deadheat.integrations.corpus_counts import CorpusCounts
 from deadheat.integrations.sentence_transformers.surgery import is_a
 from deadheat.integrations.sentence_transformers.views import regime_view
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
-from deadheat.numbers import exact_floats
-from deadheat.scoring.regimes import Regime, parse_regime
+from deadheat.scoring import Regime, parse_regime
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.packages import require
-from deadheat.scoring.functions import Product
-from deadheat.scoring.torch_functions import product
+from deadheat.scoring import Product, torch_functions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -70,7 +69,7 @@ def quantised(
         q, d = (torch.atleast_2d(torch.as_tensor(x).float()) for x in (queries, documents))
         d = quantise(d)  # first: ranges that are not given are those of documents
         if not rescore:
-            return product(quantise(q), d, precision, kind)
-        return product(q, 2 * d.float() - 1 if precision == "binary" else d.float())
+            return torch_functions.product(quantise(q), d, precision, kind)
+        return torch_functions.product(q, 2 * d.float() - 1 if precision == "binary" else d.float())
 
     return score

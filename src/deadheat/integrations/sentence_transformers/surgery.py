@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deadheat.dtypes import Format
+from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
-from deadheat.scoring.head import PROBE, Activation, find_head
-from deadheat.scoring.torch_functions import cast
+from deadheat.scoring import PROBE, Activation, find_head, torch_functions
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -50,7 +49,7 @@ def with_cast_logits(model: CrossEncoder, format: Format) -> Modules:
     def forward(features: dict[str, Tensor], **options: object) -> object:
         """Cast both logits of the last token, then let the model take their difference."""
         name = score.module_input_name
-        features[name] = cast(features[name][:, -1:], format)
+        features[name] = torch_functions.cast(features[name][:, -1:], format)
         return type(score).forward(score, features, **options)
 
     return _replace(model._modules, score, _with_forward(score, forward))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from deadheat.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.dtypes import Format, parse_float_format, parse_format
+from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.integrations.sentence_transformers.effects import (
     explain_no_effect,
@@ -22,9 +23,7 @@ from deadheat.integrations.sentence_transformers.surgery import (
     with_cast_logits,
     with_fp32_head,
 )
-from deadheat.remarks import emit_warnings
-from deadheat.scoring.regimes import SCORED, Regime, describe_regime, parse_regime
-from deadheat.scoring.torch_functions import cast, operands, product, widened
+from deadheat.scoring import SCORED, Regime, describe_regime, parse_regime, torch_functions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -180,12 +179,14 @@ class _CrossEncoderView(_View):
         activate = activation_fn or own
 
         def score(logits: Tensor) -> Tensor:
-            scores: Tensor = cast(logits, format)
+            scores: Tensor = torch_functions.cast(logits, format)
             if hasattr(activate, "state_dict") and not activate.state_dict():  # no FP32 weights
-                scores = widened(scores, format)
-            scores = cast(activate(scores), format)
+                scores = torch_functions.widened(scores, format)
+            scores = torch_functions.cast(activate(scores), format)
             if apply_softmax and scores.ndim > 1 and scores.shape[-1] > 1:
-                scores = cast(widened(scores, format).softmax(dim=-1), format)
+                scores = torch_functions.cast(
+                    torch_functions.widened(scores, format).softmax(dim=-1), format
+                )
             return scores
 
         step = torch.nn.Identity()  # before 5.4 it must be a module
@@ -216,7 +217,7 @@ class _EncoderView(_View):
         if self._deadheat.regime == "hps":
             return super().similarity(a, b, **options)  # type: ignore[misc]
         q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
-        return product(q, d, self._deadheat.format, self.similarity_fn_name)
+        return torch_functions.product(q, d, self._deadheat.format, self.similarity_fn_name)
 
     def similarity_pairwise(
         self, embeddings1: object, embeddings2: object, **options: object
@@ -226,7 +227,7 @@ class _EncoderView(_View):
         if self._deadheat.regime == "hps":
             return super().similarity_pairwise(a, b, **options)  # type: ignore[misc]
         format = self._deadheat.format
-        q, d = operands(a, b, format, self.similarity_fn_name)
+        q, d = torch_functions.operands(a, b, format, self.similarity_fn_name)
         return (q * d).sum(dim=-1).to(format.torch)
 
     def _operands(self, *embeddings: Any) -> list[Any]:

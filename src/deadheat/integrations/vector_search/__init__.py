@@ -6,18 +6,16 @@ that of the whole collection, though little more than k documents are fetched. f
 hnswlib, qdrant and lancedb are known; anything else with the two methods of `Index` will do.
 """
 
-from deadheat.integrations.vector_search.completing import Completed, complete_groups, search
-from deadheat.integrations.vector_search.index import Index
-from deadheat.integrations.vector_search.libraries import Faiss, Hnswlib, LanceDB, Qdrant, USearch
-
-__all__ = [
-    "Completed",
-    "Faiss",
-    "Hnswlib",
-    "Index",
-    "LanceDB",
-    "Qdrant",
-    "USearch",
-    "complete_groups",
-    "search",
-]
+from deadheat.integrations.vector_search.completing import (
+    Completed as Completed,
+    complete_groups as complete_groups,
+    search as search,
+)
+from deadheat.integrations.vector_search.index import Index as Index
+from deadheat.integrations.vector_search.libraries import (
+    Faiss as Faiss,
+    Hnswlib as Hnswlib,
+    LanceDB as LanceDB,
+    Qdrant as Qdrant,
+    USearch as USearch,
+)

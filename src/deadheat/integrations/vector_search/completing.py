@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deadheat._internal.numbers import is_tensor, tensor_values
 from deadheat.errors import InputError
 from deadheat.formats import Run, search_results
 from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
 from deadheat.integrations.vector_search.libraries import find_index
-from deadheat.numbers import is_tensor, tensor_values
-from deadheat.ties.checks import check_number
+from deadheat.ties import check_number
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def search(
     document_ids: Sequence[Hashable] | None = None,
     complete: bool = True,
 ) -> Run:
-    """Search an index; `deadheat.evaluate` and `deadheat.neighbour_recall` take what it gives.
+    """Search an index, for `deadheat.evaluate` and `deadheat.evaluation.neighbour_recall`.
 
     Parameters
     ----------

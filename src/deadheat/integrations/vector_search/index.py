@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat.formats.search import PADDING
+from deadheat.formats import PADDING
 
 Array: TypeAlias = NDArray[Any]
 Lists: TypeAlias = list[tuple[Array, Array]]

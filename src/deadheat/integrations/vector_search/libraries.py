@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from deadheat._internal.packages import require_host
 from deadheat.errors import InputError
 from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
-from deadheat.packages import require_host
 
 
 class Faiss(Index):

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from deadheat.packages import require
+from deadheat._internal.packages import require
 
 K1, B = 1.5, 0.75
 

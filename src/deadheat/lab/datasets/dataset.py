@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from deadheat._internal.remarks import Remark, texts
 from deadheat.provenance import DatasetProvenance
-from deadheat.remarks import Remark, texts
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
-from deadheat.formats.frames import (
+from deadheat.formats import (
     column_ids,
     column_of,
     find_column,

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
+from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
 from deadheat.lab.datasets.layouts import Contents, read_contents
 from deadheat.lab.datasets.sources import open_source
-from deadheat.remarks import Remark, emits_warnings, warning
 
 Candidates = Literal["given", "bm25", "full"]
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.formats.files import COMPRESSED, TABLES, table_from_file
-from deadheat.formats.frames import column_of, is_known, with_names
-from deadheat.packages import require
+from deadheat.formats import COMPRESSED, TABLES, column_of, is_known, table_from_file, with_names
 
 IR_DATASETS = "ir_datasets:"
 """Before the id of a dataset of the package ``ir_datasets``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from deadheat._lazy import pl
-from deadheat.formats.write import to_parquet
+from deadheat._internal.lazy import pl
+from deadheat.formats import to_parquet
 from deadheat.lab.datasets.dataset import RetrievalDataset
 
 

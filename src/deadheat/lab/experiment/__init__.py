@@ -1,32 +1,27 @@
 """Experiments: model × model dtype × dataset in, stored and resumable results out."""
 
-from deadheat.lab.experiment.budget import error_budget, is_computed_twice
-from deadheat.lab.experiment.results import StoredResult, load_results
-from deadheat.lab.experiment.running import Failure, run_study
-from deadheat.lab.experiment.study import (
-    DatasetSpec,
-    ModelSpec,
-    Study,
-    StudyCell,
-    paper_study,
-    read_study,
+from deadheat.lab.experiment.budget import (
+    error_budget as error_budget,
+    is_computed_twice as is_computed_twice,
 )
-from deadheat.lab.experiment.table1 import every_measure, table1, ties_table
-
-__all__ = [
-    "DatasetSpec",
-    "Failure",
-    "ModelSpec",
-    "StoredResult",
-    "Study",
-    "StudyCell",
-    "error_budget",
-    "every_measure",
-    "is_computed_twice",
-    "load_results",
-    "paper_study",
-    "read_study",
-    "run_study",
-    "table1",
-    "ties_table",
-]
+from deadheat.lab.experiment.files import ADVICE as ADVICE
+from deadheat.lab.experiment.folder import ExperimentFolder as ExperimentFolder
+from deadheat.lab.experiment.results import (
+    StoredResult as StoredResult,
+    load_results as load_results,
+)
+from deadheat.lab.experiment.running import Failure as Failure, run_study as run_study
+from deadheat.lab.experiment.study import (
+    CANDIDATES as CANDIDATES,
+    DatasetSpec as DatasetSpec,
+    ModelSpec as ModelSpec,
+    Study as Study,
+    StudyCell as StudyCell,
+    paper_study as paper_study,
+    read_study as read_study,
+)
+from deadheat.lab.experiment.table1 import (
+    every_measure as every_measure,
+    table1 as table1,
+    ties_table as ties_table,
+)

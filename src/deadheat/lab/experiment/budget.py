@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
-from deadheat.evaluation.corpus.stored import stored_shards
+from deadheat.evaluation.corpus import stored_shards
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.changes import (
     Changes,
@@ -29,8 +29,7 @@ from deadheat.lab.experiment.folder import ExperimentFolder, hash_short
 from deadheat.lab.experiment.results import StoredResult, compute_key, load_results
 from deadheat.lab.experiment.study import Compute
 from deadheat.lab.experiment.table1 import every_measure
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
+from deadheat.measures import Measure, parse_measures
 from deadheat.tables import Column, Table
 
 COMPUTE_SETTINGS = tuple(field.name for field in fields(Compute))

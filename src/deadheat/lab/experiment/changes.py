@@ -9,23 +9,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from deadheat._lazy import pl
-from deadheat.engines import Engine
-from deadheat.engines.threads import Barrier
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import exact_floats
+from deadheat.engines import Barrier, Engine
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import (
+from deadheat.evaluation.corpus import (
+    Chunk,
+    Shard,
+    StoredShard,
     block_length,
+    check_same_length,
     cut_blocks,
     score_block,
     share_blocks,
 )
-from deadheat.evaluation.corpus.chunks import Chunk, Shard, check_same_length
-from deadheat.evaluation.corpus.stored import StoredShard
-from deadheat.numbers import exact_floats
 from deadheat.provenance import Record
-from deadheat.scoring import Products
-from deadheat.scoring.products import Matrix
-from deadheat.ties.groups import Ints
+from deadheat.scoring import Matrix, Products
+from deadheat.ties import Ints
 
 PIECE = 1 << 16
 """Texts whose scores are compared in one piece of work."""

@@ -11,28 +11,24 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import exact_floats
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.evaluation import evaluate_run
-from deadheat.evaluation.corpus.evaluate import Corpus, count_scores, evaluate_shards
-from deadheat.formats import read_qrels, read_run
-from deadheat.formats.ids import id_column
+from deadheat.evaluation.corpus import Corpus, count_scores, evaluate_shards
+from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.files import Parts
 from deadheat.lab.experiment.folder import CellFolder, Manifest
 from deadheat.measures import Measure
-from deadheat.numbers import exact_floats
-from deadheat.scoring import Products
-from deadheat.scoring.functions import Product
-from deadheat.scoring.regimes import Scores, Scoring, score, scoring_provenance
-from deadheat.ties import TopCounter
-from deadheat.ties.sizes import run_sizes
+from deadheat.scoring import Product, Products, Scores, Scoring, score, scoring_provenance
+from deadheat.ties import TopCounter, run_sizes
 
 if TYPE_CHECKING:
     import torch
 
-    from deadheat.scoring.products import Matrix
-    from deadheat.ties.groups import Ints
+    from deadheat.scoring import Matrix
+    from deadheat.ties import Ints
 
 CHUNK = 1 << 16
 """Documents of the full corpus whose embeddings are read together, and at most a part more."""

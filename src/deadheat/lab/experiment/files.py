@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
+from deadheat._internal.output import utf8, write_whole
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.stored import read_safetensors_header
-from deadheat.output import utf8, write_whole
+from deadheat.evaluation.corpus import read_safetensors_header
 from deadheat.provenance import Record
-from deadheat.ties.groups import Ints
+from deadheat.ties import Ints
 
 if TYPE_CHECKING:
     import torch

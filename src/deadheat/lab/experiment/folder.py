@@ -37,10 +37,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.output import remove_drafts, utf8
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.formats.write import to_parquet, trec_qrels, trec_run
+from deadheat.formats import to_parquet, trec_qrels, trec_run
 from deadheat.lab.datasets import RetrievalDataset, read_dataset, write_dataset
 from deadheat.lab.datasets.write import make_qrels
 from deadheat.lab.experiment.files import (
@@ -56,10 +58,8 @@ from deadheat.lab.experiment.files import (
     refuse_outside_links,
     write_file,
 )
-from deadheat.output import remove_drafts, utf8
-from deadheat.packages import require
 from deadheat.provenance import DatasetProvenance, InputFacts, ModelProvenance, Record
-from deadheat.scoring.regimes import regime_order
+from deadheat.scoring import regime_order
 
 if TYPE_CHECKING:
     import torch

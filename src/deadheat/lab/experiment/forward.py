@@ -18,7 +18,7 @@ from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
 from deadheat.lab.models.outputs import Head
 from deadheat.provenance import InputFacts, ModelProvenance
-from deadheat.scoring.regimes import resolve_backend
+from deadheat.scoring import resolve_backend
 
 if TYPE_CHECKING:
     import torch
@@ -171,7 +171,7 @@ class _Worker:
         """Return the output of the model for a part; without one, the facts of the whole."""
         import torch
 
-        from deadheat.scoring.torch_functions import head_logits
+        from deadheat.scoring import torch_functions
 
         if part is None:
             inputs = {stream: each.plan.inputs for stream, each in self._streams.items()}
@@ -188,7 +188,7 @@ class _Worker:
         tensors[part.stream] = torch.cat([output[0] for output in outputs])
         if self._head is not None:
             weight, bias = self._head.weight, self._head.bias
-            in_fp32 = [head_logits(hidden, weight, bias) for _, hidden in outputs]
+            in_fp32 = [torch_functions.head_logits(hidden, weight, bias) for _, hidden in outputs]
             tensors["head_logits"] = torch.cat(in_fp32)
         return tensors, {n: size for n, size in batches.halved.items() if int(n) in numbers}
 

@@ -28,7 +28,7 @@ from deadheat.lab.experiment.forward import (
 )
 from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
 from deadheat.provenance import flatten
-from deadheat.scoring.regimes import SCORED
+from deadheat.scoring import SCORED
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")

@@ -10,15 +10,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from deadheat.dtypes import parse_float_format, parse_format
+from deadheat._internal.dtypes import parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.datasets.load import Candidates
 from deadheat.lab.models.device import MODEL_DTYPES
 from deadheat.lab.models.presets import PRESETS, Kind
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.scoring.regimes import REGIMES, parse_regime
+from deadheat.measures import Measure, parse_measures
+from deadheat.scoring import REGIMES, parse_regime
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary, headline
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measures
-from deadheat.scoring.regimes import describe_regime
+from deadheat.measures import Measure, parse_measures
+from deadheat.scoring import describe_regime
 from deadheat.tables import Column, Table
 
 if TYPE_CHECKING:

@@ -3,19 +3,17 @@
 No scores are made here: softmax, sigmoid and product belong to ``deadheat.scoring``.
 """
 
-from deadheat.lab.models.biencoders import BiEncoder
-from deadheat.lab.models.loading import load_model
-from deadheat.lab.models.presets import PRESETS, PairPrompt, TextPrompt, find_preset
-from deadheat.lab.models.rerankers import ClassifierReranker, Reranker, YesNoReranker
-
-__all__ = [
-    "PRESETS",
-    "BiEncoder",
-    "ClassifierReranker",
-    "PairPrompt",
-    "Reranker",
-    "TextPrompt",
-    "YesNoReranker",
-    "find_preset",
-    "load_model",
-]
+from deadheat.lab.models.biencoders import BiEncoder as BiEncoder
+from deadheat.lab.models.device import MODEL_DTYPES as MODEL_DTYPES
+from deadheat.lab.models.loading import load_model as load_model
+from deadheat.lab.models.presets import (
+    PRESETS as PRESETS,
+    PairPrompt as PairPrompt,
+    TextPrompt as TextPrompt,
+    find_preset as find_preset,
+)
+from deadheat.lab.models.rerankers import (
+    ClassifierReranker as ClassifierReranker,
+    Reranker as Reranker,
+    YesNoReranker as YesNoReranker,
+)

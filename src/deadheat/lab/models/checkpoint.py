@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from deadheat._internal.packages import require
 from deadheat.errors import InputError, one_line
 from deadheat.lab.models.presets import Kind
-from deadheat.packages import require
 
 # Pickled weights (*.bin, *.pt) are never fetched.
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "*.py"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deadheat.dtypes import FORMATS
+from deadheat._internal.dtypes import FORMATS
 from deadheat.errors import InputError, one_line
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
+from deadheat._internal.packages import find_versions, require
 from deadheat.errors import InputError, one_line
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
 from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
@@ -24,7 +25,6 @@ from deadheat.lab.models.rerankers import (
     YesNoReranker,
     make_chat_prompt,
 )
-from deadheat.packages import find_versions, require
 from deadheat.provenance import ModelProvenance
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")

@@ -20,7 +20,7 @@ from deadheat.lab.models.batching import (
 from deadheat.lab.models.outputs import Head, ModelOutput
 from deadheat.lab.models.presets import JUDGE, PairPrompt
 from deadheat.provenance import ModelProvenance
-from deadheat.scoring.head import PROBE, find_head, head_input, last_position, watch
+from deadheat.scoring import PROBE, find_head, head_input, last_position, watch
 
 if TYPE_CHECKING:
     import torch

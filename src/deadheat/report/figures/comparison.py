@@ -8,8 +8,7 @@ import numpy as np
 
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, Summary
-from deadheat.measures import Measure
-from deadheat.measures.parse import parse_measure
+from deadheat.measures import Measure, parse_measure
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, INK, Plot
 

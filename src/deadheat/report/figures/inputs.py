@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from deadheat._internal.remarks import counted
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, labels_of, same_judgements
 from deadheat.measures import Measure
-from deadheat.remarks import counted
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""

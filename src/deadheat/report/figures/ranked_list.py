@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.numbers import FloatArray
 from deadheat.errors import InputError
 from deadheat.evaluation import RankedQuery
-from deadheat.numbers import FloatArray
 from deadheat.report.figures import style
 from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
-from deadheat.ties.groups import reaches
-from deadheat.ties.ranked import RankedLists
+from deadheat.ties import RankedLists, reaches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

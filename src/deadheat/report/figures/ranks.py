@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from deadheat._internal.remarks import counted
 from deadheat.errors import InputError
 from deadheat.evaluation import short_labels
-from deadheat.remarks import counted
 from deadheat.report.figures import style
 from deadheat.report.figures.style import COLOURS, INK, MARKERS, Plot
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deadheat._internal.output import write_whole
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.output import write_whole
-from deadheat.packages import require
-from deadheat.tables.terminal import shorten_name
+from deadheat.tables import shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -9,7 +9,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.report.figures import style
 from deadheat.report.figures.style import COLOURS, DASHES, Plot
-from deadheat.ties.sizes import GroupSizes
+from deadheat.ties import GroupSizes
 
 _LINEAR = 16
 """Up to this size the axis of sizes is linear, and every size is a bin of its own."""

@@ -1,7 +1,6 @@
 """Results as one web page that needs nothing but a browser."""
 
-from deadheat.report.page.collection import Collection, System
-from deadheat.report.page.render import render_page
-from deadheat.report.page.shell import is_page
-
-__all__ = ["Collection", "System", "is_page", "render_page"]
+from deadheat.report.page.collection import Collection as Collection, System as System
+from deadheat.report.page.leaderboard import render_leaderboards as render_leaderboards
+from deadheat.report.page.render import render_page as render_page
+from deadheat.report.page.shell import is_page as is_page

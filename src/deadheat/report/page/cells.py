@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deadheat.tables import Kind, Table
-from deadheat.tables.cells import cell, headings, rows_of
+from deadheat.tables import Kind, Table, cell, headings, rows_of
 
 APART = 2.0
 """Two marks of a scale this many hundredths apart are visibly different."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deadheat._internal.numbers import FloatArray
+from deadheat._internal.remarks import texts
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.measures import Measure
-from deadheat.numbers import FloatArray
-from deadheat.remarks import texts
 from deadheat.report.families import cutoff_families
 from deadheat.report.page.collection import Collection, System
-from deadheat.ties.ranked import rank_lists
+from deadheat.ties import rank_lists
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240

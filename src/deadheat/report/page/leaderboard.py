@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deadheat._lazy import pl
-from deadheat.comparison.leaderboard import Leaderboard
-from deadheat.comparison.leaderboard.standings import word_column
-from deadheat.comparison.leaderboard.tables import (
+from deadheat._internal.lazy import pl
+from deadheat.comparison.leaderboard import (
+    Leaderboard,
     error_lines,
     row_columns,
     summary_table,
     winner_parts,
+    word_column,
 )
 from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
 from deadheat.errors import printable
 from deadheat.evaluation import SPAN, VIEW_COLUMNS, Summary
 from deadheat.report.page.cells import Scale, Texts, marks, texts

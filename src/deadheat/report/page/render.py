@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deadheat._lazy import pl
+from deadheat._internal.lazy import pl
+from deadheat._internal.output import utf8
+from deadheat._internal.remarks import counted, lines
 from deadheat.comparison import VERDICTS
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
-from deadheat.output import utf8
-from deadheat.remarks import counted, lines
 from deadheat.report.findings import describe_systems
 from deadheat.report.page.cells import PageTable, Texts, page_table
 from deadheat.report.page.collection import Collection

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from deadheat.packages import own_version, require
+from deadheat._internal.packages import own_version, require
 
 
 def written(

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from deadheat._internal.numbers import round_to_odd
+from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.numbers import round_to_odd
-from deadheat.packages import require
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Lazy import of polars.
 
-Importing polars takes longer than importing all of deadheat. ``from deadheat._lazy import pl`` does
+Importing polars takes longer than importing all of deadheat. Importing ``pl`` from this module does
 not import it; the first use of ``pl`` does.
 """
 

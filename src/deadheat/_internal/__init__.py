@@ -1,0 +1,1 @@
+"""What all packages use: lazy imports, number formats, output files, versions, remarks."""
