@@ -110,13 +110,18 @@ class EvalSettings:
         return _RULES[self.tie_break][0]  # type: ignore[index]
 
     @property
+    def rounding(self) -> str:
+        """What scores are rounded to before they are compared: ``rounded to fp32``, or nothing."""
+        return f"rounded to {self.score_dtype}" if self.score_dtype else ""
+
+    @property
     def note(self) -> str:
         """What *oblivious* means, and which scores are used, for the notes under a table.
 
         >>> EvalSettings("id_desc", score_dtype="float32").note
         'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
         """
-        seen = f"; all views: scores rounded to {self.score_dtype}" if self.score_dtype else ""
+        seen = f"; all views: scores {self.rounding}" if self.rounding else ""
         return f"oblivious = as reported ({self.tie_order}){seen}"
 
 

@@ -64,7 +64,7 @@ def _facts(anatomy: Anatomy) -> Iterator[str]:
         yield (
             f"Cast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
             f"{counted(anatomy.float32_pairs, 'further pair')} would tie, in "
-            f"{counted(anatomy.float32_queries, 'query')}: see score_dtype (--score-dtype)."
+            f"{counted(anatomy.float32_queries, 'query')}; --score-dtype float32 evaluates them so."
         )
 
 

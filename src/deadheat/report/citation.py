@@ -109,7 +109,7 @@ def _sentence(label: str, result: Result, percent: bool) -> Prose:
 
 def _appendix(results: Sequence[Result]) -> Prose:
     settings = results[0].provenance.settings
-    scores = "as they are" if settings.score_dtype is None else f"rounded to {settings.score_dtype}"
+    scores = settings.rounding or "as they are"
     near = f", and those at most {settings.tie_tolerance:g} apart as tied"
     return Prose(
         f"All values are tie-aware {_cite()}. Documents of a query that have the same score are "

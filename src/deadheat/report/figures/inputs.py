@@ -74,7 +74,7 @@ def tie_rule(results: Mapping[str, Result]) -> str:
     for label, result in results.items():
         settings = result.provenance.settings
         near = f", scores within {settings.tie_tolerance:g} tied" if settings.tie_tolerance else ""
-        seen = f", scores rounded to {settings.score_dtype}" if settings.score_dtype else ""
+        seen = f", scores {settings.rounding}" if settings.rounding else ""
         rules[label] = f"ties by {settings.tie_order}{seen}{near}"
     if len(set(rules.values())) == 1:
         return next(iter(rules.values()))
