@@ -17,6 +17,7 @@ from made_up_runs import made_up
 import deadheat as dh
 from deadheat.comparison import COLUMNS, METHODS, VERDICTS
 from deadheat.comparison.significance import holm
+from deadheat.demo import recordings
 from deadheat.provenance import Provenance
 from deadheat.settings import EvalSettings
 from deadheat.tables import render
@@ -387,6 +388,13 @@ def test_identical_runs_are_warned_about(three):
     assert comparison.pairs["p_value"].to_list() == [1, 1]
     assert set(comparison.pairs["verdict"]) == {"identical"}
     assert comparison.ranking["rank"].to_list() == [1, 1, 1, 1]
+
+
+def test_identical_regimes_of_a_model_are_not_taken_for_one_run():
+    results = next(recordings()).results
+    comparison = dh.compare({regime: results[regime] for regime in ("native", "hps")})
+    assert set(comparison.pairs["verdict"]) == {"identical"}
+    assert comparison.warnings == []
 
 
 def test_one_query_says_nothing_about_others():

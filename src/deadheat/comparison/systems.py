@@ -334,10 +334,11 @@ def _values(result: Result, *measures: Measure) -> bytes:
 
 
 def _warn_of_twins(systems: dict[str, Result]) -> list[Remark]:
-    """Warn of systems that look like one run given twice."""
+    """Warn of systems that look like one run given twice; regimes of one model may well agree."""
     alike: dict[bytes, list[str]] = {}
     for name, result in systems.items():
-        alike.setdefault(_values(result, *result.views), []).append(name)
+        if result.provenance.scoring is None:
+            alike.setdefault(_values(result, *result.views), []).append(name)
     pattern = "{names} and {last} have the same values in every query: is it one run twice?"
     return [
         warning(pattern, names=", ".join(names[:-1]), last=names[-1])
