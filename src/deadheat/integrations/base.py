@@ -28,7 +28,7 @@ ALL_QUERIES = EvalSettings(queries="all")
 SPREADS = ("std", "range", "bias")
 """Views that are 0 where no order matters."""
 TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
-"""How a key that stands beside a host's own value ends, and the view it holds."""
+"""Suffixes of the keys added to a host's own value, and the view of each."""
 
 
 def load_host(module: str, extra: str) -> Any:
@@ -114,7 +114,7 @@ def view_name(metric: str, view: str) -> str:
 
 
 def tie_views(metric: str, summary: Summary, reported: float | None = None) -> dict[str, float]:
-    """Return the views that stand beside a host's value, by names such as ``map_tie_std``.
+    """Return the views to report with a host's value, by names such as ``map_tie_std``.
 
     The bias is that of the value that the host reports, where it is given.
     """

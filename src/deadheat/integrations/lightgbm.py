@@ -54,7 +54,7 @@ def feval(
         Measures that are not names, such as ``dh.nDCG @ 10``, are taken as they are.
     views
         Which views to give, the one to stop by first: all but the bias, which has no direction.
-        Each has a name such as ``"ndcg@10_expected"``, and stands beside LightGBM's own.
+        Each has a name such as ``"ndcg@10_expected"``, and is reported with LightGBM's own.
     empty
         What a query without a relevant document counts as, 1 as in LightGBM; None leaves it out.
 

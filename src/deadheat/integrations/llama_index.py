@@ -38,7 +38,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
     """Evaluates a retriever as the evaluator of that name in LlamaIndex does, and sees the scores.
 
     A value stands under the name it was asked by, an expectation over all orders of nodes of equal
-    scores; other views stand beside it, under names such as ``mrr_range``.
+    scores; other views are added under names such as ``mrr_range``.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
 VIEWS = {"expected": "expected", **TIE_VIEWS}
-"""The keys that stand beside one of MTEB's, and the views they hold."""
+"""Suffixes of the keys added to each of MTEB's, and the view of each."""
 ACCURACY = "accuracy"
 """MTEB's name for recall at 1."""
 
@@ -47,7 +47,7 @@ def tie_aware_scores(
     *,
     counts: CorpusCounts | None = None,
 ) -> dict[str, float | str]:
-    """Return the keys that stand beside those of MTEB, from the same judgements and lists.
+    """Return the tie-aware scores to add to those of MTEB, from the same judgements and lists.
 
     Parameters
     ----------

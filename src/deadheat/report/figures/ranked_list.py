@@ -22,7 +22,7 @@ from deadheat.ties import RankedLists, reaches
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inches: height of a row and of the values below, and what stands beside the blocks.
+# Inches: height of a row and of the values below, and margins of the blocks.
 _ROW, _VALUES, _LEFT, _RIGHT = 0.19, 0.74, 0.78, 1.02
 Flags = NDArray[np.bool_]
 _VIEWS = {"expected": "• expected", "worst": "worst", "best": "best", "oblivious": "× oblivious"}
