@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deadheat.evaluation import Result, labels_of
+from deadheat.evaluation import Result, name_results
 from deadheat.report import describe_systems, most_moved, points
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def describe_results(results: Sequence[Result], *, percent: bool) -> str:
     """Describe what ties do to the measure and run that they move most."""
-    named = dict(zip(labels_of(results), results, strict=True))
+    named = dict(zip(name_results(results), results, strict=True))
     said = describe_systems(named, None, percent=percent)
     moved = most_moved(named)
     if moved is None:

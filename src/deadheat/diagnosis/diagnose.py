@@ -33,7 +33,7 @@ from deadheat.diagnosis.what_if import (
     round_all,
 )
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
+from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, run_name, views_of
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
@@ -89,7 +89,7 @@ class Diagnosis(Printable):
     """Where the ties of a run are, where they come from, and what they do."""
 
     name: str
-    """What was diagnosed."""
+    """The name of the run."""
     anatomy: Anatomy
     grid: NumberGrid
     logit_grid: LogitGrid | None = None
@@ -106,6 +106,8 @@ class Diagnosis(Printable):
     """How it was evaluated."""
     remarks: tuple[Remark, ...] = ()
     """What a reader should know of how judgements and run fit."""
+    source: str = ""
+    """What the run was read from."""
 
     @property
     def warnings(self) -> list[str]:
@@ -207,7 +209,7 @@ def diagnose(
     anatomy = dissect(candidates, sizes)
     finite = np.isfinite(sizes.score).all()
     diagnosis = Diagnosis(
-        candidates.source,
+        run_name(candidates.source),
         anatomy,
         grid,
         find_logit_grid(values, step),
@@ -216,6 +218,7 @@ def diagnose(
         None if logits is None else find_origins(logits, model_dtype, candidates),
         settings=settings,
         remarks=tuple(rounding),
+        source=candidates.source,
     )
     if qrels is None:
         return diagnosis

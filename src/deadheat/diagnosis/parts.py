@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
@@ -35,7 +34,7 @@ def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[Part]:
     """
     anatomy, origins, effect = diagnosis.anatomy, diagnosis.origins, diagnosis.effect
     return [
-        Heading(f"Ties of {Path(diagnosis.name).name}"),
+        Heading(f"Ties of {diagnosis.name}"),
         "\n".join(_facts(anatomy)),
         "\n".join(_grids(diagnosis)),
         _sizes(anatomy),

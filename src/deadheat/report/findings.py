@@ -38,7 +38,7 @@ def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
 
 def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | None:
     """The order that ties turn round or leave open, and how many orders they do that to."""
-    pairs = comparison.pairs.with_columns(pl.col("a", "b").replace(comparison.labels))
+    pairs = comparison.pairs
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
         row = _largest(wrong, "oblivious_difference")
