@@ -328,7 +328,7 @@ def test_unknown_style(result):
 def test_print_is_plain_text(result):
     assert "\x1b" not in str(result)
     assert str(result).startswith("run · 2 queries")
-    assert "oblivious = as reported (input order)" in str(result)
+    assert "oblivious: ties in input order" in str(result)
 
 
 def test_print_in_a_notebook_gives_the_text(result, monkeypatch):
