@@ -744,9 +744,9 @@ def row(answer: Answer) -> str:
     ranks = ranks.replace("mean · mean · mean", "mean")
     if tool.measure == "rank":
         return _line(tool.name, order, ranks)
-    rule = RULES.get((answer.order, answer.sees is not False))
-    said = f"{tool.measure} **{answer.said:.4f}**"
-    return _line(tool.name, order, f"`{rule}`" if rule else "–", said, ranks)
+    if rule := RULES.get((answer.order, answer.sees is not False)):
+        order += f": `{rule}`"
+    return _line(tool.name, order, f"{tool.measure} **{answer.said:.4f}**", ranks)
 
 
 def _rank(rank: float | None) -> str:
