@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby, pairwise, takewhile
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
 from deadheat.tables.cells import Cell, headings, rows_of
@@ -72,6 +73,50 @@ def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> Group:
         else:  # as Text: a name in square brackets is no markup
             shown.append(Text(part, "bold" if isinstance(part, Heading) else ""))
     return Group(*shown)
+
+
+class Printable(ABC):
+    """Base of results: they print as sentences and tables, the same way in every style.
+
+    Options that a method does not name itself are those of the class's `parts` or `to_dict`.
+    """
+
+    @abstractmethod
+    def parts(self, *args: Any, **options: Any) -> Sequence[Part]:
+        """Return the sentences and tables in the order they are read."""
+
+    @abstractmethod
+    def to_dict(self, *args: Any, **options: Any) -> dict[str, object]:
+        """Return everything as plain numbers, lists and strings."""
+
+    def to_json(self, **options: Any) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(**options), indent=1, ensure_ascii=False)
+
+    def to_csv(self, *args: Any, **options: Any) -> str:
+        """Return comma-separated values in full precision."""
+        return self._render("csv", **options)
+
+    def to_markdown(self, *, percent: bool = False, **options: Any) -> str:
+        """Return Markdown; `percent` writes 73.53 for 0.7353."""
+        return self._render("markdown", percent=percent, **options)
+
+    def to_latex(self, *, percent: bool = False, **options: Any) -> str:
+        """Return LaTeX tables (booktabs); `percent` writes 73.53 for 0.7353."""
+        return self._render("latex", percent=percent, **options)
+
+    def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
+        return render(self.parts(**options), style, percent=percent)
+
+    def __str__(self) -> str:
+        return self._render("table")
+
+    def __rich__(self) -> Group:
+        """Let rich print sentences and tables in colour."""
+        return rich_parts(self.parts())
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
 
 
 def _plain(content: Group, width: int | None) -> str:
