@@ -55,6 +55,8 @@ class TransformersView(View):
 class RerankerView(View):
     """Of a reranker that runs a transformers model."""
 
+    _has_methods = False
+
     @classmethod
     def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
         """Replace the reranker's model by a view of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
@@ -43,6 +43,8 @@ class View:
     """Attributes that differ from those of the model."""
     _head_dtype: Any = None
     """The dtype in which the model itself computes its logits; known in the regime head."""
+    _has_methods: ClassVar[bool] = True
+    """Whether the view has methods of its own, not only other attributes."""
 
     @classmethod
     def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
@@ -63,13 +65,16 @@ class View:
         model = self._deadheat.model
         _check_outside(model)
         self._before = type(model), {name: vars(model)[name] for name in self._changes}
-        model.__class__ = type(self)
+        if self._has_methods:
+            model.__class__ = type(self)
         vars(model).update(self._changes, _deadheat=self._deadheat)
         return self
 
     def __exit__(self, *_: object) -> None:
         model = self._deadheat.model
-        model.__class__, before = self._before
+        own, before = self._before
+        if self._has_methods:
+            model.__class__ = own
         vars(model).update(before)
         del vars(model)["_deadheat"]
 
@@ -89,6 +94,12 @@ def build_view(kind: type[View], source: Source) -> Any:
     return view
 
 
+def source_of(model: object) -> Source | None:
+    """Return the source of a view, or of a model inside a block; None for other objects."""
+    source = getattr(model, "_deadheat", None)
+    return source if isinstance(source, Source) else None
+
+
 def class_names(model: object) -> Iterator[tuple[str, str]]:
     """Yield the library and the name of each class of an object, the most special one first."""
     for cls in type(model).__mro__:
@@ -105,5 +116,5 @@ def _view_class(kind: type[View], base: type) -> Any:
 
 
 def _check_outside(model: object) -> None:
-    if isinstance(model, View):
+    if source_of(model) is not None:
         raise InputError("this model is inside a precision block already: leave that block first")
