@@ -574,7 +574,7 @@ class TestRefusals:
     def test_regimes_and_formats(self, one_logit):
         with pytest.raises(InputError, match=r"use low_precision\(model\)"):
             high_precision(one_logit, "native")
-        with pytest.raises(InputError, match="choose native, hps or head"):
+        with pytest.raises(InputError, match="choose native, hps, head"):
             high_precision(one_logit, "fp32")
         with pytest.raises(InputError, match="int8 has no sigmoid"):
             low_precision(one_logit, "int8")

@@ -218,7 +218,7 @@ class TestRegimes:
             wrap(st.MultiVectorEncoder(str(folder), device="cpu"))
 
     def test_what_cannot_be_wrapped(self, reranker, bi_encoder):
-        with pytest.raises(InputError, match="choose native, hps or head"):
+        with pytest.raises(InputError, match="choose native, hps, head"):
             wrap(reranker, "bf16")
         with pytest.raises(InputError, match="no scoring head"):
             wrap(bi_encoder, "head")

@@ -257,7 +257,7 @@ class TestCrossEncoderReranking:
         assert ranges[0] > ranges[1] >= ranges[2]
 
     def test_another_regime(self):
-        with pytest.raises(InputError, match="choose native, hps or head"):
+        with pytest.raises(InputError, match="choose native, hps, head"):
             ours.CrossEncoderRerankingEvaluator(samples(), regime="bf16")
 
 

@@ -3,4 +3,3 @@
 from deadheat.diagnosis.cuts import cut_lists as cut_lists
 from deadheat.diagnosis.diagnose import Diagnosis as Diagnosis, diagnose as diagnose
 from deadheat.diagnosis.number_grid import find_grid as find_grid
-from deadheat.diagnosis.parts import parts_of as parts_of
