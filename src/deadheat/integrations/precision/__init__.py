@@ -37,7 +37,6 @@ KINDS: dict[tuple[str, str], type[View] | None] = {
     ("FlagEmbedding", "BaseReranker"): RerankerView,
     ("FlagEmbedding", "BaseLLMReranker"): RerankerView,
     ("rerankers", "TransformerRanker"): RerankerView,
-    ("rerankers", "MxBaiV2Ranker"): RerankerView,
 }
 """The library and the class of each kind of model, and its view."""
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
 from deadheat.integrations.precision.surgery import clone
-from deadheat.scoring import describe_regime
+from deadheat.scoring import describe_regime, ranks_by_logit
 
 LOGIT = "-logit"
-"""After the name of a regime: scores are logits, not probabilities."""
+"""The end of the names of regimes that rank by log-odds."""
 
 
 class Source(NamedTuple):
@@ -31,8 +31,8 @@ class Source(NamedTuple):
 
     @property
     def logit(self) -> bool:
-        """Whether scores are logits."""
-        return self.regime.endswith(LOGIT)
+        """Whether scores are log-odds."""
+        return ranks_by_logit(self.regime)
 
 
 class View:
@@ -54,9 +54,8 @@ class View:
     @property
     def scoring(self) -> str:
         """The scoring dtype and the regime in words."""
-        source = self._deadheat
-        words = describe_regime(source.layer) + (", scores are logits" if source.logit else "")
-        return f"{source.format.name}, {source.regime}: {words}"
+        _, regime, format, _ = self._deadheat
+        return f"{format.name}, {regime}: {describe_regime(regime)}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, scores in {self.scoring}>"
