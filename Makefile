@@ -19,7 +19,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx) $(KERNELS) $
 TORCH := torch==2.13.0
 
 .PHONY: demo test test-hosts test-pylate test-oldest test-optimised test-uncompiled lint docs pages figures bench
-.PHONY: table audit which-tool notebook fuzz sanitize pythons dist clean
+.PHONY: table audit audit-data which-tool notebook fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -131,12 +131,16 @@ dist:
 	build/dist/bin/python -m build --outdir dist . > build/dist/log 2>&1 || { cat build/dist/log; exit 1; }
 	.ci/dist dist
 
-# What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
-AUDIT ?= ../shared/data/trec-covid
+# What ties do to public leaderboards, into docs/audit.md; AUDIT is the folder of the boards, which
+# audit-data fills from public files.
+AUDIT ?= ../shared/data
 audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
 	$(BIN)/python docs/themes.py docs/images/audit-*.svg
+
+audit-data:
+	$(PYTHON) benchmarks/fetch_boards.py $(AUDIT)
 
 # Which tool breaks ties how, into docs/which-tool.md: asks every host that is installed.
 which-tool: .venv-hosts/installed

@@ -22,6 +22,7 @@ from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.experiment import (
     CANDIDATES,
+    DEFAULT_REGIMES,
     Failure,
     StoredResult,
     Study,
@@ -67,7 +68,7 @@ from deadheat.scoring import REGIMES
     multiple=True,
     help="How scores are made; one forward pass serves all. "
     + explain(REGIMES)
-    + " Repeatable. [default: all that the model has]",
+    + f" Repeatable. [default: {', '.join(DEFAULT_REGIMES)}, where the model has them]",
 )
 @click.option(
     "--scoring-dtype",

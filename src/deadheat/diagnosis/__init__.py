@@ -15,4 +15,3 @@ from deadheat.diagnosis.diagnose import (
     diagnose as diagnose,
 )
 from deadheat.diagnosis.number_grid import find_grid as find_grid
-from deadheat.diagnosis.parts import parts_of as parts_of

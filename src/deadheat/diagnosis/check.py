@@ -16,7 +16,7 @@ from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import MOST
 from deadheat.evaluation import VIEW_COLUMNS, Result, Summary, results_table
 from deadheat.settings import EvalSettings
-from deadheat.tables import Column, Table, render
+from deadheat.tables import Column, Part, Printable, Table, render
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.cuts import CutBounds
@@ -67,7 +67,7 @@ class CheckedRegime:
 
 
 @dataclass(frozen=True, repr=False)
-class Check:
+class Check(Printable):
     """Whether ties decide the numbers of a run or model, why, and what to change."""
 
     name: str
@@ -150,6 +150,10 @@ class Check:
             for name, regime in self.regimes.items()
         }
         return facts
+
+    def parts(self, *, details: bool = False, width: int | None = None) -> list[Part]:
+        """Return the three lines; with `details` also the table."""
+        return [self.lines(width), *([self.as_table()] if details else [])]
 
     def lines(self, width: int | None = None) -> str:
         """Return the three lines, broken at a width with a hanging indent; None is 80 columns."""
@@ -329,6 +333,7 @@ def check_regimes(
     model_dtype: str,
     how: str,
     cost: Mapping[str, float],
+    sampled: bool = False,
 ) -> Check:
     """Answer the three questions from the scores of a model under every regime.
 
@@ -346,6 +351,8 @@ def check_regimes(
         Which code scores so, and on how many queries, in words.
     cost
         Per regime: the time that it adds to the forward pass, as a share of it.
+    sampled
+        Whether the dataset has more queries.
     """
     given = regimes[now]
     summary = most_moved(given.result.values())
@@ -360,6 +367,8 @@ def check_regimes(
     if not summary.range:
         unmoved = f"{tied}, but no order of them changes this" if given.tied else "no ties"
         cause = Finding("none", f"{unmoved}; the model ran in {format}")
+        if sampled and given.tied:
+            remedy = Finding("none", "nothing to do for these queries; check more with --samples")
     elif chosen != now:
         measured = left.result[summary.measure]
         write = _writer(measured.range or 0.001)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ from deadheat.evaluation import (
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.tables import render, rich_parts
+from deadheat.tables import Part, Printable, render
 from deadheat.ties import (
     Floats,
     Ints,
@@ -58,7 +57,6 @@ from deadheat.ties import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Group
     from typing_extensions import Unpack
 
 MEASURE = "nDCG@10"
@@ -98,7 +96,7 @@ class Effect:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Printable):
     """Where the ties of a run are, where they come from, and what they do."""
 
     name: str
@@ -141,31 +139,17 @@ class Diagnosis:
             facts["check"] = {name: vars(self.check)[name] for name in CHECKED}
         return {**facts, "warnings": self.warnings, "notes": self.notes}
 
-    def to_json(self) -> str:
-        """Everything as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+    def parts(self, *, percent: bool = False) -> list[Part]:
+        """Return sentences and tables; `percent` is for the numbers in sentences."""
+        return parts_of(self, percent=percent)
 
-    def to_markdown(self) -> str:
-        """Give sentences and Markdown tables."""
-        return self._render("markdown")
-
-    def _render(self, style: str, width: int | None = None) -> str:
-        return render(parts_of(self), style, width=width)
-
-    def __rich__(self) -> Group:
-        """Let rich print sentences and tables in colour."""
-        return rich_parts(parts_of(self))
+    def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
+        return render(self.parts(percent=percent), style, percent=percent, width=96)
 
     def __repr__(self) -> str:
         """Say in a line what it is; `print` shows it all."""
         tied = self.anatomy.tied / self.anatomy.documents
         return f"<Diagnosis of {self.name}: {tied:.1%} of the documents are tied>"
-
-    def __str__(self) -> str:
-        return self._render("table", width=96)
-
-    def _repr_html_(self) -> str:
-        return self._render("html")
 
 
 @emits_warnings

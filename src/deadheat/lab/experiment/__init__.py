@@ -13,6 +13,7 @@ from deadheat.lab.experiment.results import (
 from deadheat.lab.experiment.running import Failure as Failure, run_study as run_study
 from deadheat.lab.experiment.study import (
     CANDIDATES as CANDIDATES,
+    DEFAULT_REGIMES as DEFAULT_REGIMES,
     DatasetSpec as DatasetSpec,
     ModelSpec as ModelSpec,
     Study as Study,

@@ -18,7 +18,7 @@ from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
 from deadheat.lab.models.outputs import Head
 from deadheat.provenance import InputFacts, ModelProvenance
-from deadheat.scoring import resolve_backend
+from deadheat.scoring import resolve_backend, uses_head
 
 if TYPE_CHECKING:
     import torch
@@ -161,7 +161,7 @@ class _Worker:
         try:
             self._head = model.head()
         except InputError:
-            if "head" in whole.study.regimes and whole.cell.model_dtype != "fp32":
+            if any(map(uses_head, whole.study.regimes)) and whole.cell.model_dtype != "fp32":
                 raise
         queries, corpus = self._dataset.queries, self._dataset.corpus
         pairs = [(queries[query], corpus[doc]) for query, doc in self._pairs()]
