@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from deadheat.cli.common import SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
 from deadheat.cli.help import Command
+from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_line, print_warnings
 from deadheat.cli.progress import hide_other_bars, progress_bar
 from deadheat.diagnosis import Check, check_run
@@ -22,7 +23,7 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 
 
 @click.command("check", cls=Command, example=_EXAMPLE)
-@click.argument("files", nargs=-1, metavar="[QRELS RUN]")
+@click.argument("files", nargs=-1, metavar="[QRELS [NAME=]RUN]")
 @click.option("--model", help="Instead of a run: hub id, folder or .gguf file of a model.")
 @click.option("--dataset", help="Hub id, folder or file that the model is run on.")
 @click.option("--model-dtype", help="Format that the model runs in: bf16, fp16 or fp32.")
@@ -68,7 +69,9 @@ def command(
     evaluated = {name: options.pop(name) for name in ("tie_break", "score_dtype")}
     if model is None and dataset is None and len(files) == 2:
         check_standard_input(*files)
-        found = check_run(*files, asked, **evaluated)
+        path, label = split_name(files[1])
+        found = check_run(files[0], path, asked, **evaluated)
+        found = replace(found, name=label or found.name)
     elif model is not None and dataset is not None and not files:
         found = _check_model(model, dataset, asked, evaluated, options)
     else:
@@ -80,7 +83,7 @@ def command(
     if out.style == "json":
         out.write(found.to_json())
     else:
-        out.show(found.parts(details=details or out.style == "csv", width=_width(out)))
+        out.show(found.parts(details=details or out.style == "csv", width=out.columns))
     if max_range is not None and not found.ok(max_range):
         print_line(f"range {found.range:.4f} is above --max-range {max_range:g}", err=True)
         sys.exit(1)
@@ -104,8 +107,3 @@ def _check_model(
         )
         chosen = {key: options[key] for key in ("samples", "regime")}
         return check(model, dataset, measures, progress=progress, **chosen, **evaluated)
-
-
-def _width(out: Output) -> int:
-    """Return where lines are broken: the terminal's width, or 80 in a file."""
-    return 80 if out.output else shutil.get_terminal_size().columns

@@ -147,7 +147,7 @@ def command(out: Output, **options: Any) -> None:
             print_line(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         tables += [error_budget(results)] if is_computed_twice(results) else []
-        out.show(tables, describe_experiment(results, folder, percent=out.percent))
+        out.show(tables, describe_experiment(results, out))
     if failures:
         sys.exit(2)
 

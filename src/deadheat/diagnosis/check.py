@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,12 +176,11 @@ class Check(Printable):
         return f"<table>{''.join(rows)}</table>"
 
 
-def hang(name: str, text: str, width: int | None = None) -> str:
-    """Write a text after its name, broken at the width of the terminal with a hanging indent."""
-    columns = width or shutil.get_terminal_size().columns
+def hang(name: str, text: str, width: int) -> str:
+    """Write a text after its name, broken at a width with a hanging indent."""
     return textwrap.fill(
         text,
-        max(columns, 40),
+        max(width, 40),
         initial_indent=f"{name:9}",
         subsequent_indent=" " * 9,
         break_on_hyphens=False,
