@@ -12,7 +12,7 @@ from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from deadheat.errors import InputError, printable
-from deadheat.tables.cells import headings, rows_of
+from deadheat.tables.cells import Cell, headings, rows_of
 from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
 from deadheat.tables.terminal import TerminalTable
@@ -166,21 +166,21 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 
 
 def _latex(table: Table, percent: bool) -> str:
-    """Write a LaTeX table (booktabs), its notes as comments below.
+    """Write a LaTeX table (booktabs) in its narrow form, its notes as comments below.
 
     A name that the row above has, too, is left blank, and groups of rows are ruled off.
     """
+    table = table.narrow or table
+    cells = list(rows_of(table, percent))
+    packages = "booktabs,xcolor" if any(c.faint for row in cells for c in row) else "booktabs"
     lines = [
-        r"% \usepackage{booktabs}",
+        rf"% \usepackage{{{packages}}}",
         rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
         r"\midrule",
     ]
-    rows = [
-        [rf"\textbf{{{_latex_text(str(c))}}}" if c.bold else _latex_text(str(c)) for c in row]
-        for row in rows_of(table, percent)
-    ]
+    rows = [[_latex_cell(cell) for cell in row] for row in cells]
     names = [row[: table.grouped] for row in rows]
     is_grouped = any(own == above for own, above in pairwise(names))
     for row, own, above in zip(rows, names, [[], *names], strict=False):
@@ -190,6 +190,14 @@ def _latex(table: Table, percent: bool) -> str:
         repeated = len(list(same))
         lines.append(" & ".join([""] * repeated + row[repeated:]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *map(_comment, table.notes)])
+
+
+def _latex_cell(cell: Cell) -> str:
+    """Write a cell; digits that are not significant are grey."""
+    text = _latex_text(cell.significant)
+    if cell.faint:
+        text += rf"\textcolor{{gray}}{{{cell.faint}}}"
+    return rf"\textbf{{{text}}}" if cell.bold else text
 
 
 def _comment(text: str) -> str:
