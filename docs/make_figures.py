@@ -114,9 +114,9 @@ def grades() -> Plot:
     with style.styled():
         figure = style.new_figure("column", 2.4)
         axes = figure.subplots()
-        for recording, colour, marker in zip(
-            demo.recordings(), style.COLOURS, style.MARKERS, strict=False
-        ):
+        recorded = demo.recordings()
+        shown = [recorded[name] for name in ("softmax", "sigmoid", "product")]
+        for recording, colour, marker in zip(shown, style.COLOURS, style.MARKERS, strict=False):
             run, qrels = recording.runs["fp32"], recording.qrels
             rounded = dh.diagnose(qrels, run, "nDCG@10", levels=GRADES).effect
             share = (run.scores - run.scores.min()) / np.ptp(run.scores)
@@ -163,7 +163,7 @@ def main() -> None:
     recorded = Path(demo.__file__).parent / "data"
     qwen = evaluate_regimes(recorded / "qwen2.5-0.5b-noveleval.parquet", cutoffs)
     cross = evaluate_regimes(recorded / "cross-encoder-wikiqa.parquet", "MRR@10")
-    softmax = next(demo.recordings())
+    softmax = demo.recordings()["softmax"]
     query = rank_query(softmax.qrels, softmax.runs["native"], "3", "nDCG@10")
     plots = {
         "query": ranked_list(query, rows=14, width="full"),

@@ -225,6 +225,7 @@ TINTS: dict[str, Tint] = {
     "B is better": "good",
     "decision error": "bad",
     "undecided": "open",
+    "not significant": "open",
 }
 """Colours of verdicts."""
 PAIRS = (

@@ -45,7 +45,7 @@ class Prose(str):
 
 
 class Verbatim(str):
-    """Lines that are written unchanged, such as BibTeX; a comment in LaTeX."""
+    """Lines that are written unchanged, such as BibTeX."""
 
 
 @dataclass(frozen=True)

@@ -126,11 +126,11 @@ class Scan(Documents):
 
 
 def scan_corpus(
-    shards: Sequence[Shard], judged_ids: set[str], pool: Pool, progress: Progress | None = None
+    shards: Sequence[Shard], judged_ids: pl.Series, pool: Pool, progress: Progress | None = None
 ) -> Scan:
     """Pass a corpus once: count its documents, find the judged ones, refuse what comes twice."""
     found: dict[int, ShardScan] = {}
-    for shard, scan in pool.results(shards, partial(scan_shard, id_column(sorted(judged_ids)))):
+    for shard, scan in pool.results(shards, partial(scan_shard, judged_ids)):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))

@@ -3,10 +3,10 @@
 const FEW_SYSTEMS = 8; // so many have their names over the columns
 const WORDS = {
   // verdict: class, sign, text of the cell, what it means
-  "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor queries leave it open"],
-  "B is better": ["v-better", "▽", "worse", "the column is better; neither ties nor queries leave it open"],
-  "undecided: ties": ["v-ties", "≈", "ties", `undecided: ${DATA.verdicts["undecided: ties"]}`],
-  "undecided: queries": ["v-open", "?", "queries", `undecided: ${DATA.verdicts["undecided: queries"]}`],
+  "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor other queries reverse that"],
+  "B is better": ["v-better", "▽", "worse", "the column is better; neither ties nor other queries reverse that"],
+  "undecided: ties": ["v-ties", "≈", "ties", DATA.verdicts["undecided: ties"]],
+  "not significant": ["v-open", "?", "not significant", DATA.verdicts["not significant"]],
   "not testable": ["v-open", "·", "no test", DATA.verdicts["not testable"]],
   identical: ["v-open", "=", "same", DATA.verdicts["identical"]],
   "decision error": ["v-flips", "⇅", "order flips", DATA.verdicts["decision error"]],
@@ -108,6 +108,8 @@ function showPair(pair) {
   const [a, b] = [pair.a, pair.b].map((system) => here.systems[system].name);
   const error = pair.probability_error > 0 ? ` ± ${(100 * pair.probability_error).toFixed(1)}` : "";
   const chance = (value) => (100 * value).toFixed(1) + error + "\u00a0%";
+  const drawn = 1 - pair.a_wins - pair.b_wins;
+  const draws = drawn >= 0.0005 ? `; ${(100 * drawn).toFixed(1)}\u00a0% are draws` : "";
   const known = { "A is better": `${a} is better`, "B is better": `${b} is better` }[pair.verdict];
   const said = known ?? (pair.verdict === "decision error" ? "order flips" : pair.verdict);
   const std = Number.isNaN(pair.std) ? "" : ` ± ${number(pair.std)} (tie std)`;
@@ -116,9 +118,9 @@ function showPair(pair) {
   const interval = `[${value("interval_low")}, ${value("interval_high")}]`;
   const facts = [
     `Expected difference ${value("difference")}${std}; ` +
-      `as reported, oblivious, ${value("oblivious_difference")}.`,
+      `under the tie rule (oblivious) ${value("oblivious_difference")}.`,
     `Ties can move the difference from ${value("lowest")} to ${value("highest")}; under random tie-breaking ` +
-      `${a} wins with probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
+      `${a} wins with probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}${draws}.`,
     Number.isNaN(pair.p_corrected)
       ? "No test over queries."
       : `Over queries: corrected p ${p}, interval ${interval}.`,
