@@ -2,6 +2,7 @@
 
 from deadheat.comparison.align import (
     align_systems as align_systems,
+    check_origins as check_origins,
     check_result as check_result,
     name_systems as name_systems,
 )

@@ -130,7 +130,7 @@ def draw_intervals(
 
 
 def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measure:
-    measures = inputs.common_measures(results)
+    measures = list(next(iter(results.values())).views)
     if measure is None and len(measures) == 1:
         return measures[0]
     chosen = parse_measure(measure) if isinstance(measure, str) else measure

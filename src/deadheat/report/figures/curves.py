@@ -54,7 +54,7 @@ def curves(
             f"{len(labelled)} curves cannot be told apart: choose up to {len(COLOURS)} results, "
             "or draw a comparison at one cutoff"
         )
-    families = cutoff_families(inputs.common_measures(labelled))
+    families = cutoff_families(next(iter(labelled.values())).views)
     if not families:
         raise InputError(
             "a curve needs one measure at several cutoffs in every result: evaluate for example "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deadheat._internal.remarks import counted
+from deadheat.comparison import align_systems, check_origins
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, labels_of, same_judgements
-from deadheat.measures import Measure
+from deadheat.evaluation import Result, labels_of
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
@@ -16,7 +16,7 @@ _NAMED = 12
 
 
 def comparable(results: Results) -> dict[str, Result]:
-    """Give results by label; refuse those with different judgements or queries."""
+    """Return results by label, in their common measures; refuse different queries."""
     if isinstance(results, Mapping) and not isinstance(results, Result):
         named = dict(results)
     else:
@@ -27,30 +27,8 @@ def comparable(results: Results) -> dict[str, Result]:
         named = dict(zip(labels, listed, strict=True))
     if not named:
         raise InputError("no result given: a figure needs at least one")
-    (first, result), *others = named.items()
-    for label, other in others:
-        if not same_judgements(result, other):
-            raise InputError(
-                f"{first!r} and {label!r} were evaluated with different judgements: "
-                f"{result.provenance.judgements} and {other.provenance.judgements}"
-            )
-        ours, theirs = set(result.query_names), set(other.query_names)
-        if ours != theirs:
-            raise InputError(
-                f"{first!r} and {label!r} were evaluated on different queries ({len(ours)} and "
-                f"{len(theirs)}, {len(ours & theirs)} in common): evaluate them on the same ones"
-            )
-    return named
-
-
-def common_measures(results: Mapping[str, Result]) -> list[Measure]:
-    """Measures that every result holds, in the order of the first."""
-    first, *others = results.values()
-    measures = [m for m in first.views if all(m in other.views for other in others)]
-    if not measures:
-        have = (f"{k!r} has {', '.join(map(repr, r.views))}" for k, r in results.items())
-        raise InputError(f"the results have no measure in common: {'; '.join(have)}")
-    return measures
+    check_origins(named)
+    return align_systems(named, None, "judged")[0]
 
 
 def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> str:

@@ -141,10 +141,8 @@ def legend(
     """Put a legend above or below the panels, in as many columns as fit."""
     widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
-    if below:
-        figure.legend(handles, words, loc="outside lower center", ncols=columns)
-    else:
-        figure.legend(handles, words, loc="outside upper center", ncols=columns)
+    place = "outside lower center" if below else "outside upper center"
+    figure.legend(handles, words, loc=place, ncols=columns)  # type: ignore[call-overload]
 
 
 def printable(text: str) -> str:

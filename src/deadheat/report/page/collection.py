@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from deadheat.comparison import Comparison, compare_if_possible
+from deadheat.comparison import Comparison
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
@@ -70,11 +69,3 @@ class Collection:
         """
         every = dict.fromkeys(m for system in self.systems for m in system.result.views)
         return headline(every) if shown is None else [m for m in every if m in shown]
-
-    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
-        """Return the collection with its systems compared, or with the reason why they are not.
-
-        The options are those of `deadheat.compare`.
-        """
-        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
-        return replace(self, comparison=compared, not_compared=reason)

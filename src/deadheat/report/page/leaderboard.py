@@ -27,14 +27,14 @@ COLOURS = 8
 """Up to so many groups have colours of their own."""
 
 
-def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = None) -> str:
+def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     """Write the page; it needs no network, and its tables no JavaScript."""
     if not boards:
         raise InputError("there is no leaderboard to report")
     shown = [_board(board, i) for i, board in enumerate(boards)]
     return written(
         "leaderboard.html",
-        title=title or " · ".join(board.name for board in boards[:3]),
+        title=" · ".join(board.name for board in boards[:3]),
         styles=("page.css", "leaderboard.css"),
         scripts=("page.js", "tables.js", "leaderboard.js"),
         boards=shown,
