@@ -1,4 +1,4 @@
-"""`deadheat report`: results in, one web page out."""
+"""`deadheat report`: write one web page about results."""
 
 from __future__ import annotations
 

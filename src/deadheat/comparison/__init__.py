@@ -1,4 +1,4 @@
-"""From results to decisions: which system is better, and what leaves it undecided."""
+"""Compare results: pairs of systems, verdicts, ranks, leaderboards."""
 
 from deadheat.comparison.align import (
     align_systems as align_systems,

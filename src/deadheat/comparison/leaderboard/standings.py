@@ -116,13 +116,13 @@ class Winner:
     method: str
     """One of `deadheat.comparison.METHODS`."""
     contenders: dict[str, float]
-    """Everybody whom some way to break ties puts first, with the probability of that."""
+    """Runs that some tie order puts first, with the probability of that."""
     error: float = 0.0
     """Largest distance of these probabilities from the true ones."""
 
     @property
     def contested(self) -> bool:
-        """Whether ties decide who comes first."""
+        """Whether ties can change who comes first."""
         return self.method != "certain"
 
 
@@ -209,7 +209,7 @@ class Standing:
 
     @cached_property
     def outcomes(self) -> list[Outcomes]:
-        """What random tie-breaking can make of the value of each run."""
+        """The distribution of the value of each run under random tie-breaking."""
         return [Outcomes.of(result, self.measure) for result in self.results]
 
     def in_official_order(self) -> pl.DataFrame:

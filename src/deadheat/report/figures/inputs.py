@@ -1,4 +1,4 @@
-"""Results that may stand in one figure, and the words about them."""
+"""Check the results of one figure, and write its caption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def comparable(results: Results) -> dict[str, Result]:
 
 
 def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> str:
-    """Say what is shown, for which queries and regimes, by which tie rule and signs."""
+    """Return the caption: what is shown, for which queries, regimes and tie rule."""
     queries = counted(len(next(iter(results.values())).query_ids), "query")
     systems = []
     for label, result in results.items():
@@ -47,7 +47,7 @@ def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> s
 
 
 def tie_rule(results: Mapping[str, Result]) -> str:
-    """Say how the oblivious values break ties, for each result where they differ."""
+    """Describe how the oblivious values break ties, per result where they differ."""
     rules = {}
     for label, result in results.items():
         settings = result.provenance.settings

@@ -1,4 +1,4 @@
-"""Systems as intervals of ranks: what tie-breaking can make of a leaderboard."""
+"""Draw systems as the intervals of ranks that ties allow."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def rank_intervals(
 
 
 def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], list[str]]:
-    """Signs and words: what is drawn of each system, and the groups where there are several."""
+    """Return the handles and words of the legend."""
     from matplotlib.lines import Line2D
 
     several = len(looks) > 1
@@ -103,7 +103,7 @@ def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], 
 
 
 def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[str, Any]]:
-    """Rows of the frame with group and official rank, the best rank first."""
+    """Return the rows of the frame with group and official rank, the best rank first."""
     if missing := [name for name in _NEEDED if name not in ranking.columns]:
         raise InputError(f"a ranking needs the columns {', '.join(_NEEDED)}; no {missing[0]} here")
     if not 2 <= len(ranking) <= _MOST:
@@ -120,7 +120,7 @@ def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[
 
 
 def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
-    """Give the look of each group; of more groups than colours the smallest share one."""
+    """Return the look of each group; of more groups than colours the smallest share one."""
     largest = [group for group, _ in sizes.most_common() if group is not None]
     if not largest:
         return {None: (COLOURS[0], "o", "")}

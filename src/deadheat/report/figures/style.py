@@ -43,7 +43,7 @@ class Plot:
         object.__setattr__(self, "caption", printable(self.caption))
 
     def render(self, ending: str = "png") -> bytes:
-        """Give the figure as PNG, SVG or PDF, the caption in its metadata."""
+        """Return the figure as PNG, SVG or PDF, the caption in its metadata."""
         metadata: dict[str, dict[str, str | list[str] | None]] = {
             "png": {"Software": "deadheat", "Description": self.caption},
             "svg": {"Creator": ["deadheat"], "Date": None, "Description": self.caption},

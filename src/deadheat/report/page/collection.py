@@ -1,4 +1,4 @@
-"""What a page shows: systems, in collections of the same judgements."""
+"""The content of a page: systems, in collections with the same judgements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Collection:
     not_compared: str = "the systems were not compared"
     """Why there is no comparison."""
     budget: Table | None = None
-    """What ties, computing and queries can do to each number, where it was measured."""
+    """How far ties, the way of computing and queries can move each number, if measured."""
 
     @property
     def names(self) -> list[str]:
@@ -62,7 +62,7 @@ class Collection:
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
-        """Give the measures of the leaderboard, the comparison and the query explorer.
+        """Return the measures of the leaderboard, the comparison and the query explorer.
 
         Unless `shown` names them, these are all where they are few, else each at one cutoff: 10
         where it was evaluated, or the largest.

@@ -43,7 +43,7 @@ def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
 
 
 def _board(board: Leaderboard, index: int) -> dict[str, Any]:
-    """What the template writes of one board."""
+    """Return the values of the template for one board."""
     facets, colours = _facets(board), _colours(board)
     names = [repr(measure) for measure in board.measures]
     summaries = {
