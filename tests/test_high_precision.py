@@ -231,7 +231,7 @@ class TestCrossEncoder:
         assert logits.dtype == "float32" and len(set(logits.tolist())) > 1
         identity = plain.predict(PAIRS, activation_fn=torch.nn.Identity())
         assert logits.tolist() == identity.tolist()
-        assert f"{regime}-logit" in repr(view) and "logits" in view.scoring
+        assert f"{regime}-logit" in repr(view) and "log-odds" in view.scoring
 
     def test_two_labels_give_their_difference(self, tmp_path):
         path = tiny.xlm_roberta(tmp_path / "two", labels=2)

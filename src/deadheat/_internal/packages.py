@@ -29,6 +29,7 @@ EXTRAS = {
     "ir_datasets": "ir",
     "jinja2": "report",
     "matplotlib": "plots",
+    "peft": "models",
     "qdrant_client": "qdrant",
     "safetensors": "models",
     "scipy": "leaderboard",

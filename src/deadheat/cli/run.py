@@ -50,7 +50,14 @@ from deadheat.scoring import REGIMES
     "models",
     multiple=True,
     metavar="[NAME=]MODEL",
-    help="Hub id, folder or .gguf file, perhaps under another name. Repeatable.",
+    help="Hub id, folder (of a model or a PEFT adapter) or .gguf file, perhaps under another "
+    "name. Repeatable.",
+)
+@click.option("--base", help="Model of a PEFT adapter. [default: the one that it names]")
+@click.option(
+    "--prompt",
+    help="What a yes/no reranker reads: a text with {query} and {document}, and with the special "
+    "tokens of the model. [default: the model's]",
 )
 @click.option("--dataset", "datasets", multiple=True, help="Hub id, folder or file. Repeatable.")
 @click.option("--subset", help="Part of the dataset, such as a language.")
@@ -169,10 +176,13 @@ def _study(options: dict[str, Any]) -> Study:
     words = {name: value for name, value in named.items() if value not in (None, ())}
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
     if "models" in words:
-        models = map(split_name, options["models"])
+        own = {name: options[name] for name in ("base", "prompt") if options[name]}
         words["models"] = [
-            {"name": path, "label": label} if label else {"name": path} for path, label in models
+            {"name": path, **({"label": label} if label else {}), **own}
+            for path, label in map(split_name, options["models"])
         ]
+    elif options["base"] or options["prompt"]:
+        raise InputError(f"--{'base' if options['base'] else 'prompt'} needs --model")
     if "datasets" in words:
         words["datasets"] = [{"name": name, **part} for name in options["datasets"]]
     elif part:

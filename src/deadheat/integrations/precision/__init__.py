@@ -15,7 +15,14 @@ from deadheat.errors import InputError
 from deadheat.integrations.precision.effects import explain_no_effect, has_fp32_weights
 from deadheat.integrations.precision.sentence_transformers import CrossEncoderView, EncoderView
 from deadheat.integrations.precision.transformers import RerankerView, TransformersView
-from deadheat.integrations.precision.views import LOGIT, Source, View, build_view, class_names
+from deadheat.integrations.precision.views import (
+    LOGIT,
+    Source,
+    View,
+    build_view,
+    class_names,
+    source_of,
+)
 from deadheat.scoring import SCORED, Regime, parse_regime
 
 Model = TypeVar("Model")
@@ -30,7 +37,6 @@ KINDS: dict[tuple[str, str], type[View] | None] = {
     ("FlagEmbedding", "BaseReranker"): RerankerView,
     ("FlagEmbedding", "BaseLLMReranker"): RerankerView,
     ("rerankers", "TransformerRanker"): RerankerView,
-    ("rerankers", "MxBaiV2Ranker"): RerankerView,
 }
 """The library and the class of each kind of model, and its view."""
 
@@ -135,7 +141,7 @@ def regime_view(model: Any, regime: Regime | None) -> Any:
 
     None is the regime of a view, and for a model the default of `high_precision`.
     """
-    if regime is None and isinstance(model, View):
+    if regime is None and source_of(model) is not None:
         return model
     if regime == "native":
         return _low_view(model)
@@ -144,7 +150,7 @@ def regime_view(model: Any, regime: Regime | None) -> Any:
 
 def regime_of(model: object) -> str | None:
     """Return the regime of a view, or of a model inside a block; None for other objects."""
-    source: Source | None = getattr(model, "_deadheat", None) if isinstance(model, View) else None
+    source = source_of(model)
     return None if source is None else source.regime
 
 
@@ -170,8 +176,9 @@ def _low_view(model: Any, dtype: object = None) -> Any:
 
 
 def _view(model: Any, regime: str, format: object, tokens: tuple[int, ...] = ()) -> Any:
-    if isinstance(model, View) and model._deadheat.model is not model:
-        model = model._deadheat.model  # a view of a view is a view of the model
+    source = source_of(model)
+    if source is not None:  # a view of a view is a view of the model
+        model = source.model
     kind = next((KINDS[name] for name in class_names(model) if name in KINDS), None)
     if kind is None:
         accepted = ", ".join(f"{library} {name}" for (library, name), view in KINDS.items() if view)

@@ -48,8 +48,6 @@ def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
         return _explain_cross_encoder(model, same, finer)
     libraries = {library for library, _ in class_names(model)} & {"FlagEmbedding", "rerankers"}
     if libraries:
-        if hasattr(model, "pos_id"):  # subtracts two logits in the model's dtype
-            return []
         return [f"{libraries.pop()} already casts logits to FP32: {same}; {finer}"]
     if not is_a(model, "SentenceTransformer", "MultiVectorEncoder"):
         return []

@@ -16,7 +16,6 @@ RERANKERS: dict[str, tuple[str, ...]] = {
     "BaseReranker": (),
     "BaseLLMReranker": ("yes_loc",),
     "TransformerRanker": (),
-    "MxBaiV2Ranker": ("neg_id", "pos_id"),
 }
 """Classes with a transformers model as their attribute ``model``, and the names of the attributes
 that hold the ids of the tokens they compare, where the model is a causal one."""
@@ -54,6 +53,8 @@ class TransformersView(View):
 
 class RerankerView(View):
     """Of a reranker that runs a transformers model."""
+
+    _has_methods = False
 
     @classmethod
     def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:

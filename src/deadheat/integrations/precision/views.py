@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from deadheat._internal.dtypes import Format
 from deadheat.errors import InputError
 from deadheat.integrations.precision.surgery import clone
-from deadheat.scoring import describe_regime
+from deadheat.scoring import describe_regime, ranks_by_logit
 
 LOGIT = "-logit"
-"""After the name of a regime: scores are logits, not probabilities."""
+"""The end of the names of regimes that rank by log-odds."""
 
 
 class Source(NamedTuple):
@@ -31,8 +31,8 @@ class Source(NamedTuple):
 
     @property
     def logit(self) -> bool:
-        """Whether scores are logits."""
-        return self.regime.endswith(LOGIT)
+        """Whether scores are log-odds."""
+        return ranks_by_logit(self.regime)
 
 
 class View:
@@ -43,6 +43,8 @@ class View:
     """Attributes that differ from those of the model."""
     _head_dtype: Any = None
     """The dtype in which the model itself computes its logits; known in the regime head."""
+    _has_methods: ClassVar[bool] = True
+    """Whether the view has methods of its own, not only other attributes."""
 
     @classmethod
     def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
@@ -52,9 +54,8 @@ class View:
     @property
     def scoring(self) -> str:
         """The scoring dtype and the regime in words."""
-        source = self._deadheat
-        words = describe_regime(source.layer) + (", scores are logits" if source.logit else "")
-        return f"{source.format.name}, {source.regime}: {words}"
+        _, regime, format, _ = self._deadheat
+        return f"{format.name}, {regime}: {describe_regime(regime)}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, scores in {self.scoring}>"
@@ -63,13 +64,16 @@ class View:
         model = self._deadheat.model
         _check_outside(model)
         self._before = type(model), {name: vars(model)[name] for name in self._changes}
-        model.__class__ = type(self)
+        if self._has_methods:
+            model.__class__ = type(self)
         vars(model).update(self._changes, _deadheat=self._deadheat)
         return self
 
     def __exit__(self, *_: object) -> None:
         model = self._deadheat.model
-        model.__class__, before = self._before
+        own, before = self._before
+        if self._has_methods:
+            model.__class__ = own
         vars(model).update(before)
         del vars(model)["_deadheat"]
 
@@ -89,6 +93,12 @@ def build_view(kind: type[View], source: Source) -> Any:
     return view
 
 
+def source_of(model: object) -> Source | None:
+    """Return the source of a view, or of a model inside a block; None for other objects."""
+    source = getattr(model, "_deadheat", None)
+    return source if isinstance(source, Source) else None
+
+
 def class_names(model: object) -> Iterator[tuple[str, str]]:
     """Yield the library and the name of each class of an object, the most special one first."""
     for cls in type(model).__mro__:
@@ -105,5 +115,5 @@ def _view_class(kind: type[View], base: type) -> Any:
 
 
 def _check_outside(model: object) -> None:
-    if isinstance(model, View):
+    if source_of(model) is not None:
         raise InputError("this model is inside a precision block already: leave that block first")
