@@ -32,6 +32,7 @@ from deadheat.evaluation.corpus import blocks as corpus_blocks  # noqa: E402
 from deadheat.lab.experiment import Study, derive, load_results, run_study  # noqa: E402
 from deadheat.lab.models import load_model  # noqa: E402
 from deadheat.provenance import ScoreFacts, ScoringProvenance  # noqa: E402
+from deadheat.scoring import REGIMES  # noqa: E402
 
 __all__ = ["made"]
 
@@ -64,8 +65,10 @@ def sigmoid64(logits):
 
 @pytest.mark.parametrize("kind", ["sigmoid", "softmax", "yes-no"])
 def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind, tmp_path):
-    found = run(made, kind, tmp_path / "out", model_dtypes=["bf16", "fp32"])
-    assert list(found) == [("bf16", r) for r in ("native", "hps", "head")] + [("fp32", "native")]
+    dtypes = ["bf16", "fp32"]
+    found = run(made, kind, tmp_path / "out", model_dtypes=dtypes, regimes=list(REGIMES))
+    in_fp32 = [("fp32", "native"), ("fp32", "hps-logit")]
+    assert list(found) == [("bf16", regime) for regime in REGIMES] + in_fp32
     texts = [(QUERY_TEXT[query], text_of(doc)) for query, doc in PAIRS]
     for dtype in ("bf16", "fp32"):
         model = load_model(made[kind], model_dtype=dtype, device="cpu", batch_size=4)
@@ -75,23 +78,29 @@ def test_every_regime_of_a_reranker_equals_an_independent_computation(made, kind
         exact = exact if head.bias is None else exact + head.bias.float()
         if kind == "sigmoid":
             native = logits.sigmoid().float().numpy()[:, 0]
-            hps, in_head = sigmoid64(logits)[:, 0], sigmoid64(exact)[:, 0]
+            odds, head_odds = logits.float()[:, 0], exact[:, 0]
         else:
             native = logits.softmax(dim=1)[:, 1].float().numpy()
             # Of two logits the softmax is the sigmoid of their difference, taken exactly.
-            hps = sigmoid64(logits[:, 1].double() - logits[:, 0].double())
-            in_head = sigmoid64(exact[:, 1].double() - exact[:, 0].double())
-        wanted = {"native": native if dtype == "bf16" else hps, "hps": hps, "head": in_head}
+            odds, head_odds = (z[:, 1].double() - z[:, 0].double() for z in (logits, exact))
+        hps = sigmoid64(odds)
+        wanted = {
+            "native": native if dtype == "bf16" else hps,
+            "hps": hps,
+            "head": sigmoid64(head_odds),
+            "hps-logit": odds.float().numpy(),
+            "head-logit": head_odds.float().numpy(),
+        }
         for (of, regime), stored in found.items():
             if of != dtype:
                 continue
             scores = stored.scores()
             assert list(zip(scores["query_id"], scores["doc_id"], strict=True)) == PAIRS
             # A sum of the head rounds by the shape of its batch; the BF16 operation is torch's.
-            tolerance = {"native": 0 if dtype == "bf16" else 1e-7, "hps": 1e-7, "head": 1e-6}[
-                regime
-            ]
-            np.testing.assert_allclose(scores["score"], wanted[regime], rtol=tolerance, atol=0)
+            tolerance = 1e-6 if regime.startswith("head") else 1e-7
+            rtol, atol = (tolerance, 0) if "logit" not in regime else (0, tolerance)
+            rtol = 0 if (dtype, regime) == ("bf16", "native") else rtol
+            np.testing.assert_allclose(scores["score"], wanted[regime], rtol=rtol, atol=atol)
             again = {query: {} for query in LISTS}
             for query, doc, value in scores.iter_rows():
                 again[query][doc] = value

@@ -20,6 +20,7 @@ from deadheat.scoring import (
     head_logits,
     parse_format,
     product,
+    regime_order,
     resolve_backend,
     score,
     scoring_format,
@@ -221,6 +222,21 @@ class TestScore:
         np.testing.assert_array_equal(scores, softmax([[0.0, 1.0], [8.0, 2.0]]))
 
     @pytest.mark.parametrize("backend", ["numpy", "auto"])
+    def test_log_odds_are_not_saturated_and_upcast_before_the_difference(self, backend):
+        def scores(kind, regime, logits, dtype="bf16"):
+            given = {"logits": logits, "head_logits": logits}
+            return score(kind, regime=regime, model_dtype=dtype, backend=backend, **given).tolist()
+
+        pairs = [[-9.0, 9.0], [-9.0625, 9.0]]  # in BF16 both differences are 18
+        assert scores("softmax", "hps", pairs) == [1.0, 1.0]
+        assert scores("softmax", "hps-logit", pairs) == [18.0, 18.0625]
+        assert scores("softmax", "hps-logit", tuple(zip(*pairs, strict=True))) == [18.0, 18.0625]
+        assert scores("sigmoid", "hps-logit", [18.0, 18.125]) == [18.0, 18.125]
+        # The head's own logits need not be values of the model dtype.
+        assert scores("softmax", "head-logit", [[0.0, 1.0009765625]]) == [1.0009765625]
+        assert scores("sigmoid", "head-logit", [1.0009765625]) == [1.0009765625]
+
+    @pytest.mark.parametrize("backend", ["numpy", "auto"])
     @pytest.mark.parametrize("regime", ["native", "hps"])
     def test_integer_embeddings_score_exactly_in_either_regime(self, backend, regime):
         q = np.array([[127, -128]], np.int8)
@@ -232,7 +248,7 @@ class TestScore:
         ("arguments", "message"),
         [
             ({"kind": "relu"}, "unknown scoring 'relu'"),
-            ({"regime": "high"}, "choose native, hps or head"),
+            ({"regime": "high"}, "choose native, hps, head, hps-logit or head-logit"),
             ({"regime": "scored-bf61"}, "did you mean 'bf16'"),
             ({"regime": "scored-int8"}, "int8 has no sigmoid"),
             ({"regime": "scored-fp16", "logits": [70144.0]}, "does not fit fp16"),
@@ -240,6 +256,20 @@ class TestScore:
             ({"logits": None}, "needs logits"),
             ({"kind": "dot"}, "needs queries"),
             ({"kind": "dot", "regime": "head"}, "no scoring head"),
+            ({"kind": "dot", "regime": "head-logit"}, "no scoring head"),
+            ({"kind": "cosine", "regime": "hps-logit"}, "embeddings have no logits"),
+            ({"regime": "head-logit"}, "needs head_logits"),
+            ({"regime": "native-logit"}, "unknown regime"),
+            ({"kind": "softmax", "regime": "hps-logit", "logits": [[1.0]]}, r"\(no, yes\) of 2"),
+            (
+                {
+                    "kind": "softmax",
+                    "regime": "hps-logit",
+                    "logits": np.array([[-3e38, 3e38]], np.float32),
+                    "model_dtype": "fp32",
+                },
+                "does not fit fp32",
+            ),
             ({"logits": [1.0, 3.01]}, r"logits\[1\] = .*3.01.* is not a bf16 value"),
             ({"logits": [1.0, np.nan]}, r"logits\[1\] is nan"),
             ({"logits": [[1.0], [1.0, 2.0]]}, "not a rectangular array"),
@@ -264,10 +294,14 @@ class TestScore:
 
 
 def test_every_regime_is_described():
-    assert list(REGIMES) == ["native", "hps", "head"]
+    assert list(REGIMES) == ["native", "hps", "head", "hps-logit", "head-logit"]
+    assert sorted(["scored-fp16", *reversed(REGIMES)], key=regime_order) == [
+        *REGIMES,
+        "scored-fp16",
+    ]
     assert {name: describe_regime(name) for name in REGIMES} == REGIMES
     assert describe_regime("scored-half").startswith("scoring in fp16 of model-dtype")
-    with pytest.raises(InputError, match="choose native, hps or head"):
+    with pytest.raises(InputError, match="choose native, hps, head, hps-logit or head-logit"):
         describe_regime("high")
 
 
@@ -277,6 +311,7 @@ def test_every_regime_is_described():
         ("native", "bfloat16", "sigmoid", "bf16"),
         ("hps", "bf16", "softmax", "fp32"),
         ("head", "fp16", "sigmoid", "fp32"),
+        ("head-logit", "bf16", "softmax", "fp32"),
         ("scored-e5m2", "bf16", "dot", "fp8_e5m2"),
         ("hps", "int8", "dot", "int8"),
         ("hps", "int8", "cosine", "fp32"),

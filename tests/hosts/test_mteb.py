@@ -27,7 +27,7 @@ import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
 from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
-from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
+from deadheat.integrations.precision import regime_view  # noqa: E402
 
 # What the host warns about is its own.
 pytestmark = [
@@ -218,7 +218,7 @@ class TestRegimes:
             wrap(st.MultiVectorEncoder(str(folder), device="cpu"))
 
     def test_what_cannot_be_wrapped(self, reranker, bi_encoder):
-        with pytest.raises(InputError, match="choose native, hps or head"):
+        with pytest.raises(InputError, match="choose native, hps, head"):
             wrap(reranker, "bf16")
         with pytest.raises(InputError, match="no scoring head"):
             wrap(bi_encoder, "head")

@@ -1,4 +1,4 @@
-"""`deadheat leaderboard`: a hundred runs in, a board that can be trusted out."""
+"""`deadheat leaderboard`: evaluate all runs of a board, and check published numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deadheat.cli.common import (
 from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
-from deadheat.cli.output import Output, options, output_options, print_warnings
+from deadheat.cli.output import Output, options, output_options, print_line, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
@@ -63,8 +63,8 @@ rule_options = options(
     click.option(
         "--tie-break",
         type=click.Choice(list(TIE_RULES)),
-        help="The rule of the oblivious value, the number as reported; `deadheat eval "
-        "--tie-rules-help` explains the rules. [default: that of the published numbers, or input]",
+        help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
+        "explains the rules. [default: that of the published numbers, or input]",
     ),
     SCORE_DTYPE,
     click.option(
@@ -136,7 +136,7 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
+    """Evaluate all runs of a leaderboard, and how ties change values, ranks and winners.
 
     RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN
     calls a file by another name, and makes one run of a folder of Parquet files. With
@@ -156,8 +156,8 @@ def command(
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
-                    f"{qrels}: a manifest says itself what was published, in which measures, and "
-                    "what its boards are called"
+                    f"{qrels}: a manifest names the published files, the measures and the titles "
+                    "of its boards; leave these options out"
                 )
             boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
         else:
@@ -179,10 +179,12 @@ def command(
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
     is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
+    finding = " ".join(describe_leaderboard(board) for board in boards)
     if is_page and ctx.get_parameter_source("style") is default:
         from deadheat.report.page import render_leaderboards
 
         out.write(render_leaderboards(boards))
+        print_line(finding)
     elif out.style == "json":
         data = [board.to_dict() for board in boards]
         one = data[0] if len(data) == 1 else data
@@ -190,7 +192,7 @@ def command(
     elif out.style == "csv":
         out.write(_csv(boards, by, sort, top))
     else:
-        out.show(parts, " ".join(describe_leaderboard(board) for board in boards))
+        out.show(parts, finding)
     if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
 

@@ -94,7 +94,7 @@ def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine)
     rows: Counter[str] = Counter()
 
     def count_rows(piece: Piece) -> dict[str, int]:
-        return dict(folder.read(piece)["query"].value_counts(name="rows").iter_rows())
+        return dict(folder.read(piece).query.value_counts(name="rows").iter_rows())
 
     with engine.pool(lambda: count_rows) as workers:
         for _, counts in workers.results(folder.pieces):

@@ -1,4 +1,4 @@
-"""Scores from logits or embeddings, in a named precision: native, hps or head."""
+"""Scores from logits or embeddings, in a named precision (`REGIMES`)."""
 
 from deadheat._internal.dtypes import (
     FORMATS as FORMATS,
@@ -9,6 +9,7 @@ from deadheat.scoring.functions import (
     Product as Product,
     hamming as hamming,
     head_logits as head_logits,
+    log_odds as log_odds,
     product as product,
     sigmoid as sigmoid,
     softmax as softmax,
@@ -30,10 +31,12 @@ from deadheat.scoring.regimes import (
     Scoring as Scoring,
     describe_regime as describe_regime,
     parse_regime as parse_regime,
+    ranks_by_logit as ranks_by_logit,
     regime_order as regime_order,
     resolve_backend as resolve_backend,
     score as score,
     scoring_format as scoring_format,
     scoring_provenance as scoring_provenance,
+    uses_head as uses_head,
 )
 from deadheat.scoring.threads import single_thread_blas as single_thread_blas

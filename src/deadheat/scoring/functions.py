@@ -240,6 +240,26 @@ def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
     return logits if bias is None else logits + cast_finite("bias", bias, fp32)
 
 
+def log_odds(logits: Any, *, pairs: bool) -> Any:
+    """Return the log-odds of relevance in FP32, which order documents as probabilities do.
+
+    Parameters
+    ----------
+    logits
+        An array or a tensor: with `pairs` (no, yes) on the last axis, and yes − no is returned;
+        else one logit per document, which is returned in FP32.
+    """
+    fp32 = parse_format("fp32")
+    z = cast_finite("logits", logits, fp32)
+    if not pairs:
+        return z
+    check_pairs(z.shape)
+    with np.errstate(over="ignore"):  # a difference that overflows is refused
+        odds = z[..., 1] - z[..., 0]
+    check_range("a difference of logits", float(abs(odds).max()), fp32)
+    return odds
+
+
 def cast_finite(name: str, values: Any, format: Format) -> Any:
     """Cast real numbers to a format; refuse those that are not finite or do not fit it."""
     if 0 in values.shape:

@@ -18,7 +18,7 @@ from deadheat.scoring import functions, torch_functions
 if TYPE_CHECKING:
     from torch import Tensor
 
-Regime = Literal["native", "hps", "head"]
+Regime = Literal["native", "hps", "head", "hps-logit", "head-logit"]
 """How much of the scoring is done in FP32; `REGIMES` says what each means."""
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
 Backend = Literal["auto", "torch", "numpy"]
@@ -29,8 +29,10 @@ REGIMES: dict[str, str] = {
     "native": "scoring in the model's dtype",
     "hps": "FP32 scoring of model-dtype logits or embeddings",
     "head": "FP32 scoring, and the last linear layer in FP32 from the model-dtype hidden state",
+    "hps-logit": "ranking by FP32 log-odds of model-dtype logits, not by their probability",
+    "head-logit": "ranking by the log-odds of the last linear layer in FP32",
 }
-"""The regimes of the paper, by name, and what each means."""
+"""The regimes by name, and what each means. `native` and `hps` are the paper's."""
 SCORED = "scored-"
 """Before the name of a format: the regime of scoring in that format, such as ``scored-fp16``."""
 
@@ -40,11 +42,22 @@ def parse_regime(name: str) -> Regime:
 
     >>> parse_regime("high")
     Traceback (most recent call last):
-    deadheat.errors.InputError: unknown regime 'high'; choose native, hps or head
-    """
+    deadheat.errors.InputError: unknown regime 'high'; choose native, hps, head, hps-logit or head-logit
+    """  # noqa: E501 (the message is one line)
     if name not in REGIMES:
-        raise InputError(f"unknown regime {name!r}; choose native, hps or head")
-    return name  # type: ignore[return-value]
+        *others, last = REGIMES
+        raise InputError(f"unknown regime {name!r}; choose {', '.join(others)} or {last}")
+    return cast("Regime", name)
+
+
+def uses_head(regime: str) -> bool:
+    """Whether a regime scores the logits that the last layer gives in FP32."""
+    return regime in ("head", "head-logit")
+
+
+def ranks_by_logit(regime: str) -> bool:
+    """Whether the scores of a regime are log-odds instead of probabilities."""
+    return regime in ("hps-logit", "head-logit")
 
 
 def describe_regime(name: str) -> str:
@@ -60,7 +73,7 @@ def describe_regime(name: str) -> str:
 
 
 def regime_order(name: str) -> tuple[int, str]:
-    """Sort regimes as tables list them: native, hps, head, then those of further formats."""
+    """Sort regimes as tables list them: those of `REGIMES`, then those of further formats."""
     known = list(REGIMES)
     return (known.index(name) if name in known else len(known), name)
 
@@ -138,13 +151,15 @@ def score(
         ``"sigmoid"`` or ``"softmax"`` over logits; ``"dot"``, ``"cosine"`` or ``"hamming"`` over
         embeddings.
     regime
-        ``"native"``, ``"hps"``, ``"head"``, or ``"scored-FORMAT"`` for scoring in a further format.
+        A name in `REGIMES`, or ``"scored-FORMAT"`` for scoring in a further format. Embeddings
+        have ``"native"`` and ``"hps"`` alone.
     model_dtype
         The dtype the model ran in. What is given must consist of values of that dtype.
     logits
         Arrays or tensors; for softmax a last axis (no, yes), or a tuple of two.
     head_logits
-        The same from the last layer in FP32 (`deadheat.scoring.head_logits`); used by ``"head"``.
+        The same from the last layer in FP32 (`deadheat.scoring.head_logits`); used by ``"head"``
+        and ``"head-logit"``.
     queries, documents
         [Q×D] and [N×D] embeddings.
     backend
@@ -154,7 +169,9 @@ def score(
     Returns
     -------
     numpy.ndarray
-        Scores in a dtype that holds them exactly: float32, or int64 for integer products.
+        Scores in a dtype that holds them exactly: float32, or int64 for integer products. Under
+        ``"hps-logit"`` and ``"head-logit"`` they are log-odds: the difference yes − no for softmax,
+        the logit for sigmoid.
 
     Examples
     --------
@@ -162,27 +179,39 @@ def score(
     ...     score("sigmoid", regime=regime, model_dtype="bf16", logits=[6.75, 6.78125]).round(5)
     array([1., 1.], dtype=float32)
     array([0.99883, 0.99887], dtype=float32)
+
+    Probabilities reach 1 in FP32, too. The log-odds order documents in the same way and do not:
+
+    >>> for regime in ("hps", "hps-logit"):
+    ...     score("softmax", regime=regime, model_dtype="bf16", logits=[[-9, 9], [-9, 9.5]])
+    array([1., 1.], dtype=float32)
+    array([18. , 18.5], dtype=float32)
     """
     if kind not in get_args(Scoring):
         raise InputError(f"unknown scoring {kind!r}; choose one of {', '.join(get_args(Scoring))}")
     format, dtype = parse_format(model_dtype), scoring_format(regime, model_dtype, kind)
     embedded = kind not in ("sigmoid", "softmax")
-    if embedded and regime == "head":
-        raise InputError("embeddings have no scoring head: choose the regime native or hps")
+    if embedded and (uses_head(regime) or ranks_by_logit(regime)):
+        what = "scoring head" if uses_head(regime) else "logits"
+        raise InputError(f"embeddings have no {what}: choose the regime native or hps")
     given = {"queries": queries, "documents": documents}
     if not embedded:
-        given = {"head_logits": head_logits} if regime == "head" else {"logits": logits}
+        given = {"head_logits": head_logits} if uses_head(regime) else {"logits": logits}
     twin = functions if resolve_backend(backend) == "numpy" else torch_functions
     inputs = []
     for name, values in given.items():
         if values is None:
             raise InputError(f"{kind} scoring in the regime {regime} needs {name}")
         whole = functions.join_pair(values) if kind == "softmax" else values
-        if regime != "head":
+        if not uses_head(regime):
             _check_dtype(name, whole, format)
         inputs.append(whole if twin is functions else _to_torch(name, whole))
-    options = (dtype, kind) if embedded else (dtype,)
-    scores = getattr(twin, "product" if embedded else kind)(*inputs, *options)
+    if ranks_by_logit(regime):
+        values = inputs[0] if is_tensor(inputs[0]) else functions.as_array("logits", inputs[0])
+        scores = functions.log_odds(values, pairs=kind == "softmax")
+    else:
+        options = (dtype, kind) if embedded else (dtype,)
+        scores = getattr(twin, "product" if embedded else kind)(*inputs, *options)
     return cast("Scores", functions.as_array("scores", scores))
 
 

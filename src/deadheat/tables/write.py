@@ -13,10 +13,10 @@ from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
-from deadheat.tables.cells import headings, rows_of
+from deadheat.tables.cells import Cell, headings, rows_of
 from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
-from deadheat.tables.terminal import TerminalTable
+from deadheat.tables.terminal import TerminalTable, fit_page
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -171,6 +171,8 @@ def _markdown_sentence(text: str) -> str:
     return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
+PAGE = 95
+"""Characters that a row of a LaTeX table may have: the full width of a two-column page at 10 pt."""
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {
@@ -197,9 +199,21 @@ def _latex_text(text: str) -> str:
     return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
 
+def _latex_cell(cell: Cell) -> str:
+    text = _latex_text(cell.significant)
+    if cell.faint:
+        text += rf"\textcolor{{gray}}{{{_latex_text(cell.faint)}}}"
+    return rf"\textbf{{{text}}}" if cell.bold else text
+
+
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
     """One line of headings, and one above it where columns share a heading."""
-    below = [column.latex or _latex_text(column.heading) for column in columns]
+    below = []
+    for column in columns:
+        words = [_latex_text(line) for line in column.heading.split("\n")]
+        side, stacked = "l" if column.is_label else "r", r" \\ ".join(words)
+        stacked = rf"\shortstack[{side}]{{{stacked}}}" if len(words) > 1 else stacked
+        below.append(column.latex or stacked)
     if not any(column.over for column in columns):
         return [" & ".join(below)]
     above = []
@@ -211,21 +225,37 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 
 
 def _latex(table: Table, percent: bool) -> str:
-    """Write a LaTeX table (booktabs), its notes as comments below.
+    """Write a LaTeX table (booktabs) that fits a page, its notes as comments below.
 
-    A name that the row above has, too, is left blank, and groups of rows are ruled off.
+    A table that is too wide becomes one table per measure, without the columns that are hidden
+    first in a narrow terminal.
+    """
+    table = table.narrow or table
+    blocks = [table]
+    if TerminalTable(table, percent).width() > PAGE and "measure" in table.frame.columns:
+        frames = table.frame.partition_by("measure", maintain_order=True)
+        blocks = [replace(table, frame=frame, notes=()) for frame in frames]
+        blocks[-1] = replace(blocks[-1], notes=table.notes)
+    tables = [_latex_block(fit_page(block, percent, PAGE), percent) for block in blocks]
+    text = "\n\n".join(tables)
+    packages = "booktabs,xcolor" if r"\textcolor" in text else "booktabs"
+    return f"% \\usepackage{{{packages}}}\n{text}"
+
+
+def _latex_block(table: Table, percent: bool) -> str:
+    """Write one tabular.
+
+    A name that the row above has, too, is left blank, and groups of rows are ruled off. Digits that
+    are not significant are grey.
     """
     lines = [
-        r"% \usepackage{booktabs}",
+        *([_comment(table.title)] if table.title else []),
         rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
         r"\midrule",
     ]
-    rows = [
-        [rf"\textbf{{{_latex_text(str(c))}}}" if c.bold else _latex_text(str(c)) for c in row]
-        for row in rows_of(table, percent)
-    ]
+    rows = [list(map(_latex_cell, row)) for row in rows_of(table, percent)]
     names = [row[: table.grouped] for row in rows]
     is_grouped = any(own == above for own, above in pairwise(names))
     for row, own, above in zip(rows, names, [[], *names], strict=False):
@@ -242,9 +272,9 @@ def _comment(text: str) -> str:
 
 
 def _latex_sentence(text: str) -> str:
-    if isinstance(text, Prose):
-        return _latex_text(text)
-    return "\n".join(map(_comment, text.split("\n") if isinstance(text, Verbatim) else [text]))
+    if isinstance(text, Verbatim):
+        return text
+    return _latex_text(text) if isinstance(text, Prose) else _comment(text)
 
 
 def _html_sentence(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
+from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
 from deadheat.ties.checks import (
@@ -166,8 +166,7 @@ class TieCounter:
         if threads == 1:
             blocks = list(map(count, firsts))
         else:
-            with ThreadPoolExecutor(threads) as pool:
-                blocks = list(pool.map(count, firsts))
+            blocks = list(share_work(count, lambda _: firsts, threads))
         return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
 
     def _count_on_device(self, scores: Tensor, column: Ints, inside: NDArray[np.bool_]) -> Counts:

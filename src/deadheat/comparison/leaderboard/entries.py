@@ -1,10 +1,9 @@
-"""The runs of a leaderboard, evaluated one at a time: their values stay, their documents go."""
+"""Evaluate the runs of a leaderboard one at a time; only their values are kept."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -12,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from deadheat._internal.packages import available_cores
+from deadheat._internal.threads import share_work
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis import cut_lists, find_grid
 from deadheat.engines import Engine, Progress
@@ -130,8 +130,8 @@ class Workers:
                 yield from workers.results(sources)
             return
         # Decompressing, reading and counting leave the interpreter free for other threads.
-        with ThreadPoolExecutor(self.number or available_cores()) as pool:
-            yield from zip(sources, pool.map(attempt, sources), strict=True)
+        outcomes = share_work(attempt, lambda _: sources, self.number or available_cores())
+        yield from zip(sources, outcomes, strict=True)
 
 
 def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:

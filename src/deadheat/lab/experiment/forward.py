@@ -18,7 +18,7 @@ from deadheat.lab.models.device import choose_device
 from deadheat.lab.models.loading import installed_versions
 from deadheat.lab.models.outputs import Head
 from deadheat.provenance import InputFacts, ModelProvenance
-from deadheat.scoring import resolve_backend
+from deadheat.scoring import resolve_backend, uses_head
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ class Environment:
 
 def find_environment(model: ModelSpec, device: str | None) -> Environment:
     """Return the environment of the machine that this is called on."""
-    return _environment(find_checkpoint(model.name, model.revision).revision, device)
+    return _environment(find_checkpoint(model.name, model.revision, model.base).revision, device)
 
 
 def _environment(revision: str, device: str | None) -> Environment:
@@ -86,7 +86,9 @@ def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
             max_length=cell.model.max_length or study.max_length,
             trust_remote_code=study.trust_remote_code,
             revision=cell.model.revision,
+            prompt=cell.model.prompt,
             instruction=cell.model.instruction,
+            base=cell.model.base,
         )
     return _loaded[key]
 
@@ -161,7 +163,7 @@ class _Worker:
         try:
             self._head = model.head()
         except InputError:
-            if "head" in whole.study.regimes and whole.cell.model_dtype != "fp32":
+            if any(map(uses_head, whole.study.regimes)) and whole.cell.model_dtype != "fp32":
                 raise
         queries, corpus = self._dataset.queries, self._dataset.corpus
         pairs = [(queries[query], corpus[doc]) for query, doc in self._pairs()]

@@ -28,7 +28,7 @@ from deadheat.lab.experiment.forward import (
 )
 from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
 from deadheat.provenance import flatten
-from deadheat.scoring import SCORED
+from deadheat.scoring import SCORED, ranks_by_logit, uses_head
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -202,12 +202,13 @@ def _list_settings(whole: ForwardPass) -> dict[str, str]:
 
 
 def _list_regimes(study: Study, manifest: Manifest) -> list[str]:
-    """Return the regimes that a cell can have; in FP32 they are all the same."""
+    """Return the regimes that a cell can have: in FP32 several are the same."""
     asked = list(study.regimes)
-    if manifest.model.model_dtype == "fp32" and asked:
-        asked = ["native"]
-    elif manifest.model.kind == "bi-encoder":
-        asked = [regime for regime in asked if regime != "head"]
+    if manifest.model.kind == "bi-encoder":
+        asked = [r for r in asked if not uses_head(r) and not ranks_by_logit(r)]
+    if manifest.model.model_dtype == "fp32" and study.regimes:
+        by_logit = any(map(ranks_by_logit, asked))
+        asked = ["native", "hps-logit"] if by_logit else ["native"]
     regimes = asked + [SCORED + dtype for dtype in study.scoring_dtypes]
     if not regimes:
         raise InputError("a bi-encoder has no scoring head: choose the regime native or hps")

@@ -17,13 +17,14 @@ from deadheat.lab.datasets.load import Candidates
 from deadheat.lab.models.device import MODEL_DTYPES
 from deadheat.lab.models.presets import PRESETS, Kind
 from deadheat.measures import Measure, parse_measures
-from deadheat.scoring import REGIMES, parse_regime
+from deadheat.scoring import parse_regime
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+DEFAULT_REGIMES = ("native", "hps", "head")
 CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
 
 
@@ -34,6 +35,10 @@ class ModelSpec:
     name: str
     revision: str | None = None
     kind: Kind | None = None
+    base: str | None = None
+    """The model of a PEFT adapter; the one that the adapter names unless given."""
+    prompt: str | None = None
+    """What a yes/no reranker reads, with ``{query}`` and ``{document}``."""
     instruction: str | None = None
     max_length: int | None = None
     similarity: str | None = None
@@ -94,8 +99,9 @@ class Study:
     Attributes
     ----------
     regimes
-        ``native``, ``hps``, ``head``. The last is skipped for bi-encoders, which have no head; in
-        FP32 the three are one, called ``native``.
+        Names in `deadheat.scoring.REGIMES`. Bi-encoders have ``native`` and ``hps`` alone, the
+        others are skipped. In FP32 ``native``, ``hps`` and ``head`` are one, called ``native``, and
+        the two that rank by log-odds are one, called ``hps-logit``.
     scoring_dtypes
         Further formats to score the model's output in, each a regime called ``scored-fp16`` or
         alike.
@@ -115,7 +121,7 @@ class Study:
     models: tuple[ModelSpec, ...]
     datasets: tuple[DatasetSpec, ...]
     model_dtypes: tuple[str, ...] = ("bf16", "fp32")
-    regimes: tuple[str, ...] = tuple(REGIMES)
+    regimes: tuple[str, ...] = DEFAULT_REGIMES
     scoring_dtypes: tuple[str, ...] = ()
     measures: tuple[str, ...] = DEFAULT_MEASURES
     cutoffs: tuple[int, ...] = ()
@@ -229,7 +235,7 @@ def paper_study(**words: object) -> Study:
             {"name": "mteb/AskUbuntuDupQuestions", "split": "test"},
         ],
         "model_dtypes": MODEL_DTYPES,
-        "regimes": tuple(REGIMES),
+        "regimes": DEFAULT_REGIMES,
         "measures": ["nDCG", "MRR", "MAP", "Recall"],
         "cutoffs": range(1, 101),
         "batch_size": [16],
