@@ -237,6 +237,7 @@ def test_output_file(folder):
 
 INPUTS = {
     "eval": (["eval", "q", "r"], ["q", "r"]),
+    "check": (["check", "q", "r"], ["q", "r"]),
     "eval of a folder": (["eval", "q", "parquet"], ["parquet/0.parquet"]),
     "compare": (["compare", "q", "a=r", "b=o"], ["q", "r", "o"]),
     "leaderboard": (["leaderboard", "q", "runs", "--published", "w"], ["q", "runs/r.run", "w"]),
@@ -460,31 +461,36 @@ def test_the_ending_of_the_output_names_the_format(folder):
     assert (folder / "x.CSV").read_text().startswith("run,measure,")
 
 
-def test_the_last_line_says_what_ties_do(folder):
-    said = run("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR").stdout.splitlines()[-1]
-    assert said == (
-        "Ties can move Recall@2 of r by 0.2500; with ties by input order it is 0.7500, 0.1250 "
-        "below the mean over all tie orders. Next: deadheat diagnose q r"
-    )
-    said = run("eval", "q", "r", "-m", "Recall@2", "--percent").stdout.splitlines()[-1]
-    assert "by 25.00 points; with ties by input order it is 75.00, 12.50 below" in said
+def last_lines(*words: str) -> str:
+    """The last paragraph of what a command prints, as one line."""
+    return " ".join(run(*words).stdout.rpartition("\n\n")[2].split())
+
+
+def test_the_last_lines_say_what_ties_do_and_the_remedy(folder):
+    said = last_lines("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR")
+    assert said.startswith("Ties can move Recall@2 of r by 0.2500;")
+    assert "Remedy" in said and "mean over tie orders (87.5 ± 12.5)" in said
+    assert "by 25.00 points" in last_lines("eval", "q", "r", "-m", "Recall@2", "--percent")
     quiet = run("eval", "q", "o", "-m", "Recall@2").stdout.splitlines()[-1]
     assert quiet == "Ties cannot move any of these values."
     # what is read by machines, or printed in a paper, ends as it did
     for style in ("csv", "json", "markdown", "latex", "html"):
         assert "Ties can move" not in run("eval", "q", "r", "--format", style).stdout
-    piped = run("eval", "q", "-", "-m", "Recall@2", stdin=RUN).stdout.splitlines()[-1]
-    assert "0.1250 below the mean" in piped and "Next" not in piped
+    piped = run("eval", "q", "-", "-m", "Recall@2", stdin=RUN).stdout
+    assert "Ties can move" in piped and "Remedy" not in piped
 
 
-def test_the_last_line_of_a_diagnosis(folder):
-    said = run("diagnose", "q", "r", "-m", "Recall@2").stdout.splitlines()[-1]
-    assert said == (
-        "40.0% of the documents are tied; they can move Recall@2 by 0.2500. "
-        "Next: deadheat plot list q r -m Recall@2 -o list.pdf"
-    )
+def test_a_diagnosis_begins_with_effect_cause_and_remedy(folder):
+    found = run("diagnose", "q", "r", "-m", "Recall@2").stdout.split("\n\n")
+    checked = run("check", "q", "r", "-m", "Recall@2").stdout
+    assert found[1] == checked.rstrip("\n")
+    assert [line.split()[0] for line in checked.splitlines() if line[0] != " "] == [
+        "Effect",
+        "Cause",
+        "Remedy",
+    ]
     assert "deadheat diagnose QRELS r" in run("diagnose", "r").stdout.splitlines()[-1]
-    assert run("diagnose", "q", "o").stdout.splitlines()[-1].endswith("there are no ties.")
+    assert "nothing to do" in run("diagnose", "q", "o").stdout
 
 
 def test_the_last_line_of_a_comparison(folder):

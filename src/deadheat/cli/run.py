@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import click
@@ -17,7 +15,7 @@ from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_line, print_remarks
-from deadheat.cli.progress import progress_bar
+from deadheat.cli.progress import hide_other_bars, progress_bar
 from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.experiment import (
@@ -134,7 +132,7 @@ def command(out: Output, **options: Any) -> None:
     study, folder = _study(options), options["folder"]
     try:
         engine = make_engine(options)
-        _hide_other_bars()
+        hide_other_bars()
         with progress_bar("loading models and data") as progress:
             failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
@@ -149,7 +147,7 @@ def command(out: Output, **options: Any) -> None:
             print_line(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         tables += [error_budget(results)] if is_computed_twice(results) else []
-        out.show(tables, describe_experiment(results, folder, percent=out.percent))
+        out.show(tables, describe_experiment(results, out))
     if failures:
         sys.exit(2)
 
@@ -221,10 +219,3 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
         left_out = stored.manifest.dataset.left_out.items()
         said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
     return list(dict.fromkeys(said))
-
-
-def _hide_other_bars() -> None:
-    """Keep other libraries from drawing progress bars into a file or over ours."""
-    for package in ("transformers", "datasets"):
-        with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
-            import_module(f"{package}.utils.logging").disable_progress_bar()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import MOST
 from deadheat.evaluation import VIEW_COLUMNS, Result, Summary, results_table
 from deadheat.settings import EvalSettings
-from deadheat.tables import Column, Table, render
+from deadheat.tables import Column, Part, Printable, Table, render
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.cuts import CutBounds
@@ -67,7 +66,7 @@ class CheckedRegime:
 
 
 @dataclass(frozen=True, repr=False)
-class Check:
+class Check(Printable):
     """Whether ties decide the numbers of a run or model, why, and what to change."""
 
     name: str
@@ -151,6 +150,10 @@ class Check:
         }
         return facts
 
+    def parts(self, *, details: bool = False, width: int | None = None) -> list[Part]:
+        """Return the three lines; with `details` also the table."""
+        return [self.lines(width), *([self.as_table()] if details else [])]
+
     def lines(self, width: int | None = None) -> str:
         """Return the three lines, broken at a width with a hanging indent; None is 80 columns."""
         texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
@@ -173,12 +176,11 @@ class Check:
         return f"<table>{''.join(rows)}</table>"
 
 
-def hang(name: str, text: str, width: int | None = None) -> str:
-    """Write a text after its name, broken at the width of the terminal with a hanging indent."""
-    columns = width or shutil.get_terminal_size().columns
+def hang(name: str, text: str, width: int) -> str:
+    """Write a text after its name, broken at a width with a hanging indent."""
     return textwrap.fill(
         text,
-        max(columns, 40),
+        max(width, 40),
         initial_indent=f"{name:9}",
         subsequent_indent=" " * 9,
         break_on_hyphens=False,
@@ -329,6 +331,7 @@ def check_regimes(
     model_dtype: str,
     how: str,
     cost: Mapping[str, float],
+    sampled: bool = False,
 ) -> Check:
     """Answer the three questions from the scores of a model under every regime.
 
@@ -346,6 +349,8 @@ def check_regimes(
         Which code scores so, and on how many queries, in words.
     cost
         Per regime: the time that it adds to the forward pass, as a share of it.
+    sampled
+        Whether the dataset has more queries.
     """
     given = regimes[now]
     summary = most_moved(given.result.values())
@@ -360,6 +365,8 @@ def check_regimes(
     if not summary.range:
         unmoved = f"{tied}, but no order of them changes this" if given.tied else "no ties"
         cause = Finding("none", f"{unmoved}; the model ran in {format}")
+        if sampled and given.tied:
+            remedy = Finding("none", "nothing to do for these queries; check more with --samples")
     elif chosen != now:
         measured = left.result[summary.measure]
         write = _writer(measured.range or 0.001)

@@ -139,9 +139,9 @@ class Diagnosis(Printable):
             facts["check"] = {name: vars(self.check)[name] for name in CHECKED}
         return {**facts, "warnings": self.warnings, "notes": self.notes}
 
-    def parts(self, *, percent: bool = False) -> list[Part]:
-        """Return sentences and tables; `percent` is for the numbers in sentences."""
-        return parts_of(self, percent=percent)
+    def parts(self, **options: Any) -> list[Part]:
+        """Return sentences and tables; the options are those of `deadheat.diagnosis.parts_of`."""
+        return parts_of(self, **options)
 
     def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
         return render(self.parts(percent=percent), style, percent=percent, width=96)

@@ -19,7 +19,7 @@ import numpy as np
 from deadheat._internal.dtypes import parse_format
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import require
-from deadheat._internal.remarks import counted, emits_warnings
+from deadheat._internal.remarks import emits_warnings
 from deadheat.diagnosis import Check, CheckedRegime, check_regimes, check_run
 from deadheat.engines import Progress
 from deadheat.errors import InputError
@@ -31,13 +31,17 @@ from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import ModelProvenance
 from deadheat.scoring import (
     PROBE,
+    REGIMES,
     Scores,
     Scoring,
     find_head,
     head_input,
     last_position,
+    ranks_by_logit,
     score,
+    scoring_format,
     torch_functions,
+    uses_head,
     watch,
 )
 from deadheat.settings import EvalOptions, EvalSettings
@@ -47,10 +51,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from typing_extensions import Unpack
 
-MEASURE = "nDCG@10"
 SAMPLES = 100
-"""Queries that a model is run on. A range per query lies between 0 and 1, so the mean of 100 is
-known to ± 0.1 whatever its distribution (two standard errors), and in practice to ± 0.02."""
+"""Queries that a model is run on. On WikiQA (243 queries), 95 of 100 draws of 100 queries give an
+nDCG@10 range within 5 points of 27 for the recorded yes/no reranker in BF16, and within 0.7 points
+of 0.45 for the recorded cross-encoder."""
 BATCH_SIZE = 16
 _CHUNK = 512
 """Texts that are embedded between two steps of the progress bar."""
@@ -65,7 +69,7 @@ NEEDS = (
 def check(
     subject: object,
     data: RunLike | RetrievalDataset,
-    measures: str | Measure | Iterable[str | Measure] = MEASURE,
+    measures: str | Measure | Iterable[str | Measure] = "nDCG@10",
     *,
     samples: int = SAMPLES,
     batch_size: int = BATCH_SIZE,
@@ -135,16 +139,16 @@ def check(
             tied=int(sizes.size[sizes.size > 1].sum()),
             duplicates=_count_duplicates(dataset, scores),
         )
-    used = counted(len(dataset.queries), "query")
-    if of > len(dataset.queries):
-        used = f"{len(dataset.queries):,} of {counted(of, 'query')}"
+    sampled = of > len(dataset.queries)
+    used = f"{len(dataset.queries):,} of {of:,}" if sampled else f"{of:,}"
     return check_regimes(
         outputs.name,
         regimes,
         now=outputs.now,
         model_dtype=outputs.model_dtype,
-        how=f"{outputs.how}, {used}",
+        how=f"{outputs.how}, {used} queries",
         cost=outputs.cost,
+        sampled=sampled,
     )
 
 
@@ -249,7 +253,8 @@ def _count_duplicates(dataset: RetrievalDataset, scores: Scores) -> int:
 def _run(model: Any, dataset: RetrievalDataset, way: _Way) -> _Outputs:
     """Run a model of any kind, and score its output under every regime."""
     if isinstance(model, Reranker):
-        return _run_reranker(model, dataset, way, way.regime or "hps", "FP32 scoring (hps)")
+        now = way.regime or ("native" if model.provenance.model_dtype == "fp32" else "hps")
+        return _run_reranker(model, dataset, way, now, _describe_way(now))
     if isinstance(model, BiEncoder):
         return _run_bi_encoder(model, dataset, way)
     names = {cls.__name__ for cls in type(model).__mro__}
@@ -260,6 +265,12 @@ def _run(model: Any, dataset: RetrievalDataset, way: _Way) -> _Outputs:
     if hasattr(model, "config") and type(model).__name__.endswith("ForSequenceClassification"):
         return _run_classifier(model, dataset, way)
     raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
+
+
+def _describe_way(regime: str) -> str:
+    """Say how a model of `deadheat.lab.models` is scored."""
+    like = ", as sentence-transformers 6 does" if regime == "hps" else ""
+    return f"scored in the regime {regime}{like}"
 
 
 def _run_reranker(
@@ -281,14 +292,8 @@ def _run_reranker(
     order = torch.tensor([i for own in batches.plan.batches for i in own]).argsort()
     logits, *hidden = (torch.cat(column)[order] for column in zip(*outputs, strict=True))
     settings = model.provenance
-    kind: Scoring = "sigmoid" if len(settings.outputs) == 1 else "softmax"
-
-    def activate(logits: Tensor, dtype: str) -> Scores:
-        own = logits.squeeze(1) if kind == "sigmoid" else logits
-        return score(kind, regime="native", model_dtype=dtype, logits=own)
-
     in_fp32 = None if head is None else (hidden[0], head.weight, head.bias)
-    scores, cost = _score_logits(logits, in_fp32, activate, settings.model_dtype, seconds)
+    scores, cost = _score_logits(logits, in_fp32, settings.model_dtype, seconds)
     if now not in scores:
         raise InputError(f"this model has no regime {now!r}: choose one of {', '.join(scores)}")
     return _Outputs(settings.model, settings.model_dtype, scores, now, how, cost)
@@ -297,9 +302,9 @@ def _run_reranker(
 def _score_logits(
     logits: Tensor,
     head: tuple[Tensor, Tensor, Tensor | None] | None,
-    activate: Callable[[Tensor, str], Scores],
     model_dtype: str,
     seconds: float,
+    activate: Callable[[Tensor, str], Scores] | None = None,
 ) -> tuple[dict[str, Scores], dict[str, float]]:
     """Return the scores of every regime, and what each adds to a forward pass of some seconds.
 
@@ -310,26 +315,26 @@ def _score_logits(
     head
         Input, weight and bias of the linear layer that gave them; None where it is not known.
     activate
-        Makes scores of logits in a dtype.
+        Makes scores of logits in a dtype; a sigmoid or softmax unless given.
     """
-
-    def log_odds(logits: Tensor) -> Scores:
-        wide = logits.double()
-        odds = wide[:, -1] - wide[:, 0] if wide.shape[1] == 2 else wide[:, 0]
-        return cast("Scores", odds.float().numpy())
-
-    scores = {"native": activate(logits, model_dtype)}
-    if model_dtype == "fp32":
-        return scores | {"hps-logit": log_odds(logits)}, {}
-    scores["hps"] = activate(logits.float(), "fp32")
-    if head is None:
-        return scores | {"hps-logit": log_odds(logits)}, {}
-    begun = time.perf_counter()
-    in_fp32 = torch_functions.head_logits(*head)
-    cost = dict.fromkeys(("head", "head-logit"), (time.perf_counter() - begun) / seconds)
-    scores["head"] = activate(in_fp32, "fp32")
-    scores["hps-logit"] = log_odds(logits)
-    scores["head-logit"] = log_odds(in_fp32)
+    kind: Scoring = "sigmoid" if logits.shape[1] == 1 else "softmax"
+    outputs, cost = {"logits": logits}, {}
+    if head is not None and model_dtype != "fp32":
+        for _ in range(2):  # the first time includes what torch sets up
+            begun = time.perf_counter()
+            outputs["head_logits"] = torch_functions.head_logits(*head)
+            added = (time.perf_counter() - begun) / seconds
+        cost = {regime: added for regime in REGIMES if uses_head(regime)}
+    scores = {}
+    for regime in REGIMES if model_dtype != "fp32" else ("native", "hps-logit"):
+        made = outputs.get("head_logits" if uses_head(regime) else "logits")
+        if made is None:
+            continue
+        if activate is None or ranks_by_logit(regime):
+            own = {name: each.squeeze(1) for name, each in outputs.items()}
+            scores[regime] = score(kind, regime=regime, model_dtype=model_dtype, **own)
+        else:
+            scores[regime] = activate(made, scoring_format(regime, model_dtype).name)
     return scores, cost
 
 
@@ -444,7 +449,7 @@ def _run_cross_encoder(model: Any, dataset: RetrievalDataset, way: _Way) -> _Out
         bias = None if layer.bias is None else layer.bias.detach()[rows].cpu()
         head = (torch.cat(hidden)[place], weight, bias)
     made = torch.cat(logits)[place]
-    scores, cost = _score_logits(made, head, activate, model_dtype, seconds)
+    scores, cost = _score_logits(made, head, model_dtype, seconds, activate)
     if isinstance(own, torch.nn.Identity) and made.shape[1] == 1:  # scores are logits already
         scores = {name: own for name, own in scores.items() if not name.endswith("-logit")}
     return _name_now(model, scores, torch.cat(given)[place], cost)
@@ -515,7 +520,7 @@ def _run_bi_encoder(model: BiEncoder, dataset: RetrievalDataset, way: _Way) -> _
     now = way.regime or ("hps" if "hps" in scores else "native")
     if now not in scores:
         raise InputError(f"this model has no regime {now!r}: choose one of {', '.join(scores)}")
-    return _Outputs(settings.model, settings.model_dtype, scores, now, f"{kind} ({now})")
+    return _Outputs(settings.model, settings.model_dtype, scores, now, _describe_way(now))
 
 
 def _product(
