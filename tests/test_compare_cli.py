@@ -110,7 +110,7 @@ def test_cli_refuses_and_warns(files, tmp_path):
 
 def test_regimes_in_run_files_are_not_taken_for_one_run(tmp_path):
     """The demo's native and hps scores differ, and order all documents alike."""
-    write_files(next(recordings()), tmp_path)
+    write_files(recordings()["softmax"], tmp_path)
     runs = [str(tmp_path / f"softmax-{regime}.run") for regime in ("native", "hps")]
     done = run(str(tmp_path / "softmax-qrels.txt"), *runs, "-m", "MRR", "--strict")
     assert done.exit_code == 0 and "warning" not in done.stderr
