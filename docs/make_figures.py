@@ -114,9 +114,9 @@ def grades() -> Plot:
     with style.styled():
         figure = style.new_figure("column", 2.4)
         axes = figure.subplots()
-        for recording, colour, marker in zip(
-            demo.recordings(), style.COLOURS, style.MARKERS, strict=False
-        ):
+        recorded = demo.recordings()
+        shown = [recorded[name] for name in ("softmax", "sigmoid", "product")]
+        for recording, colour, marker in zip(shown, style.COLOURS, style.MARKERS, strict=False):
             run, qrels = recording.runs["fp32"], recording.qrels
             rounded = dh.diagnose(qrels, run, "nDCG@10", levels=GRADES).effect
             share = (run.scores - run.scores.min()) / np.ptp(run.scores)
@@ -149,6 +149,36 @@ def grades() -> Plot:
     )
 
 
+def score_histograms() -> Plot:
+    """Draw how the BF16 scores of the trained reranker crowd below 1 in three regimes."""
+    recording = demo.recordings()["reranker"]
+    shown = {"native": "native: softmax in BF16", "hps": "hps: softmax in FP32"}
+    shown["head"] = "head: last layer in FP32, too"
+    low, bins = 0.98, np.linspace(0.98, 1.0005, 83)
+    with style.styled():
+        figure = style.new_figure("full", 3.6)
+        panels = figure.subplots(len(shown), 1, sharex=True)
+        for axes, (regime, words), colour in zip(
+            panels, shown.items(), style.COLOURS, strict=False
+        ):
+            scores = recording.scores[regime]
+            near = scores[scores >= low]
+            values = len(np.unique(near))
+            axes.hist(near, bins=bins, color=colour, linewidth=0)
+            axes.set_title(
+                f"{words}: {values:,} values of {len(near):,} scores", loc="left", fontsize=7
+            )
+            axes.set_ylabel("scores")
+        panels[-1].set_xlabel("score (probability of yes)")
+        panels[-1].set_xlim(low, bins[-1])
+    return Plot(
+        figure,
+        "Scores from 0.98 to 1 of a trained yes/no reranker (SmolLM2-135M with LoRA, WikiQA test "
+        "part) after one BF16 forward pass. Computed in BF16 they take six values; in FP32 as many "
+        "as the logits tell apart.",
+    )
+
+
 def main() -> None:
     """Draw each figure and print its caption; photograph the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -163,7 +193,7 @@ def main() -> None:
     recorded = Path(demo.__file__).parent / "data"
     qwen = evaluate_regimes(recorded / "qwen2.5-0.5b-noveleval.parquet", cutoffs)
     cross = evaluate_regimes(recorded / "cross-encoder-wikiqa.parquet", "MRR@10")
-    softmax = next(demo.recordings())
+    softmax = demo.recordings()["softmax"]
     query = rank_query(softmax.qrels, softmax.runs["native"], "3", "nDCG@10")
     plots = {
         "query": ranked_list(query, rows=14, width="full"),
@@ -172,6 +202,7 @@ def main() -> None:
         "comparison": comparison(cross, percent=True),
         "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
         "grades": grades(),
+        "score-histograms": score_histograms(),
     }
     for name, plot in plots.items():
         path = given.output / f"{name}.svg"

@@ -12,8 +12,14 @@ from deadheat.demo import MEASURE, recordings
 
 def test_the_recordings_show_what_is_known_of_them():
     """Oblivious, expected, range and bias of nDCG@10, as they were when recorded."""
-    softmax, sigmoid, product = (recording.results for recording in recordings())
+    names = ("reranker", "softmax", "product", "sigmoid")
+    reranker, softmax, product, sigmoid = (recordings()[name].results for name in names)
     known = [
+        (reranker["fp32"], 80.00, 80.00, 0, 0),
+        (reranker["native"], 80.49, 71.71, 26.59, 8.78),
+        (reranker["hps"], 80.54, 80.34, 0.45, 0.19),
+        (reranker["head"], 80.37, 80.30, 0.15, 0.08),
+        (reranker["head-logit"], 80.37, 80.37, 0, 0),
         (softmax["fp32"], 63.65, 63.65, 0, 0),
         (softmax["native"], 66.85, 63.57, 14.93, 3.28),
         (softmax["hps"], 66.85, 63.57, 14.93, 3.28),
@@ -31,11 +37,25 @@ def test_the_recordings_show_what_is_known_of_them():
     assert product["hps"][MEASURE].range == 0
 
 
-def test_the_demo_runs_without_torch(tmp_path):
-    code = "import sys; sys.modules['torch'] = None; from deadheat.cli import main; main(['demo'])"
+def test_the_demo_runs_without_torch_and_ends_with_its_conclusion(tmp_path):
+    code = (
+        "import sys; sys.modules['torch'] = None; from deadheat.cli import main; "
+        "main(['demo', '--files', 'files'])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert "BF16 beats FP32, 66.85 > 63.65" in done.stdout
-    assert "accident of the input order" in done.stdout
-    assert "…" not in done.stdout  # nothing cut off in 80 columns
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in done.stdout
+    last_screen = "\n".join(lines[-22:])  # 24 lines hold two more: a page was written, the prompt
+    for fact in (
+        "80.49 > 80.00",  # input order
+        "│ 80.49 │       65.71 │    71.71 │ 26.59 │ +8.78 │",
+        "leaves a range of 0.45",
+        "changes 80.00 to 80.37",  # the forward pass
+    ):
+        assert fact in " ".join(last_screen.split("\n"))
+    written = {path.name for path in (tmp_path / "files").iterdir()}
+    assert {"reranker-qrels.txt", "reranker-head-logit.run", "softmax-native.run"} <= written
+    assert all(name in done.stderr for name in written)

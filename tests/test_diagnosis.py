@@ -425,8 +425,10 @@ def test_a_diagnosis_is_plain_data_in_every_form():
     assert data["effect"]["what_if"][0]["format"] == "as given"
     assert data["effect"]["worst_queries"][0]["query_id"] == "q"
     markdown = found.to_markdown()
-    assert "| as given | nDCG@10 |" in markdown
-    assert "## Tie groups by size" in markdown
+    assert "as given" in markdown and "What if: nDCG@10" in markdown
+    full = dh.tables.render(found.parts(details=True), "markdown")
+    assert "| as given | nDCG@10 |" in full
+    assert "## Tie groups by size" in full and len(full) > len(markdown)
     assert max(map(len, str(found).splitlines())) <= 96
     assert "Queries of the largest range" in str(found)
     assert "What if" not in str(dh.diagnose(RUN))

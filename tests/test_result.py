@@ -302,7 +302,8 @@ def test_latex_escapes(nasty):
     table = written([nasty], "latex", per_query=True).partition("\n% obl")[0]
     row = table.splitlines()[-3]
     assert r"a\_b \& 100\% \textbackslash{} \{x\}" in row
-    assert row.replace(r"\&", "").count("&") == 8
+    columns = re.search(r"\\begin{tabular}{([lr]+)}", table)[1]
+    assert row.replace(r"\&", "").count("&") == len(columns) - 1
     header = nasty.to_latex().partition("\n% obl")[0].splitlines()
     assert header[1] == r"\begin{tabular}{lrrrrrrr}"
     assert r"$\pm$ tie std" in header[3]

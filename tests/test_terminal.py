@@ -64,7 +64,7 @@ def without_colour(text: str) -> str:
 def folder(tmp_path_factory) -> Path:
     """Real runs under long names."""
     folder = tmp_path_factory.mktemp("terminal")
-    write_files(next(recordings()), folder)
+    write_files(recordings()["softmax"], folder)
     for regime in ("native", "head", "fp32"):
         name = f"qwen2.5-coder-0.5b-instruct-yes-no-reranker-noveleval-{regime}-of-the-model.run"
         (folder / f"softmax-{regime}.run").rename(folder / name)

@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
         high_precision as high_precision,
         low_precision as low_precision,
     )
+    from deadheat.lab.check import check as check
     from deadheat.measures import (
         DCG as DCG,
         ERR as ERR,
@@ -59,6 +60,7 @@ _PACKAGES = {
     "evaluation": "Evaluator Result evaluate evaluate_arrays evaluate_corpus",
     "formats": "read_qrels read_run search_results",
     "integrations.precision": "high_precision low_precision",
+    "lab.check": "check",
     "measures": "DCG ERR MAP MRR RBP Hits Measure Precision Recall Success nDCG",
     "report": "write_report",
     "settings": "EvalSettings",

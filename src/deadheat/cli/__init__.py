@@ -12,6 +12,7 @@ from deadheat.cli.help import text_option
 from deadheat.errors import DeadheatError, printable
 
 COMMANDS = {
+    "check": "Say whether ties decide your numbers, why, and what to change.",
     "eval": "Evaluate runs, with every view of their ties.",
     "compare": "Compare runs in pairs: who is better whatever the tie-break?",
     "leaderboard": "Check whole leaderboards: published numbers, ranks under ties.",

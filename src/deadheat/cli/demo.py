@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import textwrap
+from functools import partial
 from pathlib import Path
 
 import click
 
 from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
-from deadheat.cli.output import Output, check_output, print_line, print_written, write
+from deadheat.cli.output import Output, check_output, print_line, write
+from deadheat.cli.pages import compare_systems
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
-from deadheat.evaluation import VIEW_COLUMNS, Summary
+from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
+from deadheat.measures import parse_measures
 from deadheat.report.page import Collection, System, is_page, render_page
+from deadheat.settings import EvalSettings
 from deadheat.tables import Column, Table, number
 from deadheat.ties import run_sizes
 
-_REGIMES = {
-    "fp32": "FP32 model and scoring",
-    "native": "BF16 native",
-    "hps": "BF16, scored in FP32 (HPS)",
-    "head": "BF16, last layer in FP32",
-}
 _COLUMNS = (
-    Column("regime", "name", words=_REGIMES),
+    Column("regime", "name"),
     Column("distinct", "share"),
-    *(VIEW_COLUMNS[view] for view in ("oblivious", "expected", "range", "bias")),
+    Column("oblivious", title="input\norder"),
+    Column("pytrec_eval"),
+    *(VIEW_COLUMNS[view] for view in ("expected", "range", "bias")),
 )
+_LEGEND = f"""\
+{MEASURE} in percent, from recorded outputs of three models; no model is run.
+  native      scores computed in BF16, as the model
+  hps         scores computed in FP32 from BF16 logits or embeddings (the paper)
+  head        the last linear layer in FP32, too
+  head-logit  as head, ranked by log-odds instead of probability
+distinct: share of distinct scores within a query. input order, pytrec_eval: the
+value that a tool with this tie order reports. expected: mean over all orders.
+range: best order minus worst order. bias: input order minus expected."""
 _REPORT = "deadheat-demo.html"
 
 
@@ -44,18 +54,28 @@ _REPORT = "deadheat-demo.html"
 )
 def command(files: Path | None, report: Path | None) -> None:
     """Show what ties do to recorded outputs of three real models (no model is run)."""
-    recorded = list(recordings())
+    recorded = recordings()
     if files is not None:
-        for recording in recorded:
-            write_files(recording, files)
-        print_written(f"{files}/")
-    softmax = {name: result[MEASURE] for name, result in recorded[0].results.items()}
-    Output(percent=True).show([*map(_table, recorded), _finding(softmax)])
+        for recording in recorded.values():
+            first, *others = write_files(recording, files)
+            print_line(f"wrote {files / first}, {', '.join(others)}", err=True)
+    shown = [recorded[name] for name in ("reranker", "softmax", "product")]
+    reranker, untrained, embedder = shown
+    Output(percent=True).show(
+        [
+            _LEGEND,
+            _table(embedder, "FP32 products are enough"),
+            _table(untrained, "HPS is not enough"),
+            _explain_untrained(untrained),
+            _table(reranker, "the paper's effect"),
+            _conclude(reranker),
+        ]
+    )
     try:
         target = str(report or _REPORT)
         check_output(target, force=is_page(Path(target)))
         page = render_page(
-            list(map(_collection, recorded)), title="deadheat demo", shown=MORE_MEASURES
+            list(map(_collection, shown)), title="deadheat demo", shown=MORE_MEASURES
         )
         write(page, target)
     except DeadheatError as error:
@@ -66,43 +86,70 @@ def command(files: Path | None, report: Path | None) -> None:
         print_line(f"Every query and its ties, to open in a browser: {target}")
 
 
-def _table(recording: Recording) -> Table:
-    """What each regime makes of the recorded outputs."""
+def _row_name(regime: str) -> str:
+    return "FP32" if regime == "fp32" else f"BF16 {regime}"
+
+
+def _table(recording: Recording, story: str) -> Table:
+    """Return what each regime makes of the recorded outputs."""
     rows = []
+    by_ids = EvalSettings(tie_break="pytrec_eval")
     for regime, result in recording.results.items():
-        facts = run_sizes(recording.runs[regime]).facts
+        run = recording.runs[regime]
+        facts = run_sizes(run).facts
         summary = result.aggregate.row(by_predicate=pl.col("measure") == MEASURE, named=True)
-        rows.append({"regime": regime, "distinct": facts.distinct / facts.documents, **summary})
-    title = f"{recording.scoring}: {recording.model}, {MEASURE} in percent"
+        pytrec = evaluate_run(recording.qrels, run, parse_measures(MEASURE), by_ids)[MEASURE]
+        rows.append(
+            {
+                "regime": _row_name(regime),
+                "distinct": facts.distinct / facts.documents,
+                "pytrec_eval": pytrec.oblivious,
+                **summary,
+            }
+        )
+    title = f"{recording.model} ({recording.scoring}): {story}"
     return Table(pl.DataFrame(rows), _COLUMNS, title)
 
 
-def _finding(softmax: dict[str, Summary]) -> str:
-    """Say what the numbers mean."""
-
-    def percent(value: float) -> str:
-        return number(value, percent=True)
-
-    fp32, native, head = softmax["fp32"], softmax["native"], softmax["head"]
-    return (
-        f"Oblivious, as reported (input order): BF16 beats FP32, {percent(native.oblivious)} > "
-        f"{percent(fp32.oblivious)} (softmax).\n"
-        f"True whatever the tie-break: BF16 lies between {percent(native.worst)} and "
-        f"{percent(native.best)};\n"
-        f"over all orders of tied documents it averages {percent(native.expected)} < "
-        f"{percent(fp32.expected)}.\n"
-        "Decision: that BF16 wins is an accident of the input order. HPS left every tie\n"
-        "in place here, for they are born in the last layer; that layer in FP32, after\n"
-        f"the same BF16 forward pass, leaves none: {percent(head.expected)}, range "
-        f"{percent(head.range)}."
+def _explain_untrained(recording: Recording) -> str:
+    """Return why HPS changes nothing where the last layer makes the ties."""
+    head = recording.results["head"]
+    forward = head[MEASURE].expected - recording.results["fp32"][MEASURE].expected
+    return _fill(
+        "The last layer gives equal BF16 logits, so their FP32 scores are equal, too. That layer "
+        f"in FP32 leaves no tie. The {number(forward, percent=True, signed=True)} against FP32, on "
+        f"{len(head.query_ids)} queries, comes from the BF16 forward pass and not from ties."
     )
 
 
+def _conclude(recording: Recording) -> str:
+    """Return what is due to ties, and what to the forward pass."""
+    summaries = {regime: result[MEASURE] for regime, result in recording.results.items()}
+    words = partial(number, percent=True)
+    fp32, native, logit = (summaries[regime] for regime in ("fp32", "native", "head-logit"))
+    left = {regime: words(summary.range) for regime, summary in summaries.items()}
+    return _fill(
+        f"Conclusion: in input order BF16 seems to beat FP32, {words(native.oblivious)} > "
+        f"{words(fp32.oblivious)}. Other orders of tied documents give {words(native.worst)} to "
+        f"{words(native.best)}; the mean over all orders is {words(native.expected)}.",
+        f"Ties cost {words(logit.expected - native.expected)} points. After the same BF16 forward "
+        f"pass, HPS leaves a range of {left['hps']}, the last layer in FP32 {left['head']}, "
+        f"ranking by its log-odds {left['head-logit']}.",
+        f"The BF16 forward pass itself, without ties, changes {words(fp32.expected)} to "
+        f"{words(logit.expected)}.",
+    )
+
+
+def _fill(*sentences: str) -> str:
+    """Return each sentence on lines of its own, as wide as the tables."""
+    return "\n".join(textwrap.fill(sentence, 79) for sentence in sentences)
+
+
 def _collection(recording: Recording) -> Collection:
-    """A recording as the report shows it."""
+    """Return a recording as the page shows it."""
     systems = [
-        System(result, {"regime": _REGIMES[regime]}, recording.runs[regime])
+        System(result, {"regime": _row_name(regime)}, recording.runs[regime])
         for regime, result in recording.results.items()
     ]
     collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
-    return collection.compare(MORE_MEASURES)
+    return compare_systems(collection, MORE_MEASURES)

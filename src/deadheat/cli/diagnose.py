@@ -50,6 +50,7 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
 @click.option("--levels", callback=_numbers, help=_LEVELS)
+@click.option("--details", is_flag=True, help="All measures, formats and queries.")
 @output_options("style", "wide", "output", "force")
 def command(
     files: tuple[str, ...],
@@ -57,6 +58,7 @@ def command(
     measures: tuple[str, ...],
     logits: str | None,
     old_tolerance: float | None,
+    details: bool,
     out: Output,
     **options: Any,
 ) -> None:
@@ -78,8 +80,8 @@ def command(
     if out.style == "json":
         out.write(diagnosis.to_json())
     else:
-        finding = describe_diagnosis(diagnosis, qrels, path, percent=out.percent)
-        out.show(diagnosis.parts(percent=out.percent), finding)
+        parts = diagnosis.parts(percent=out.percent, details=details, width=out.columns)
+        out.show(parts, "" if qrels else describe_diagnosis(diagnosis, path))
 
 
 def _qrels_and_run(files: Sequence[str], qrels: str | None) -> tuple[str | None, str]:

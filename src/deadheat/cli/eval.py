@@ -76,5 +76,5 @@ def command(
         out.write(json.dumps(data, indent=1, ensure_ascii=False))
     else:
         table = results_table(results, per_query=per_query)
-        out.show([table], describe_results(results, percent=out.percent))
+        out.show([table], describe_results(results, out))
     out.exit_if(any(result.warnings for result in results))

@@ -1,58 +1,66 @@
-"""The last line of a command: what its table means, and the command to run next."""
+"""The last lines of a command: what its table means, and the remedy."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deadheat.cli.output import Output
+from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
+from deadheat.errors import DeadheatError
 from deadheat.evaluation import Result, labels_of
-from deadheat.report import describe_systems, most_moved, points
+from deadheat.report import describe_systems, most_moved
+from deadheat.tables import number
 
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis
     from deadheat.lab.experiment import StoredResult
 
 
-def describe_results(results: Sequence[Result], *, percent: bool) -> str:
-    """Describe what ties do to the measure and run that they move most."""
+def describe_results(results: Sequence[Result], out: Output) -> str:
+    """Describe what ties do to the measure and run that they move most, and name the remedy."""
     named = dict(zip(labels_of(results), results, strict=True))
-    said = describe_systems(named, None, percent=percent)
+    said = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
-    if moved is None:
-        return said
-    origin = named[moved[0]].provenance
-    return f"{said}{_next('diagnose', origin.qrels or '-', origin.run)}"
+    if moved is not None:
+        origin = named[moved[0]].provenance
+        files = (origin.qrels or "-", origin.run)
+        if all(Path(file).is_file() for file in files):  # standard input cannot be read again
+            with suppress(DeadheatError):  # options that check does not take
+                check = check_run(*files, moved[1].measure, **vars(origin.settings))
+                return f"{said}\n{hang('Remedy', check.remedy, out.columns)}"
+    return said
 
 
-def describe_diagnosis(diagnosis: Diagnosis, qrels: str | None, run: str, *, percent: bool) -> str:
-    """Describe how much of the run is tied and what that can do."""
-    anatomy, effect = diagnosis.anatomy, diagnosis.effect
+def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:
+    """Describe how much of a run without judgements is tied."""
+    anatomy = diagnosis.anatomy
     if not anatomy.tied:
         return "No two documents of a query have the same score: there are no ties."
     tied = f"{anatomy.tied / anatomy.documents:.1%} of the documents are tied"
-    if effect is None:
-        example = f"deadheat diagnose QRELS {shlex.quote(run)}"
-        return f"{tied}; to see the effect on measures, give judgements: {example}"
-    given = [row for row in effect.what_if if row.format == "as given"]
-    most = max(given, key=lambda row: row.range)
-    if not most.range:
-        return f"{tied}, and no tie moves any of these values."
-    said = f"{tied}; they can move {most.measure} by {points(most.range, percent)}."
-    more = f" -m {shlex.quote(most.measure)} -o list.pdf"
-    return said + _next("plot list", qrels or "-", run, more=more)
+    example = f"deadheat diagnose QRELS {shlex.quote(run)}"
+    return f"{tied}; to see the effect on measures, give judgements: {example}"
 
 
-def describe_experiment(results: Sequence[StoredResult], folder: str, *, percent: bool) -> str:
-    """Describe what ties do to the result that they move most, and name the page of all of them."""
-    named = {f"{r.name} in {r.model_dtype}, {r.regime}": r.result for r in results}
-    said = describe_systems(named, None, percent=percent)
-    return f"{said} Next: deadheat report {shlex.quote(folder)}"
+def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
+    """Describe what ties do to the result that they move most, and what another regime leaves."""
+    named = {f"{r.name} in {r.model_dtype}, {r.regime}": r for r in results}
+    values = {name: stored.result for name, stored in named.items()}
+    said = describe_systems(values, None, percent=out.percent)
+    moved = most_moved(values)
+    if moved is None:
+        return said
+    worst, measure = named[moved[0]], moved[1].measure
+    ranges = {r.regime: r.result[measure].range for r in results if _same_cell(r, worst)}
+    chosen = choose_regime(ranges, worst.regime)
+    if chosen == worst.regime:
+        return said
+    left = f"the range of {measure} is then {number(ranges[chosen], percent=out.percent)}"
+    return f"{said}\n{hang('Remedy', f'{describe_remedy(chosen)}; {left}', out.columns)}"
 
 
-def _next(command: str, *files: str, more: str = "") -> str:
-    """Give the command to run next, unless a file cannot be read again: standard input, say."""
-    if not all(Path(file).is_file() for file in files):
-        return ""
-    return f" Next: deadheat {command} {shlex.join(files)}{more}"
+def _same_cell(one: StoredResult, other: StoredResult) -> bool:
+    return one.cell.path == other.cell.path

@@ -10,12 +10,30 @@ import click
 F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
     "What to evaluate": (
-        *("models", "datasets", "subset", "split", "revision", "file", "paper", "qrels_path"),
+        *(
+            "model",
+            "models",
+            "datasets",
+            "subset",
+            "split",
+            "revision",
+            "file",
+            "paper",
+            "qrels_path",
+        ),
         *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
-        *("tolerance", "levels"),
+        *("tolerance", "levels", "samples", "max_range"),
     ),
     "How the model is run": (
-        *("model_dtypes", "model_dtype", "regimes", "scoring_dtypes", "batch_size", "max_length"),
+        *(
+            "model_dtypes",
+            "model_dtype",
+            "regime",
+            "regimes",
+            "scoring_dtypes",
+            "batch_size",
+            "max_length",
+        ),
         *("limit", "candidates", "depth", "device", "trust_remote_code"),
     ),
     "Published numbers": ("published", "columns", "name_column", "group", "allow_outside"),
@@ -24,7 +42,7 @@ _GROUPS = {
     "Where the work is done": ("engine", "ray_address", "workers", "gpus_per_worker"),
     "Output": (
         *("per_query", "cite", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
-        *("labels", "title"),
+        *("labels", "title", "details", "brief"),
         *("percent", "style", "wide", "width", "output", "folder", "force", "strict", "report"),
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -44,6 +45,12 @@ class Output:
     """Tables as wide as they are, whatever the terminal's width."""
     force: bool = False
     strict: bool = False
+
+    @property
+    def columns(self) -> int:
+        """Where lines of text are broken: the terminal's width, or 80 in a pipe or file."""
+        here = self.output is None and on_terminal()
+        return shutil.get_terminal_size().columns if here else 80
 
     def check(self, *inputs: str | Path | None) -> None:
         """Refuse the output file before any work is done; see `check_output`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deadheat.engines import Progress
@@ -76,3 +77,10 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
         yield advance
     finally:
         bars.stop()
+
+
+def hide_other_bars() -> None:
+    """Keep other libraries from drawing progress bars into a file or over ours."""
+    for package in ("transformers", "datasets"):
+        with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
+            import_module(f"{package}.utils.logging").disable_progress_bar()

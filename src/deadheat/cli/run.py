@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import click
@@ -17,7 +15,7 @@ from deadheat.cli.findings import describe_experiment
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_line, print_remarks
-from deadheat.cli.progress import progress_bar
+from deadheat.cli.progress import hide_other_bars, progress_bar
 from deadheat.errors import DeadheatError, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.experiment import (
@@ -50,7 +48,14 @@ from deadheat.scoring import REGIMES
     "models",
     multiple=True,
     metavar="[NAME=]MODEL",
-    help="Hub id, folder or .gguf file, perhaps under another name. Repeatable.",
+    help="Hub id, folder (of a model or a PEFT adapter) or .gguf file, perhaps under another "
+    "name. Repeatable.",
+)
+@click.option("--base", help="Model of a PEFT adapter. [default: the one that it names]")
+@click.option(
+    "--prompt",
+    help="What a yes/no reranker reads: a text with {query} and {document}, and with the special "
+    "tokens of the model. [default: the model's]",
 )
 @click.option("--dataset", "datasets", multiple=True, help="Hub id, folder or file. Repeatable.")
 @click.option("--subset", help="Part of the dataset, such as a language.")
@@ -127,7 +132,7 @@ def command(out: Output, **options: Any) -> None:
     study, folder = _study(options), options["folder"]
     try:
         engine = make_engine(options)
-        _hide_other_bars()
+        hide_other_bars()
         with progress_bar("loading models and data") as progress:
             failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
@@ -142,7 +147,7 @@ def command(out: Output, **options: Any) -> None:
             print_line(f"note: {line}", err=True)
         tables = [table1(results), ties_table(results)]
         tables += [error_budget(results)] if is_computed_twice(results) else []
-        out.show(tables, describe_experiment(results, folder, percent=out.percent))
+        out.show(tables, describe_experiment(results, out))
     if failures:
         sys.exit(2)
 
@@ -169,10 +174,13 @@ def _study(options: dict[str, Any]) -> Study:
     words = {name: value for name, value in named.items() if value not in (None, ())}
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
     if "models" in words:
-        models = map(split_name, options["models"])
+        own = {name: options[name] for name in ("base", "prompt") if options[name]}
         words["models"] = [
-            {"name": path, "label": label} if label else {"name": path} for path, label in models
+            {"name": path, **({"label": label} if label else {}), **own}
+            for path, label in map(split_name, options["models"])
         ]
+    elif options["base"] or options["prompt"]:
+        raise InputError(f"--{'base' if options['base'] else 'prompt'} needs --model")
     if "datasets" in words:
         words["datasets"] = [{"name": name, **part} for name in options["datasets"]]
     elif part:
@@ -211,10 +219,3 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
         left_out = stored.manifest.dataset.left_out.items()
         said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
     return list(dict.fromkeys(said))
-
-
-def _hide_other_bars() -> None:
-    """Keep other libraries from drawing progress bars into a file or over ours."""
-    for package in ("transformers", "datasets"):
-        with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
-            import_module(f"{package}.utils.logging").disable_progress_bar()

@@ -33,7 +33,7 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_source
+from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_run
 from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
@@ -135,7 +135,7 @@ def compare(
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
-        evaluate = partial(evaluate_source, judgements, measures=parsed, settings=settings)
+        evaluate = partial(evaluate_run, judgements, measures=parsed, settings=settings)
         systems = name_systems(runs, evaluate)
     elif late := [name for name in options if name != "queries"]:
         raise InputError(f"{', '.join(late)}: these results have been evaluated already")

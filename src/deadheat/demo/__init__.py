@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -22,16 +21,17 @@ from deadheat.scoring import Scores, Scoring, score, scoring_provenance
 MEASURE = "nDCG@10"
 MORE_MEASURES: list[Measure] = parse_measures([MEASURE, "MRR@10"])
 CUTOFFS = (1, 2, 3, 5, 10, 20)
-FUNCTIONS: dict[str, Scoring] = {"softmax": "softmax", "sigmoid": "sigmoid", "product": "dot"}
 
 
 @dataclass(frozen=True)
 class Recording:
     """Outputs of one model for one collection, in FP32 and in BF16."""
 
+    name: str
+    """How the names of its files begin."""
     model: str
-    scoring: str
-    """The scoring function: softmax, sigmoid or product."""
+    scoring: Scoring
+    """The scoring function."""
     pairs: pl.DataFrame
     """query_id, doc_id and relevance of each candidate; the candidates of a query together."""
     scores: dict[str, Scores]
@@ -59,7 +59,7 @@ class Recording:
         results = {}
         for regime, run in self.runs.items():
             dtype, kind = ("fp32", "native") if regime == "fp32" else ("bf16", regime)
-            scoring = scoring_provenance(kind, dtype, FUNCTIONS[self.scoring], "numpy")
+            scoring = scoring_provenance(kind, dtype, self.scoring, "numpy")
             result = evaluate_run(self.qrels, run, measures)
             origin = replace(
                 result.provenance, run=f"{self.model} {dtype} {kind}", qrels=None, scoring=scoring
@@ -68,32 +68,52 @@ class Recording:
         return results
 
 
-def write_files(recording: Recording, folder: Path) -> None:
-    """Write the recording as TREC files: its judgements, and a run for each regime."""
+def write_files(recording: Recording, folder: Path) -> list[str]:
+    """Write the judgements and a run for each regime as TREC files; return their names."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"qrels.txt": trec_qrels(recording.pairs)}
-    content |= {f"{name}.run": trec_run(recording.frame(name)) for name in recording.scores}
+    content = {f"{recording.name}-qrels.txt": trec_qrels(recording.pairs)}
+    for regime in recording.scores:
+        content[f"{recording.name}-{regime}.run"] = trec_run(recording.frame(regime))
     for name, data in content.items():
-        write_whole(folder / f"{recording.scoring}-{name}", data)
+        write_whole(folder / name, data)
+    return list(content)
 
 
-def recordings() -> Iterator[Recording]:
-    """The recorded models: a causal yes/no reranker, a cross-encoder and a bi-encoder."""
-    yield _from_logits(
-        "Qwen2.5-Coder-0.5B", "softmax", "qwen2.5-0.5b-noveleval.parquet", ("_no", "_yes")
-    )
-    yield _from_logits("MiniLM cross-encoder", "sigmoid", "cross-encoder-wikiqa.parquet", ("",))
-    yield _from_embeddings("all-MiniLM-L6-v2", "minilm-wikiqa.npz")
+def recordings() -> dict[str, Recording]:
+    """Return the recorded models by name.
+
+    Two yes/no rerankers, the first of them trained; a bi-encoder; a cross-encoder.
+    """
+    recorded = [
+        _from_logits(
+            "reranker",
+            "SmolLM2-135M, trained to rerank",
+            "softmax",
+            "smollm2-wikiqa.parquet",
+            ("fp32", "native", "hps", "head", "head-logit"),
+        ),
+        _from_logits("softmax", "Qwen2.5-Coder-0.5B", "softmax", "qwen2.5-0.5b-noveleval.parquet"),
+        _from_embeddings("product", "all-MiniLM-L6-v2", "minilm-wikiqa.npz"),
+        _from_logits("sigmoid", "MiniLM cross-encoder", "sigmoid", "cross-encoder-wikiqa.parquet"),
+    ]
+    return {recording.name: recording for recording in recorded}
 
 
 def _read(name: str) -> BytesIO:
     return BytesIO((files(__package__) / "data" / name).read_bytes())
 
 
-def _from_logits(model: str, scoring: Scoring, name: str, outputs: tuple[str, ...]) -> Recording:
-    frame = pl.read_parquet(_read(name))
+def _from_logits(
+    name: str,
+    model: str,
+    scoring: Scoring,
+    file: str,
+    regimes: tuple[str, ...] = ("fp32", "native", "hps", "head"),
+) -> Recording:
+    frame = pl.read_parquet(_read(file))
+    outputs = ("_no", "_yes") if scoring == "softmax" else ("",)
     scores = {}
-    for regime in ("fp32", "native", "hps", "head"):
+    for regime in regimes:
         dtype, kind = ("float32", "native") if regime == "fp32" else ("bfloat16", regime)
         part = frame.filter(model_dtype=dtype)
         given = {
@@ -105,11 +125,11 @@ def _from_logits(model: str, scoring: Scoring, name: str, outputs: tuple[str, ..
     pairs = part.select(
         pl.col("query_id", "doc_id").cast(pl.String), (pl.col("relevance") > 0).cast(pl.Int64)
     )
-    return Recording(model, scoring, pairs, scores)
+    return Recording(name, model, scoring, pairs, scores)
 
 
-def _from_embeddings(model: str, name: str) -> Recording:
-    stored = np.load(_read(name))
+def _from_embeddings(name: str, model: str, file: str) -> Recording:
+    stored = np.load(_read(file))
     queries, documents = (stored[x].view(ml_dtypes.bfloat16) for x in ("queries", "documents"))
     scores = {"fp32": stored["fp32"]}
     for regime in ("native", "hps"):
@@ -132,4 +152,4 @@ def _from_embeddings(model: str, name: str) -> Recording:
             "relevance": stored["relevance"].astype(np.int64),
         }
     )
-    return Recording(model, "product", pairs, scores)
+    return Recording(name, model, "dot", pairs, scores)

@@ -12,7 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.tables import Column, Heading, Part, Table, number
+from deadheat.tables import Column, Heading, Table, number
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.anatomy import Anatomy
@@ -25,22 +25,30 @@ _EXPECTED = replace(VIEW_COLUMNS["expected"], bar=None)
 _ENOUGH = Column("enough", "flag")
 
 
-def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[Part]:
+def parts_of(
+    diagnosis: Diagnosis, *, percent: bool = False, details: bool = False, width: int | None = None
+) -> list[str | Table]:
     """Give what `deadheat.tables.render` writes of a diagnosis.
 
     Parameters
     ----------
     percent
         Whether the tables will be written in percent, and so the sentences, too.
+    details
+        All measures, formats and queries; otherwise those of the measure that ties move most, and
+        formats that give the same numbers in one row.
+    width
+        Where the three lines at the beginning are broken; 80 columns unless given.
     """
     anatomy, origins, effect = diagnosis.anatomy, diagnosis.origins, diagnosis.effect
     return [
         Heading(f"Ties of {Path(diagnosis.name).name}"),
+        *([] if diagnosis.check is None else [diagnosis.check.lines(width)]),
         "\n".join(_facts(anatomy)),
         "\n".join(_grids(diagnosis)),
-        _sizes(anatomy),
+        *([_sizes(anatomy)] if details else [_size_line(anatomy)]),
         *([] if origins is None else [_origins(origins)]),
-        *([] if effect is None else _effect(effect, anatomy, percent)),
+        *([] if effect is None else _effect(effect, anatomy, percent, details)),
         *(["\n".join(diagnosis.notes)] if diagnosis.notes else []),
     ]
 
@@ -71,17 +79,17 @@ def _facts(anatomy: Anatomy) -> Iterator[str]:
 def _grids(diagnosis: Diagnosis) -> Iterator[str]:
     """The number grid, that of the logits, the scale of grades, and causes besides rounding."""
     grid, logits, scale = diagnosis.grid, diagnosis.logit_grid, diagnosis.scale
-    chance = f"; arbitrary numbers would all be so with a chance of 2^-{grid.bits:.0f}"
+    chance = f"; chance for arbitrary numbers 2^-{grid.bits:.0f}" if grid.bits > 0 else ""
     doubt = f" Too few to exclude: {'; '.join(grid.not_excluded)}." if grid.not_excluded else ""
     yield (
-        f"Number grid: {grid.statement}. Decided as the coarsest statement that holds for each of "
-        f"the distinct scores ({grid.distinct:,}{chance if grid.bits > 0 else ''}).{doubt}"
+        f"Number grid: {grid.statement}. Coarsest format that fits all scores "
+        f"({grid.distinct:,} distinct{chance}).{doubt}"
     )
     if logits is not None:
         yield (
-            f"Logits: {logits.statement}, as 16-bit logits are. Decided on the "
-            f"{counted(logits.telling, 'score')} that could tell; as many arbitrary ones would lie "
-            f"so with a chance of 2^-{logits.bits:.0f} at most."
+            f"Logits: {logits.statement}, as 16-bit logits are (tested on "
+            f"{counted(logits.telling, 'score')}; chance for arbitrary numbers at most "
+            f"2^-{logits.bits:.0f})."
         )
     if scale is not None:
         share = diagnosis.anatomy.documents / sum(diagnosis.anatomy.sizes.values())
@@ -92,17 +100,28 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
         )
     for cause in diagnosis.causes:
         if cause.name != "points" or scale is None:  # the scale says so, too
-            yield f"Other than rounding to this grid: {cause.name}. {cause.statement}."
+            yield f"Not from this grid: {cause.name}. {cause.statement}."
 
 
-def _sizes(anatomy: Anatomy) -> Table:
+def _size_rows(anatomy: Anatomy) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for low, high in pairwise(_CLASSES):
         own = {size: n for size, n in anatomy.sizes.items() if low < size <= high}
         if own:
-            name = f"{high}" if high == low + 1 else f"{low + 1:,}–{min(high, anatomy.largest):,}"
+            name = "–".join(f"{size:,}" for size in dict.fromkeys((min(own), max(own))))
             documents = sum(size * n for size, n in own.items())
             rows.append({"size": name, "groups": sum(own.values()), "documents": documents})
+    return rows
+
+
+def _size_line(anatomy: Anatomy) -> str:
+    """Write the tie groups by size in one line."""
+    rows = [f"{row['groups']:,} × {row['size']}" for row in _size_rows(anatomy)]
+    return f"Tie groups (number × documents): {', '.join(rows)}."
+
+
+def _sizes(anatomy: Anatomy) -> Table:
+    rows = _size_rows(anatomy)
     columns = (Column("size", "name"), Column("groups", "count"), Column("documents", "count"))
     return _table(rows, "Tie groups by size", *columns)
 
@@ -121,31 +140,44 @@ def _origins(origins: Origins) -> Table:
     return _table(rows, title, Column("tied by", "name"), Column("pairs", "count"))
 
 
-def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | Table]:
+def _effect(
+    effect: Effect, anatomy: Anatomy, percent: bool, details: bool
+) -> Iterator[str | Table]:
+    given = [row for row in effect.what_if if row.format == "as given"]
+    shown = {row.measure for row in given}
+    if not details:
+        shown = {max(given, key=lambda row: row.range).measure}
     judged = ", ".join(f"{share:.1%} of the first {k}" for k, share in effect.judged.items())
-    yield f"Judged documents, in expectation: {judged}."
     across = ", ".join(f"rank {k} in {n:,}" for k, n in effect.straddling.items())
-    if across:
-        yield (
-            f"Of {effect.queries:,} judged queries, a tie group with a relevant document lies "
-            f"across {across}."
-        )
-    measure, width, bias = Column("measure", "name"), VIEW_COLUMNS["range"], VIEW_COLUMNS["bias"]
-    if effect.worst_queries:
+    across = (
+        f" Of {effect.queries:,} judged queries, a tie group with a relevant document lies "
+        f"across {across}."
+        if across
+        else ""
+    )
+    yield f"Judged documents, in expectation: {judged}.{across}"
+    width, bias = VIEW_COLUMNS["range"], VIEW_COLUMNS["bias"]
+    measure = [Column("measure", "name")] if details else []
+    of = "" if details else f" of {next(iter(shown))}"
+    worst = [row for row in effect.worst_queries if row["measure"] in shown]
+    if worst:
         views = (VIEW_COLUMNS[view] for view in ("expected", "worst", "best"))
-        columns = (measure, Column("query_id", "name", title="query"), *views, width, bias)
-        yield _table(effect.worst_queries, "Queries of the largest range", *columns, grouped=1)
-    columns = (Column("format", "name"), measure, _EXPECTED, Column("change", "signed"))
-    rows = list(map(vars, effect.what_if))
-    title = "What if: the same scores, rounded"
-    yield _table(rows, title, *columns, width, bias, _ENOUGH, grouped=1)
-    yield "\n".join(_sentences(effect, percent))
+        columns = (*measure, Column("query_id", "name", title="query"), *views, width, bias)
+        few = worst if details else worst[:3]
+        title = f"Queries of the largest range{of}"
+        yield _table(few, title, *columns, grouped=len(measure))
+    columns = (Column("format", "name"), *measure, _EXPECTED, Column("change", "signed"))
+    rows = [vars(row) for row in effect.what_if if row.measure in shown]
+    title = f"What if: {of.removeprefix(' of ')}{' of ' * (not details)}the same scores, rounded"
+    merged = rows if details else _merge(rows)
+    yield _table(merged, title, *columns, width, bias, _ENOUGH, grouped=len(measure))
+    yield "\n".join(_sentences(effect, percent, shown))
     if effect.scales:
-        columns = (Column("levels", "count"), Column("how", "name", title="scores"), measure)
-        rows = list(map(vars, effect.scales))
-        title = "How fine must the scale be?"
-        yield _table(rows, title, *columns, _EXPECTED, width, _ENOUGH, grouped=1)
-        yield "\n".join(_scale_sentences(effect, percent))
+        columns = (Column("levels", "count"), Column("how", "name", title="scores"), *measure)
+        rows = [vars(row) for row in effect.scales if row.measure in shown]
+        title = f"How fine must the scale be?{of.replace(' of ', ' ')}"
+        yield _table(rows, title, *columns, _EXPECTED, width, _ENOUGH, grouped=len(measure))
+        yield "\n".join(_scale_sentences(effect, percent, shown))
     if effect.cut_bounds:
         others = anatomy.end_tied - effect.cut_lists
         complete = (
@@ -159,13 +191,38 @@ def _effect(effect: Effect, anatomy: Anatomy, percent: bool) -> Iterator[str | T
         )
         ends = (VIEW_COLUMNS["worst"], VIEW_COLUMNS["best"])
         rows = list(map(vars, effect.cut_bounds))
-        yield _table(rows, "Bounds of the cut run", measure, Column("lists", "count"), *ends)
+        named = Column("measure", "name")
+        yield _table(rows, "Bounds of the cut run", named, Column("lists", "count"), *ends)
 
 
-def _sentences(effect: Effect, percent: bool) -> Iterator[str]:
+def _merge(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    """Put formats that give the same numbers into one row.
+
+    >>> _merge([{"format": name, "range": 0} for name in ("fp32", "3 decimals", "2 decimals")])
+    [{'format': 'fp32, 2–3 decimals', 'range': 0}]
+    """
+    formats: dict[tuple[object, ...], list[str]] = {}
+    for row in rows:
+        format, *numbers = row.values()
+        formats.setdefault(tuple(numbers), []).append(str(format))
+    merged = []
+    for numbers, names in formats.items():
+        digits = sorted(int(name.split()[0]) for name in names if name[0].isdigit())
+        words = [name for name in names if not name[0].isdigit()]
+        if digits:
+            ends = "–".join(map(str, dict.fromkeys((digits[0], digits[-1]))))
+            words.append(f"{ends} decimal{'s' * (digits[-1] > 1)}")
+        keys = list(rows[0])
+        merged.append(dict(zip(keys, (", ".join(words), *numbers), strict=True)))
+    return merged
+
+
+def _sentences(effect: Effect, percent: bool, shown: set[str]) -> Iterator[str]:
     """Which formats are enough, a sentence per measure."""
     as_given = {row.measure: row.range for row in effect.what_if if row.format == "as given"}
     for measure, formats in effect.enough.items():
+        if measure not in shown:
+            continue
         goal = f"enough for {measure} ± {_within(effect, percent)} here"
         if formats:
             verb = "are" if formats[0].endswith("decimals") else "is"
@@ -178,9 +235,11 @@ def _sentences(effect: Effect, percent: bool) -> Iterator[str]:
             yield f"No format that was tried is {goal}: keep the scores as they are."
 
 
-def _scale_sentences(effect: Effect, percent: bool) -> Iterator[str]:
+def _scale_sentences(effect: Effect, percent: bool, shown: set[str]) -> Iterator[str]:
     """Which scale is enough, a sentence per measure, and how the scales were made."""
     for measure, row in fewest_enough(effect.scales).items():
+        if measure not in shown:
+            continue
         fewest = "None of these scales is"
         if row is not None:
             verb = "would be" if row.how == "refined" else "is"

@@ -1,4 +1,4 @@
-"""The runs of a leaderboard, evaluated one at a time: their values stay, their documents go."""
+"""Evaluate the runs of a leaderboard one at a time; only their values are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis import cut_lists, find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import SHOWN, Result, need_judged, result_of_counted, run_parts, together
+from deadheat.evaluation import SHOWN, Result, result_of_counted, run_parts, together
 from deadheat.formats import Judgements, Run, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -53,7 +53,7 @@ def evaluate_entry(
     with_ranks = any(setting.needs_ranks for setting in asked)
     for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
         for setting, measures in asked.items():
-            with_judged = need_judged(measures)
+            with_judged = any(measure.needs_judged for measure in measures)
             counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
         if n_parts == 1:
             scores = np.unique(run.scores)

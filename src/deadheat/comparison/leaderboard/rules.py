@@ -18,7 +18,7 @@ from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import Workers, read_parts
 from deadheat.comparison.leaderboard.published import Cell, PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.evaluation import need_judged, views_of
+from deadheat.evaluation import views_of
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
@@ -39,7 +39,7 @@ PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 """Values of RBP's p to try where a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
-"""What a setting consists of."""
+"""The parts of a setting, and their names."""
 _MOST_GRADES = 6
 Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
 """Per column, setting and variant: whether the number of a run is met, and how far off it is."""
@@ -47,12 +47,12 @@ Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
 
 @dataclass(frozen=True)
 class FoundRule:
-    """What a published column was found to be."""
+    """The rule that was found for a published column."""
 
     column: str
     """Its heading."""
     stated: Measure
-    """What the heading says."""
+    """The measure that the heading names."""
     measure: Measure
     """The variant of it that meets most of the numbers."""
     setting: EvalSettings
@@ -65,7 +65,7 @@ class FoundRule:
     equally_good: tuple[EvalSettings, ...]
     """All settings that meet as many."""
     candidates: tuple[EvalSettings, ...]
-    """Those of them that serve most of the columns: what all columns together leave open."""
+    """Those of them that also serve most other columns."""
 
     @property
     def known(self) -> bool:
@@ -144,7 +144,7 @@ class Plan:
     columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
     """Where each measure is published, if it is."""
     rules: list[FoundRule] = field(default_factory=list)
-    """What the columns were found to be, where that was searched for."""
+    """The rules of the columns, if they were searched for."""
     failures: dict[str, str] = field(default_factory=dict)
     """Runs that could not be read in the search, and why."""
     remarks: tuple[Remark, ...] = ()
@@ -338,7 +338,7 @@ def _rank_all(
 
     How the run matches the judgements is added to `reports`, by the policy of queries.
     """
-    with_judged = need_judged(measures)
+    with_judged = any(measure.needs_judged for measure in measures)
     alike: dict[tuple[str, ...], tuple[JudgedLists, list[str]]] = {}
     for policy in QUERY_POLICIES:
         lists, report = match_lists(judgements, run, queries=policy, with_judged=with_judged)

@@ -29,9 +29,8 @@ from deadheat.evaluation.corpus.blocks import (
 )
 from deadheat.evaluation.corpus.chunks import Chunks, Shard, open_shards
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged, result_of, versions
 from deadheat.formats import Judgements, QrelsLike, Run, id_column, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
@@ -66,7 +65,7 @@ def evaluate_corpus(
         Yields ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
         documents do not come in the order of the corpus. A fourth item ``rows`` is the row of
         the embeddings of each document: documents that share a row are scored once, and tie.
-        The corpus is passed twice, so this must be an iterable that can be started again, such
+        The corpus is read twice, so this must be an iterable that can be started again, such
         as a list, or a function that makes an iterator. Both passes must give the same. The first
         one reads the ids of all chunks and the embeddings of judged documents only.
         The calling thread makes the chunks. A chunk of a function is counted before the next one
@@ -179,9 +178,8 @@ def evaluate_shards(
         # A run in which every query lists the whole corpus; its scores are not known yet.
         offsets = np.arange(n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
-        lists, remarks = list_judged(
-            judgements, run, queries="judged", with_judged=need_judged(measures)
-        )
+        with_judged = any(measure.needs_judged for measure in measures)
+        lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
         row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
         score = score_judged(products, scan.judged, lists, row)
         documents = JudgedDocuments.sort(
@@ -199,8 +197,8 @@ def evaluate_shards(
     groups = TieGroups.from_counts(documents, counts.counts, retrieved)
     if counts.changed:
         pattern = (
-            "{changed:score} of judged documents differed in the last bits when the corpus was "
-            "passed: the one computed first stands in for the document itself"
+            "{changed:score} of judged documents differed in the last bits between the two passes "
+            "over the corpus; the result uses those of the first"
         )
         remarks.append(note(pattern, changed=counts.changed))
     size = groups.size

@@ -44,7 +44,7 @@ class Environment:
 
 def find_environment(model: ModelSpec, device: str | None) -> Environment:
     """Return the environment of the machine that this is called on."""
-    return _environment(find_checkpoint(model.name, model.revision).revision, device)
+    return _environment(find_checkpoint(model.name, model.revision, model.base).revision, device)
 
 
 def _environment(revision: str, device: str | None) -> Environment:
@@ -86,7 +86,9 @@ def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
             max_length=cell.model.max_length or study.max_length,
             trust_remote_code=study.trust_remote_code,
             revision=cell.model.revision,
+            prompt=cell.model.prompt,
             instruction=cell.model.instruction,
+            base=cell.model.base,
         )
     return _loaded[key]
 

@@ -35,6 +35,10 @@ class ModelSpec:
     name: str
     revision: str | None = None
     kind: Kind | None = None
+    base: str | None = None
+    """The model of a PEFT adapter; the one that the adapter names unless given."""
+    prompt: str | None = None
+    """What a yes/no reranker reads, with ``{query}`` and ``{document}``."""
     instruction: str | None = None
     max_length: int | None = None
     similarity: str | None = None

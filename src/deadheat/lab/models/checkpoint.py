@@ -13,18 +13,26 @@ from deadheat._internal.packages import require
 from deadheat.errors import InputError, one_line
 from deadheat.lab.models.presets import Kind
 
+ADAPTER = "adapter_config.json"
+ADAPTED_KINDS: dict[str, Kind] = {"CAUSAL_LM": "yes-no", "SEQ_CLS": "cross-encoder"}
+"""Kinds of model by the task of a PEFT adapter."""
 # Pickled weights (*.bin, *.pt) are never fetched.
 HUB_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "*.py"]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on this machine: a folder, and the GGUF file inside it if that is what it is."""
+    """A checkpoint on this machine: a folder, and the GGUF file inside it if that is what it is.
+
+    Of a PEFT adapter, the folder is that of the model that it was trained on.
+    """
 
     name: str
     folder: Path
     revision: str
     gguf: str | None = None
+    adapter: Path | None = None
+    """The folder of the adapter."""
 
     @cached_property
     def architecture(self) -> str:
@@ -40,6 +48,8 @@ class Checkpoint:
     @property
     def kind(self) -> Kind | None:
         """The kind of model according to its configuration; None if that is unclear."""
+        if self.adapter is not None:
+            return ADAPTED_KINDS.get(read_json(self.adapter / ADAPTER).get("task_type"))
         if self.gguf is not None:
             return "yes-no"
         config = self._json("config_sentence_transformers.json")
@@ -57,6 +67,12 @@ class Checkpoint:
     def check_kind(self, asked: Kind | None) -> Kind:
         """Return the kind of the model; refuse another than its configuration allows."""
         own = self.kind
+        if own is None and self.adapter is not None:
+            tasks = " or ".join(ADAPTED_KINDS)
+            raise InputError(
+                f"{self.name!r} is a PEFT adapter whose task_type is not {tasks}: merge it into "
+                "its model (merge_and_unload), save that, and pass the folder"
+            )
         if own is None and (asked != "bi-encoder" or self.modules):
             raise InputError(
                 f"cannot tell what {self.name!r} is: its config.json names the architecture "
@@ -104,22 +120,45 @@ class Checkpoint:
         return [name for name in names if name and not name.startswith("sentence_transformers.")]
 
     def _json(self, name: str | Path) -> Any:
-        path = self.folder / name
-        if not path.is_file():
-            return {}
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not JSON ({error}): download the model again") from error
+        return read_json(self.folder / name)
 
 
-def find_checkpoint(name: str, revision: str | None) -> Checkpoint:
+def read_json(path: Path) -> Any:
+    """Read a configuration file; a file that does not exist is an empty one."""
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({error}): download the model again") from error
+
+
+def find_checkpoint(name: str, revision: str | None, base: str | None = None) -> Checkpoint:
     """Find a checkpoint: a local folder or GGUF file, else the hub (or its cache).
 
-    A GGUF file of the hub is written ``owner/repository/file.gguf``.
+    A GGUF file of the hub is written ``owner/repository/file.gguf``. `base` is the model of a PEFT
+    adapter; the one that its configuration names unless given.
     """
+    own = _find_own(name, revision)
+    if own.modules or not (own.folder / ADAPTER).is_file():
+        if base is not None:
+            raise InputError(f"{name!r} is no PEFT adapter (it has no {ADAPTER}): leave base out")
+        return own
+    config = read_json(own.folder / ADAPTER)
+    trained_on = base or config.get("base_model_name_or_path")
+    if not trained_on:
+        raise InputError(f"{own.folder / ADAPTER} names no base model: pass one (--base)")
+    try:
+        found = _find_own(trained_on, None if base else config.get("revision"))
+    except InputError as error:
+        raise InputError(f"the base of {name!r}: {error} (--base names another)") from error
+    revision = f"{own.revision}+{found.revision}"
+    return replace(found, name=name, revision=revision, adapter=own.folder)
+
+
+def _find_own(name: str, revision: str | None) -> Checkpoint:
     path = Path(name).expanduser()
-    if (path / "config.json").is_file() or (path / "modules.json").is_file():
+    if any((path / file).is_file() for file in ("config.json", "modules.json", ADAPTER)):
         checkpoint = Checkpoint(name, path, revision="")
         return replace(checkpoint, revision=hash_files(checkpoint.weights()))
     if path.is_dir():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from deadheat._internal.dtypes import FORMATS
 from deadheat._internal.packages import find_versions, require
 from deadheat.errors import InputError, one_line
+from deadheat.evaluation.corpus import read_safetensors_header
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
 from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
 from deadheat.lab.models.device import choose_device, choose_dtype
@@ -24,10 +29,13 @@ from deadheat.lab.models.rerankers import (
     Reranker,
     YesNoReranker,
     make_chat_prompt,
+    split_prompt,
 )
 from deadheat.provenance import ModelProvenance
 
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
+HEAD_WEIGHT = re.compile(r"\.(score|classifier|out_proj)\.weight$")
+"""Names of the last layer of a classifier in transformers."""
 # Their position embeddings begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
@@ -43,8 +51,9 @@ def load_model(
     attn_implementation: str | None = None,
     trust_remote_code: bool = False,
     revision: str | None = None,
-    prompt: PairPrompt | TextPrompt | None = None,
+    prompt: str | PairPrompt | TextPrompt | None = None,
     instruction: str | None = None,
+    base: str | None = None,
 ) -> Reranker | BiEncoder:
     """Load a reranker or a bi-encoder from the hub, a folder or a GGUF file.
 
@@ -53,7 +62,8 @@ def load_model(
     Parameters
     ----------
     name_or_path
-        Hub id, local folder, ``.gguf`` file, or ``owner/repository/file.gguf``.
+        Hub id, local folder, ``.gguf`` file, or ``owner/repository/file.gguf``. The folder of a
+        PEFT adapter is merged into its base in FP32, then cast.
     model_dtype
         ``fp32``, ``bf16`` or ``fp16``: the format of weights and computation. GGUF weights are
         expanded to it.
@@ -72,10 +82,13 @@ def load_model(
     revision
         Branch, tag or commit of the hub.
     prompt
-        A `PairPrompt` for a yes/no reranker, a `TextPrompt` for a bi-encoder; that of the
-        preset, else of the checkpoint, if left out.
+        For a yes/no reranker the whole text with ``{query}`` and ``{document}``, or a
+        `PairPrompt`; for a bi-encoder a `TextPrompt`; that of the preset, else of the checkpoint,
+        if left out.
     instruction
         The task sentence inside the prompt, for models that take one.
+    base
+        The model that a PEFT adapter was trained on; the one in its configuration if left out.
     """
     require("torch", "running a model")
     if batch_size < 1:
@@ -83,11 +96,12 @@ def load_model(
     name = str(name_or_path)
     device = choose_device(device)
     dtype = choose_dtype(model_dtype, device)
-    checkpoint = find_checkpoint(name, revision)
+    checkpoint = find_checkpoint(name, revision, base)
     preset = find_preset(name)
     kind = checkpoint.check_kind(kind or (preset.kind if preset else None))
     expected = {"cross-encoder": type(None), "yes-no": PairPrompt, "bi-encoder": TextPrompt}[kind]
-    if prompt is not None and not isinstance(prompt, expected):
+    accepted = (expected, str) if kind == "yes-no" else expected
+    if prompt is not None and not isinstance(prompt, accepted):
         raise InputError(
             f"a {kind} model takes {'no prompt' if kind == 'cross-encoder' else expected.__name__}"
             f", not {type(prompt).__name__}"
@@ -121,6 +135,8 @@ def load_model(
     if kind == "cross-encoder":
         return ClassifierReranker(model, tokenizer, settings)
     if kind == "yes-no":
+        if isinstance(prompt, str):
+            prompt = split_prompt(prompt, tokenizer)
         pair = prompt if isinstance(prompt, PairPrompt) else make_chat_prompt(tokenizer, name)
         return YesNoReranker(model, tokenizer, settings, with_instruction(pair, instruction))
     text = prompt if isinstance(prompt, TextPrompt) else find_own_prompt(encoder)
@@ -143,22 +159,52 @@ def _load_reranker(
         options["gguf_file"] = checkpoint.gguf
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed, computed in FP32
             weights = {**weights, "quantization_config": transformers.GgufConfig(dequantize=True)}
+    dtype = weights["dtype"]
+    tokens, given = checkpoint.folder, dict(options)
+    saved: dict[str, Any] = {}
+    if checkpoint.adapter is not None:
+        peft = require("peft", "running a PEFT adapter")
+        saved = _read_adapter(checkpoint.adapter)
+        weights = {**weights, "dtype": FORMATS["fp32"].torch}  # merged in FP32, cast afterwards
+        if (checkpoint.adapter / "tokenizer_config.json").is_file():
+            tokens = checkpoint.adapter
+            given.pop("gguf_file", None)
+        heads = [shape[0] for name, shape in saved.items() if HEAD_WEIGHT.search(name)]
+        if kind == "cross-encoder" and heads:
+            weights["num_labels"] = heads[-1]
     auto = (
         transformers.AutoModelForSequenceClassification
         if kind == "cross-encoder"
         else transformers.AutoModelForCausalLM
     )
     with _explain_errors(checkpoint):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tokens, **given)
         model, report = auto.from_pretrained(
             checkpoint.folder, output_loading_info=True, **weights, **options
         )
-    if report["missing_keys"]:
+        missing = [
+            key for key in sorted(report["missing_keys"]) if not any(s.endswith(key) for s in saved)
+        ]
+        if checkpoint.adapter is not None and not missing:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of peft about transformers
+                warnings.filterwarnings("error", ".*Found missing adapter keys")
+                adapted = peft.PeftModel.from_pretrained(model, checkpoint.adapter)
+            model = adapted.merge_and_unload()
+            for weight in model.parameters():  # buffers stay in FP32, as in a merged checkpoint
+                weight.data = weight.data.to(dtype)
+    if missing:
         raise InputError(
-            f"{checkpoint.name!r} has no weights for {', '.join(sorted(report['missing_keys']))}: "
+            f"{checkpoint.name!r} has no weights for {', '.join(missing)}: "
             f"they would be random, so it cannot be used as a {kind}"
         )
     return model, tokenizer
+
+
+def _read_adapter(folder: Path) -> dict[str, Any]:
+    """Return the shapes of the tensors of a PEFT adapter by their names."""
+    headers = [read_safetensors_header(path)[0] for path in folder.glob("*.safetensors")]
+    return {name: tensor.shape for header in headers for name, tensor in header.items()}
 
 
 def _load_bi_encoder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -212,6 +213,18 @@ def find_token(tokenizer: Any, word: str) -> int:
             f"{tokenizer.convert_ids_to_tokens(ids)}: pass a PairPrompt with other yes and no words"
         )
     return ids[0]
+
+
+def split_prompt(template: str, tokenizer: Any) -> PairPrompt:
+    """Split a prompt around its query and document, at special tokens, which changes no token."""
+    places = [template.find(place) for place in ("{query}", "{document}")]
+    if min(places) < 0:
+        raise InputError(f"the prompt {template!r} needs the places {{query}} and {{document}}")
+    special = "|".join(re.escape(str(t)) for t in tokenizer.added_tokens_decoder.values())
+    found = list(re.finditer(special, template)) if special else []
+    start = max((m.end() for m in found if m.end() <= min(places)), default=0)
+    end = min((m.start() for m in found if m.start() > max(places)), default=len(template))
+    return PairPrompt(template[:start], template[start:end], template[end:])
 
 
 def make_chat_prompt(tokenizer: Any, name: str) -> PairPrompt:

@@ -17,7 +17,7 @@ from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
-from deadheat.ties import RankedLists, reaches
+from deadheat.ties import RankedLists
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,8 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
     measure, result = ranked.measure, ranked.result
     summary = result[measure]
     documents = ranked.documents
-    relevant = reaches(np.nan_to_num(documents.grades), getattr(measure, "rel", None))
+    grades, rel = np.nan_to_num(documents.grades), getattr(measure, "rel", None)
+    relevant = grades > 0 if rel is None else grades >= rel
     shown = shown_rows(len(relevant), measure.cutoff, rows)
     inches = style.inches(width)
     values = {view: number(getattr(summary, view)) for view in _VIEWS}
@@ -82,7 +83,7 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
 
 
 def _as_text(scores: FloatArray) -> list[str]:
-    """Scores with as many digits as it takes to see which are equal."""
+    """Return scores with as many digits as are needed to see which are equal."""
     for digits in range(3, 18):
         texts = [f"{score:.{digits}g}" for score in scores]
         if len(set(texts)) >= len(np.unique(scores)):
@@ -91,7 +92,7 @@ def _as_text(scores: FloatArray) -> list[str]:
 
 
 def shown_rows(n: int, cutoff: int | None, rows: int) -> list[range]:
-    """Rows of the figure: each one document, or the documents that it stands for."""
+    """Return the rows of the figure: one document each, or the range of documents left out."""
     place = np.arange(n)
     far = np.minimum(place, 4.0 * (n - 1 - place))
     if cutoff is not None and cutoff < n:

@@ -1,6 +1,7 @@
 /* Verdicts on every pair: one triangle, the systems by rank. */
 
-const FEW_SYSTEMS = 8; // so many have their names over the columns
+const FEW_SYSTEMS = 8; // up to so many have their names over the columns
+const MANY_SYSTEMS = 20; // of more, only pairs that are decided or contested are shown
 const WORDS = {
   // verdict: class, sign, text of the cell, what it means
   "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor other queries reverse that"],
@@ -40,27 +41,29 @@ function drawComparison() {
 function drawMatrix(compared) {
   const { order } = compared,
     few = order.length <= FEW_SYSTEMS,
-    pairs = pairsOf(compared);
+    many = order.length > MANY_SYSTEMS,
+    every = pairsOf(compared);
+  const pairs = many ? every.filter(({ verdict }) => WORDS[verdict][0] !== "v-open") : every;
   const of = new Map(pairs.map((pair) => [`${pair.a},${pair.b}`, pair]));
   const name = (place) => here.systems[order[place]].name;
-  const places = order.map((_, place) => place),
-    columns = places.slice(1);
+  const shown = (side) => new Set(pairs.map((pair) => pair[side]));
+  const [above, below] = [shown("a"), shown("b")];
+  const places = [...order.keys()],
+    columns = places.filter((place) => below.has(order[place]));
   const named = (place) => `${place + 1} ${name(place)}`;
   const head = columns.map((place) =>
     element("th", { scope: "col", title: name(place) }, few ? named(place) : String(place + 1)),
   );
-  const rows = places.slice(0, -1).map((row) => {
+  const rows = places.filter((place) => above.has(order[place])).map((row) => {
     const cells = columns.map((column) => cellOf(of.get(`${order[row]},${order[column]}`), few));
-    return element(
-      "tr",
-      {},
-      element("th", { scope: "row", class: "word", title: name(row) }, named(row)),
-      ...cells,
-    );
+    const heading = element("th", { scope: "row", class: "word", title: name(row) }, named(row));
+    return element("tr", {}, heading, ...cells);
   });
+  const open = `${every.length - pairs.length} of ${every.length} pairs`;
   $("matrix-hint").textContent =
     `Each cell is the row against the column, by rank in ${state.measure}` +
-    `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.`;
+    `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.` +
+    (many ? ` Left out: ${open} that are neither decided nor contested by ties.` : "");
   $("matrix").replaceChildren(
     element(
       "table",
@@ -94,9 +97,13 @@ function moveInMatrix(event) {
   const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
   if (!(event.key in steps)) return;
   const [down, right] = steps[event.key];
-  const cell = event.target.closest("td");
-  const row = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + down];
-  const next = row?.cells[cell.cellIndex + right]?.querySelector("button");
+  const step = (cell) => {
+    const row = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + down];
+    return row?.cells[cell.cellIndex + right];
+  };
+  let cell = step(event.target.closest("td"));
+  while (cell && !cell.querySelector("button")) cell = step(cell); // empty cells are skipped
+  const next = cell?.querySelector("button");
   event.preventDefault();
   if (!next) return;
   event.target.tabIndex = -1;

@@ -1,0 +1,109 @@
+"""`deadheat check`: do ties decide my numbers, why, and what do I change."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from deadheat.cli.common import SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
+from deadheat.cli.help import Command
+from deadheat.cli.names import split_name
+from deadheat.cli.output import Output, output_options, print_line, print_warnings
+from deadheat.cli.progress import hide_other_bars, progress_bar
+from deadheat.diagnosis import Check, check_run
+from deadheat.errors import DeadheatWarning, InputError
+
+_SAMPLES = 100
+_EXAMPLE = """deadheat check qrels.txt bf16.run
+deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
+
+
+@click.command("check", cls=Command, example=_EXAMPLE)
+@click.argument("files", nargs=-1, metavar="[QRELS [NAME=]RUN]")
+@click.option("--model", help="Instead of a run: hub id, folder or .gguf file of a model.")
+@click.option("--dataset", help="Hub id, folder or file that the model is run on.")
+@click.option("--model-dtype", help="Format that the model runs in: bf16, fp16 or fp32.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=_SAMPLES,
+    help="Queries that the model is run on, evenly spaced in the dataset.",
+)
+@click.option(
+    "--regime", help="How your own code scores, as in `deadheat run`. [default: hps, or native]"
+)
+@click.option("--batch-size", type=click.IntRange(min=1), help="Inputs per forward pass.")
+@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest there is]")
+@measures_option("Measures such as nDCG@10,MRR@10. [default: nDCG@10]")
+@TIE_BREAK
+@SCORE_DTYPE
+@click.option(
+    "--max-range",
+    type=click.FloatRange(min=0),
+    help="Exit with status 1 if ties can move a measure by more than this, such as 0.01.",
+)
+@click.option("--details", is_flag=True, help="Also show the numbers as a table.")
+@output_options("style", "wide", "output", "force", percent=True)
+def command(
+    files: tuple[str, ...],
+    model: str | None,
+    dataset: str | None,
+    measures: tuple[str, ...],
+    max_range: float | None,
+    details: bool,
+    out: Output,
+    **options: Any,
+) -> None:
+    """Say in three lines whether ties decide your numbers, why, and what to change.
+
+    Give judgements and a run, or a model and a dataset. A model is run once; every precision
+    regime follows from that forward pass, so the remedy is measured. Exit status: 0 fine, 1 ties
+    can move a measure by more than --max-range, 2 bad usage or input.
+    """
+    out.check(*files, dataset)
+    asked = list(measures) or "nDCG@10"
+    evaluated = {name: options.pop(name) for name in ("tie_break", "score_dtype")}
+    if model is None and dataset is None and len(files) == 2:
+        check_standard_input(*files)
+        path, label = split_name(files[1])
+        found = check_run(files[0], path, asked, **evaluated)
+        found = replace(found, name=label or found.name)
+    elif model is not None and dataset is not None and not files:
+        found = _check_model(model, dataset, asked, evaluated, options)
+    else:
+        raise InputError(
+            "check needs judgements and one run (deadheat check QRELS RUN), or a model and a "
+            "dataset (deadheat check --model MODEL --dataset DATASET --model-dtype bf16)"
+        )
+    print_warnings(found.warnings)
+    if out.style == "json":
+        out.write(found.to_json())
+    else:
+        out.show(found.parts(details=details or out.style == "csv", width=out.columns))
+    if max_range is not None and not found.ok(max_range):
+        print_line(f"range {found.range:.4f} is above --max-range {max_range:g}", err=True)
+        sys.exit(1)
+
+
+def _check_model(
+    name: str, dataset: str, measures: Any, evaluated: dict[str, Any], options: dict[str, Any]
+) -> Check:
+    from deadheat.lab.check import check
+    from deadheat.lab.models import load_model
+
+    sizes = {"batch_size": options["batch_size"]} if options["batch_size"] else {}
+    hide_other_bars()
+    with progress_bar("loading the model") as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)  # they are printed by the command
+        model = load_model(
+            name,
+            model_dtype=options["model_dtype"] or "bf16",
+            device=options["device"],
+            **sizes,
+        )
+        chosen = {key: options[key] for key in ("samples", "regime")}
+        return check(model, dataset, measures, progress=progress, **chosen, **evaluated)

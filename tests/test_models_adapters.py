@@ -1,0 +1,130 @@
+"""PEFT adapters: merged into their base in FP32, then cast; and prompts given as one text."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from deadheat.errors import InputError, MissingPackageError
+from deadheat.lab.models import load_model
+from deadheat.lab.models.rerankers import split_prompt
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("sentence_transformers")
+
+import tiny_models as tiny  # noqa: E402
+
+PROMPT = "<|im_start|>{document} answers {query}?<|im_end|>yes or no"
+PAIRS = [("what is it", "a race that two runners win"), ("who won", "nobody")]
+
+
+def train_nothing(base: Path, folder: Path, task: str, **options) -> Path:
+    """Save an adapter with random weights for a base, as training would have."""
+    peft = pytest.importorskip("peft")
+    auto = {
+        "CAUSAL_LM": transformers.AutoModelForCausalLM,
+        "SEQ_CLS": transformers.AutoModelForSequenceClassification,
+        "FEATURE_EXTRACTION": transformers.AutoModel,
+    }[task]
+    torch.manual_seed(0)
+    config = peft.LoraConfig(
+        r=4, target_modules=["q_proj", "v_proj"], task_type=task, init_lora_weights=False
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of peft about transformers
+        model = peft.get_peft_model(auto.from_pretrained(base, **options), config)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> Path:
+    return tiny.qwen(tmp_path_factory.mktemp("base") / "base")
+
+
+@pytest.fixture(scope="module")
+def adapter(tmp_path_factory, base) -> Path:
+    return train_nothing(base, tmp_path_factory.mktemp("adapter") / "mine", "CAUSAL_LM")
+
+
+def load(folder: Path, dtype: str = "bf16", **options):
+    return load_model(str(folder), model_dtype=dtype, device="cpu", **options)
+
+
+def test_an_adapter_is_merged_in_fp32_and_then_cast(base, adapter, tmp_path):
+    peft = pytest.importorskip("peft")
+    plain = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        merged = peft.PeftModel.from_pretrained(plain, adapter).merge_and_unload()
+    tiny.save(tmp_path / "merged", merged, tiny.qwen_tokenizer())
+    for dtype in ("bf16", "fp32"):
+        own = load(adapter, dtype, prompt=PROMPT)
+        same = load(tmp_path / "merged", dtype, prompt=PROMPT)
+        logits, wanted = own.logits(PAIRS).logits, same.logits(PAIRS).logits
+        # In FP32 sums round by where in memory the weights lie.
+        torch.testing.assert_close(logits, wanted, rtol=0, atol=0 if dtype == "bf16" else 1e-6)
+        assert (logits - load(base, dtype, prompt=PROMPT).logits(PAIRS).logits).abs().max() > 0.01
+        assert own.head().weight.dtype == logits.dtype
+    assert own.provenance.model == str(adapter)
+    assert own.provenance.revision.count("sha256:") == 2  # of the adapter and of its base
+
+
+def test_the_base_may_be_another_folder(base, adapter, tmp_path):
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (moved / "adapter_model.safetensors").write_bytes(
+        (adapter / "adapter_model.safetensors").read_bytes()
+    )
+    lost = {**config, "base_model_name_or_path": str(tmp_path / "no-such.gguf")}
+    (moved / "adapter_config.json").write_text(json.dumps(lost))
+    with pytest.raises(InputError, match=r"the base of .*--base names another"):
+        load(moved, prompt=PROMPT)
+    found = load(moved, prompt=PROMPT, base=str(base))
+    same = load(adapter, prompt=PROMPT)
+    assert torch.equal(found.logits(PAIRS).logits, same.logits(PAIRS).logits)
+    (moved / "adapter_config.json").write_text(json.dumps({"task_type": "CAUSAL_LM"}))
+    with pytest.raises(InputError, match="names no base model"):
+        load(moved, prompt=PROMPT)
+    with pytest.raises(InputError, match="is no PEFT adapter"):
+        load(base, base=str(base))
+
+
+def test_the_adapter_of_a_classifier_brings_its_head(base, tmp_path):
+    folder = train_nothing(base, tmp_path / "scorer", "SEQ_CLS", num_labels=1, pad_token_id=0)
+    model = load(folder)
+    assert model.provenance.kind == "cross-encoder"
+    assert model.logits(PAIRS).logits.shape == (2, 1)
+    assert torch.equal(load(folder).logits(PAIRS).logits, model.logits(PAIRS).logits)
+
+
+def test_an_adapter_for_something_else_is_refused(base, tmp_path):
+    folder = train_nothing(base, tmp_path / "embedder", "FEATURE_EXTRACTION")
+    with pytest.raises(InputError, match="task_type is not CAUSAL_LM or SEQ_CLS: merge it"):
+        load(folder)
+
+
+def test_without_peft_the_message_names_the_extra(adapter, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(MissingPackageError, match=r"pip install .*\[models\]"):
+        load(adapter, prompt=PROMPT)
+
+
+def test_a_prompt_is_split_at_special_tokens_so_that_no_token_changes():
+    tokenizer = tiny.qwen_tokenizer()
+    prompt = split_prompt(PROMPT, tokenizer)
+    assert (prompt.prefix, prompt.body) == ("<|im_start|>", "{document} answers {query}?")
+    assert prompt.suffix == "<|im_end|>yes or no"
+    for query, document in PAIRS:
+        parts = (prompt.prefix, prompt.fill(query, document), prompt.suffix)
+        ids = [i for part in parts for i in tokenizer(part)["input_ids"]]
+        assert ids == tokenizer("".join(parts))["input_ids"]
+    assert split_prompt("{query} {document}", tokenizer).body == "{query} {document}"
+    with pytest.raises(InputError, match="needs the places"):
+        split_prompt("does it answer {query}?", tokenizer)
