@@ -94,7 +94,8 @@ BASH = shutil.which("bash")
 def test_bash_completes_commands_files_and_choices(folder, words, expected):
     program = folder / "bin" / "deadheat"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m deadheat.cli "$@"\n')
+    start = "from deadheat.cli import main; main(prog_name='deadheat')"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{start}" "$@"\n')
     program.chmod(0o755)
     # What readline does: call the function, and complete files where it asked for the default.
     script = f"""

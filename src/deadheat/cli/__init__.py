@@ -48,7 +48,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the one that was probably meant."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        if not (ctx.resilient_parsing or args[0].startswith("-") or args[0] in COMMANDS):
             meant = suggest(args[0], COMMANDS)
             raise click.UsageError(f"No such command {args[0]!r}{meant}", ctx)
         return super().resolve_command(ctx, args)
