@@ -2,7 +2,7 @@
 
     python benchmarks/onnx_cross_encoder.py MODEL QUERIES DOCUMENTS [--pairs 560]
 
-MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files with one
+MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files, one
 text in each line, a pair for each line number. Needs torch, transformers, onnx, onnxscript,
 onnxruntime and onnxconverter-common. "head in FP32" computes the last layer from the hidden state
 that the FP16 graph gives; INT8 has FP32 activations between its layers.
@@ -92,7 +92,8 @@ def main() -> None:
                 found += f"; head in FP32: {len(np.unique(again))}"
             print(f"{name}: {found}")
     versions = f"onnxruntime {onnxruntime.__version__}, onnx {onnx.__version__}"
-    print(f"{versions}, torch {torch.__version__}; {len(set(zip(*texts)))} distinct pairs")
+    different = len(set(zip(*texts, strict=True)))
+    print(f"{versions}, torch {torch.__version__}; {different} distinct pairs")
 
 
 if __name__ == "__main__":

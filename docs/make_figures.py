@@ -149,6 +149,36 @@ def grades() -> Plot:
     )
 
 
+def score_histograms() -> Plot:
+    """Draw how the BF16 scores of the trained reranker crowd below 1 in three regimes."""
+    recording = demo.recordings()["reranker"]
+    shown = {"native": "native: softmax in BF16", "hps": "hps: softmax in FP32"}
+    shown["head"] = "head: last layer in FP32, too"
+    low, bins = 0.98, np.linspace(0.98, 1.0005, 83)
+    with style.styled():
+        figure = style.new_figure("full", 3.6)
+        panels = figure.subplots(len(shown), 1, sharex=True)
+        for axes, (regime, words), colour in zip(
+            panels, shown.items(), style.COLOURS, strict=False
+        ):
+            scores = recording.scores[regime]
+            near = scores[scores >= low]
+            values = len(np.unique(near))
+            axes.hist(near, bins=bins, color=colour, linewidth=0)
+            axes.set_title(
+                f"{words}: {values:,} values of {len(near):,} scores", loc="left", fontsize=7
+            )
+            axes.set_ylabel("scores")
+        panels[-1].set_xlabel("score (probability of yes)")
+        panels[-1].set_xlim(low, bins[-1])
+    return Plot(
+        figure,
+        "Scores from 0.98 to 1 of a trained yes/no reranker (SmolLM2-135M with LoRA, WikiQA test "
+        "part) after one BF16 forward pass. Computed in BF16 they take six values; in FP32 as many "
+        "as the logits tell apart.",
+    )
+
+
 def main() -> None:
     """Draw each figure and print its caption; photograph the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -172,6 +202,7 @@ def main() -> None:
         "comparison": comparison(cross, percent=True),
         "ranks": rank_intervals(ranking(dict(cross)), what="MRR@10"),
         "grades": grades(),
+        "score-histograms": score_histograms(),
     }
     for name, plot in plots.items():
         path = given.output / f"{name}.svg"

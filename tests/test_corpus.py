@@ -166,7 +166,7 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
     monkeypatch.setattr(Products, "multiply", noisy)
     found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
     (remark,) = found.remarks
-    assert remark.level == "note" and "stands in for the document itself" in str(remark)
+    assert remark.level == "note" and "uses those of the first" in str(remark)
     assert 0 < remark.values["changed"] <= 12
     for measure in ALL:  # no two scores are so near that the noise changes the order
         assert found[measure] == exact[measure]
@@ -257,7 +257,7 @@ class Shrinking:
 
 
 WRONG = {
-    "iterator": (iter([]), "passed only once"),
+    "iterator": (iter([]), "read only once"),
     "number": (7, "iterable of chunks"),
     "empty": ([], "corpus is empty"),
     "no pair": ([7], "chunk 0 of the corpus: a chunk must be"),
@@ -279,7 +279,7 @@ WRONG = {
               "document 'd3' more than once"),
     "twice judged": ([*in_chunks(np.ones((9, 24), "f4")), (["d0"], np.zeros((1, 24), "f4"))],
                      "document 'd0' more than once"),
-    "ends early": (Shrinking(2), "300 documents when it was passed first and 180"),
+    "ends early": (Shrinking(2), "300 documents in the first pass and 180"),
     "position": ([(["a", "b"], np.zeros((2, 24), "f4"), [1, 1])], "names a place twice"),
 }  # fmt: skip
 
@@ -307,7 +307,7 @@ def test_other_embeddings_the_second_time_are_refused(as_tensor):
         torch = pytest.importorskip("torch")
         asked, vectors = torch.from_numpy(asked).bfloat16(), torch.from_numpy(vectors).bfloat16()
     passes = iter([in_chunks(vectors), in_chunks(-vectors)])
-    with pytest.raises(dh.InputError, match=r"position \d+ .* when it was passed first"):
+    with pytest.raises(dh.InputError, match=r"position \d+ .* in the first pass"):
         dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
 
 
@@ -316,7 +316,7 @@ def test_a_third_pass_that_ends_early_is_refused():
     chunks = [(ids, part > 0, part) for ids, part in in_chunks(vectors)]
     passes = iter([chunks, chunks, chunks[:2]])
     queries = [f"q{q}" for q in range(4)], asked > 0, asked
-    with pytest.raises(dh.InputError, match="300 documents when it was passed first and 180"):
+    with pytest.raises(dh.InputError, match="300 documents in the first pass and 180"):
         dh.evaluation.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
 
 
@@ -587,9 +587,9 @@ WRONG_SHARDS = {
     "the same numbers": (lambda v: numbered(v, (0, 9), (20, 30), (5, 8)),
                          r"'5' more than once, in shard 0 and shard 2 \(and 2 more\)"),
     "numbers and names": (lambda v: [*numbered(v, (0, 9)), lambda: [(["x", "8"], v[:2])]],
-                          r"'8' more than once, in shard 0 and shard 1; pass"),
+                          r"'8' more than once, in shard 0 and shard 1; give"),
     "one place": (lambda v: [*sharded(v, [np.arange(9)]), lambda: [(["x"], v[:1], [4])]],
-                  "two documents of the corpus stand at position 4, in shard 0 and shard 1"),
+                  "two documents of the corpus have the position 4, in shard 0 and shard 1"),
     "width": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1, :9])]],
               r"chunk 0 of shard 1 of the corpus: embeddings of the shape \[1, 9\]"),
     "nan": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.nan)]],
@@ -597,7 +597,7 @@ WRONG_SHARDS = {
     "inf": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.inf)]],
             "document 'y': .* is -?inf"),
     "ends early": (lambda v: [lambda: [(["x"], v[:1])], Leaving(v)],
-                   "shard 1 of the corpus had 60 documents when it was passed first and 59"),
+                   "shard 1 of the corpus had 60 documents in the first pass and 59"),
     "not there": (lambda v: [lambda: [(["x"], v[:1])], away],
                   "shard 1 of the corpus cannot be read .*part-7.safetensors"),
     "all empty": (lambda v: [lambda: [], lambda: []], "the corpus is empty"),
@@ -656,7 +656,7 @@ def test_an_engine_wants_functions():
     asked, vectors, qrels = example()
     with pytest.raises(dh.InputError, match=r"engine must be an engine .* not 'ray'"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine="ray")
-    with pytest.raises(dh.InputError, match="reads a corpus where it lies"):
+    with pytest.raises(dh.InputError, match="open the corpus themselves"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine=Elsewhere())
 
 

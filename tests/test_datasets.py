@@ -463,6 +463,8 @@ def test_options_are_checked(tmp_path: Path) -> None:
         load_dataset(folder, revision="main")
     with pytest.raises(InputError, match="no folder or file"):
         load_dataset(tmp_path / "absent")
+    with pytest.raises(InputError, match="no folder or file"):
+        load_dataset(r"C:\data\absent")
 
 
 def test_importing_the_room_imports_nothing_heavy() -> None:

@@ -97,7 +97,7 @@ def test_options_are_those_of_evaluate():
         ("q", {}, "no scored documents"),
         ("q", {"d1": "high"}, "score of document 'd1' of query 'q' is not a number"),
         ("q", 3, "holds a int"),
-        (None, {"d1": 1.0}, "NoneType is no id"),
+        (None, {"d1": 1.0}, "NoneType is not an id"),
     ],
 )
 def test_bad_input_is_refused(query, scores, message):

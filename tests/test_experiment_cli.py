@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 torch = pytest.importorskip("torch")
 
-from experiment_folders import made  # noqa: E402
+from experiment_folders import made, write_dataset  # noqa: E402
 
 from deadheat.cli import main, run  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
@@ -19,6 +19,7 @@ from deadheat.lab.experiment import (  # noqa: E402
     DatasetSpec,
     ModelSpec,
     Study,
+    against_paper,
     every_measure,
     load_results,
     paper_study,
@@ -201,13 +202,16 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     wide = render([table1(results)], "table", percent=True)
     narrow = render([table1(results)], "table", percent=True, width=100)
     assert max(map(len, narrow.splitlines())) <= 100 < max(map(len, wide.splitlines()))
-    assert "regime" in narrow and narrow.count("│ hps ") == 4
+    assert "regime" in narrow and narrow.count("│ hps ") == 2  # a block for each measure
     latex = render([table1(results)], "latex")
-    assert r"\multicolumn{4}{c}{native}" in latex
+    assert r"\usepackage{booktabs,xcolor}" in latex
     body = latex.partition(r"\midrule")[2].partition(r"\bottomrule")[0].splitlines()
     body = [line for line in body if line.endswith(r"\\")]
-    assert [line.split(" & ")[0] for line in body] == ["data", "", "", ""]
-    assert {line.count("&") for line in body} == {4 + 12}
+    # A block for each measure and regime, of two models; the encoder has no head.
+    assert [line.split(" & ")[0] for line in body] == ["data", *[""] * 9]
+    regimes = [line.split(" & ")[2] for line in body]
+    assert regimes == ["native", "", "hps", "", "head", "native", "", "hps", "", "head"]
+    assert {line.count("&") for line in body} == {9}
     with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 
@@ -268,3 +272,40 @@ def test_a_model_by_another_name(made, tmp_path):
     again = call("--model", f"small={made['sigmoid']}", *words, "--format", "markdown").stdout
     assert again == text.replace("tiny", "small"), "the same cell under another name"
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 1
+
+
+def test_a_study_beside_the_papers_table(made, tmp_path):
+    """`deadheat run --paper`, with tiny models under the names of two presets."""
+    bge = tmp_path / "bge-reranker-v2-m3"
+    bge.symlink_to(made["sigmoid"])
+    data = [write_dataset(tmp_path / name) for name in ("MIRACLReranking", "AskUbuntuDupQuestions")]
+    words = ["--paper", "--model", made["yes-no"], "--model", str(bge), "--dataset", data[0]]
+    words += ["--dataset", data[1], "--model-dtype", "bf16", "--model-dtype", "fp32"]
+    call(*words, "--max-length", "150", "--output", str(tmp_path / "out"))
+    results = load_results(tmp_path / "out")
+    frame = against_paper(results).frame
+    keys = ("measure", "model", "model_dtype", "regime", "view")
+    rows = {tuple(row[key] for key in keys): row for row in frame.to_dicts()}
+    # Three measures, two models, and nine numbers of each.
+    assert len(rows) == len(frame) == 3 * 2 * 9
+    known = {
+        ("nDCG@10", "Qwen3-Reranker-0.6B", "bf16", "native", "range"): 0.2559,
+        ("nDCG@10", "Qwen3-Reranker-0.6B", "fp32", "native", "expected"): 0.7353,
+        ("MRR@10", "bge-reranker-v2-m3", "bf16", "hps", "bias"): 0.0010,
+        ("MAP@3", "bge-reranker-v2-m3", "bf16", "hps", "expected"): 0.3184,
+    }
+    for key, number in known.items():
+        assert rows[key]["paper"] == pytest.approx(number)
+    stored = {(r.short_name, r.model_dtype, r.regime, r.dataset): r.result for r in results}
+    for row in rows.values():
+        place = (row["model"], row["model_dtype"], row["regime"], row["dataset"])
+        summary = stored[place][row["measure"]]
+        assert row["ours"] == getattr(summary, row["view"])
+        assert row["difference"] == row["ours"] - row["paper"]
+        inside = summary.worst <= row["paper"] <= summary.best
+        assert row["within"] is (None if row["view"] in ("range", "bias") else inside)
+    said = CliRunner().invoke(main, ["table", str(tmp_path / "out"), "--against-paper", "--wide"])
+    assert said.exit_code == 0 and "75.04" in said.output and "paper within" in said.output
+    others = [r for r in results if r.regime == "head"]
+    with pytest.raises(InputError, match="none of these results is in the paper's Table 1"):
+        against_paper(others)

@@ -125,7 +125,12 @@ def test_a_deleted_file_of_a_table_is_noticed(copy, pattern):
     assert str(path) in said and "is missing: run the same command again" in said
 
 
-@pytest.mark.parametrize("text", ["what is this", "0" * 64 + "  ../../../etc/passwd", "\x00"])
+OUTSIDE = ("../../../etc/passwd", "/etc/passwd", r"..\..\secret", r"C:\secret", "C:secret")
+
+
+@pytest.mark.parametrize(
+    "text", ["what is this", *(f"{'0' * 64}  {name}" for name in OUTSIDE), "\x00"]
+)
 def test_a_damaged_list_of_hashes_is_named(made, stored, copy, text):
     for sums in copy.glob("*/*/SHA256SUMS"):
         whole = sums.read_text()

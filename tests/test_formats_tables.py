@@ -213,7 +213,7 @@ def test_json_lines_longer_than_a_page(tmp_path):
 def test_a_list_is_no_id(tmp_path):
     lines = [json.dumps({"query_id": "q", "doc_id": doc, "score": 1}) for doc in ("a", ["b"])]
     path = written(tmp_path, "run.jsonl", "\n".join(lines))
-    with pytest.raises(dh.InputError, match=r"run.jsonl: the doc_id of row 2: a list is no id"):
+    with pytest.raises(dh.InputError, match=r"run.jsonl: the doc_id of row 2: a list is not an id"):
         dh.read_run(path)
 
 

@@ -113,7 +113,7 @@ def test_an_index_may_be_named():
         ([{"id": "a", "score": 1}, {}], r"hit 1 is a dict of no keys"),
         ([{"id": "a", "score": 1}, {"id": "a", "score": 2}], "'a' more than once"),
         ([{"_id": "a", "_score": None}], "score of document 'a' .*is not a number: None"),
-        ([{"id": ["a"], "score": 1}], "query 'q': a list is no id"),
+        ([{"id": ["a"], "score": 1}], "query 'q': a list is not an id"),
         ([(document(None, source="x.pdf"), 0.5)], r"id of the Document is None.*holds source"),
         (["a", "b"], r"hit 0 is 'a';.*ranked_groups"),
         ({"_id": "a"}, "is not a number"),

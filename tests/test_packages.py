@@ -20,6 +20,7 @@ REQUIREMENTS = [
     'other>=9; extra == "other"',
     'exact==0.1.1; extra == "exact"',
     'old-python-only>=1; python_version < "3" and extra == "json"',
+    'newer-python-only>=1; python_version >= "9" and extra == "newer"',
 ]
 
 
@@ -77,7 +78,12 @@ def test_a_missing_host_names_the_extra(installed):
 
 
 def test_the_ranges_of_the_hosts_are_in_the_package_itself():
-    assert packages.supported_versions("mteb") == {"mteb": "<3,>=2.24"}
+    assert packages.supported_versions("ranx") == {"ranx": "<0.4,>=0.3.20"}
+
+
+def test_an_extra_for_newer_pythons_is_refused(installed):
+    with pytest.raises(InputError, match=r"`wrap` needs a newer Python than 3\."):
+        packages.require_host("json", "newer", "`wrap`")
 
 
 URL = "https://example.org/deadheat.git"

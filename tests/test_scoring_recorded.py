@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import deadheat as dh
 from deadheat.scoring import FORMATS, score
 
 # fmt: off
@@ -110,3 +111,18 @@ def columns(rows: pl.DataFrame, name: str):
     if name in rows.columns:
         return rows[name].to_numpy()
     return rows[f"{name}_no"].to_numpy(), rows[f"{name}_yes"].to_numpy()
+
+
+def test_diagnosis_of_the_papers_lists():
+    """Appendix B: one query, 100 documents; HPS leaves ties, which the logits have already."""
+    in_bf16, with_hps = (
+        dh.diagnose(None, {"q": {f"d{i}": float(s) for i, s in enumerate(scores)}})
+        for scores in (BF16, HPS)
+    )
+    assert in_bf16.anatomy.documents == with_hps.anatomy.documents == 100
+    for found, scores in ((in_bf16, BF16), (with_hps, HPS)):
+        values, counts = np.unique(scores, return_counts=True)
+        assert found.anatomy.tied == counts[counts > 1].sum()
+        assert found.anatomy.largest == counts.max()
+        assert found.anatomy.distinct == len(values) / 100
+    assert (in_bf16.anatomy.largest, with_hps.anatomy.largest) == (19, 4)

@@ -188,7 +188,7 @@ def test_tensors():
         ({"ids": [], "scores": []}, "no query in them"),
         ({"ids": [[-1]], "scores": [[1.0]]}, "no documents in them"),
         ({"ids": [[1, 1]], "scores": [[2.0, 1.0]]}, "'1' more than once"),
-        ({"ids": [[None]], "scores": [[1.0]]}, "a NoneType is no id"),
+        ({"ids": [[None]], "scores": [[1.0]]}, "a NoneType is not an id"),
         ({"ids": [[1]], "scores": [["x"]]}, "scores must be numbers"),
         ({"ids": [[1, 2]], "scores": [[1.0, 2.0]]}, "rise along every list.*better=False"),
         (
@@ -296,7 +296,7 @@ def test_what_a_group_may_be():
     [
         ([["a"]], "not a list"),
         ({"q": "abc"}, "a list of groups, not a str"),
-        ({"q": [["a"], [["b"]]]}, "query 'q': a list is no id"),
+        ({"q": [["a"], [["b"]]]}, "query 'q': a list is not an id"),
         ({"q": [["a", "b"], "a"]}, "'a' more than once"),
         ({"q": [[]]}, "no documents"),
         ({1: ["a"], "1": ["b"]}, "as a number and as text"),
@@ -352,8 +352,8 @@ def test_flat_arrays_of_tensors_and_names():
         (([1, 0], [1.0, 2.0], [0]), r"scores \[2\], relevance \[2\], query \[1\]"),
         (([[1, 0]], [[1.0, 2.0]], [0, 0]), "flat and of one length"),
         (([1], [1.0], 0), "a query for each candidate, not 0"),
-        (([1], [1.0], [None]), "query of candidate 0: a NoneType is no id"),
-        (([1], [1.0], [[0]]), "a list is no id"),
+        (([1], [1.0], [None]), "query of candidate 0: a NoneType is not an id"),
+        (([1], [1.0], [[0]]), "a list is not an id"),
         (([], [], []), "no query in the scores"),
         ((["x"], [1.0], [0]), "relevance must be numbers"),
     ],

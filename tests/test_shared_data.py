@@ -113,3 +113,29 @@ def test_recorded_logits_of_a_cross_encoder(shared, dtype, column, expected, wid
     assert 100 * ndcg.expected == pytest.approx(expected, abs=0.006)
     assert 100 * ndcg.range == pytest.approx(width, abs=0.006)
     assert 100 * ndcg.bias == pytest.approx(bias, abs=0.006)
+
+
+ASKUBUNTU = {  # Lei et al. 2016, in percent, and the least and most that tie orders give
+    "dev": {"MAP": (52.0, 52.01, 52.09), "MRR": (66.0, 65.83, 66.02), "P@1": (51.9, 51.85, 51.85),
+            "P@5": (42.1, 42.12, 42.22)},
+    "test": {"MAP": (56.0, 55.89, 56.01), "MRR": (68.0, 67.94, 68.03), "P@1": (53.8, 53.76, 53.76),
+             "P@5": (42.5, 42.47, 42.58)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", ASKUBUNTU)
+def test_the_published_bm25_row_of_askubuntu_is_met_in_input_order(shared, part):
+    folder = shared / "askubuntu"
+    files = folder / f"{part}.qrels", folder / f"{part}-bm25.run.gz"
+    known = ASKUBUNTU[part]
+    given = dh.evaluate(*files, list(known))
+    cast = dh.evaluate(*files, list(known), score_dtype="bf16")
+    assert len(given.query_ids) == {"dev": 189, "test": 186}[part]
+    for measure, (published, worst, best) in known.items():
+        summary = given[measure]
+        assert round(100 * summary.oblivious, 1) == published
+        bounds = [100 * summary.worst, 100 * summary.best]
+        assert bounds == pytest.approx([worst, best], abs=0.006)
+        # A cast to BF16 adds ties: the published value stays inside a wider range.
+        assert cast[measure].worst <= summary.worst <= summary.best <= cast[measure].best
+    assert cast["MAP"].range > 10 * given["MAP"].range

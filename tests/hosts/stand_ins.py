@@ -14,6 +14,7 @@ def make_checkpoints(folder: Path) -> None:
     import tiny_models
 
     tiny_models.xlm_roberta(folder / "BAAI" / "bge-reranker-v2-m3")
+    tiny_models.qwen(folder / "Qwen" / "Qwen3-Reranker-0.6B")
     encoder = tiny_models.bert_encoder(folder / "sentence-transformers" / "all-MiniLM-L6-v2")
     tiny_models.add_pooling(encoder, "mean")
     tiny_models.bert_masked(folder / "naver" / "splade-v3")

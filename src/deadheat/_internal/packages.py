@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
+from platform import python_version
 from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
@@ -125,7 +126,10 @@ def require_host(module: str, extra: str, purpose: str) -> ModuleType:
     purpose
         What needs it, in words that can begin a sentence.
     """
-    for package, limits in supported_versions(extra).items():
+    supported = supported_versions(extra)
+    if not supported:  # markers of the extra exclude this Python
+        raise InputError(f"{purpose} needs a newer Python than {python_version()}")
+    for package, limits in supported.items():
         try:
             installed = version(package)
         except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""`deadheat compare`: run files in, verdicts out."""
+"""`deadheat compare`: rank run files, and compare them in pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deadheat leaderboard`: a hundred runs in, a board that can be trusted out."""
+"""`deadheat leaderboard`: evaluate all runs of a board, and check published numbers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    """Evaluate all runs of a leaderboard: what ties make of values, ranks and winners.
+    """Evaluate all runs of a leaderboard, and how ties change values, ranks and winners.
 
     RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN
     calls a file by another name, and makes one run of a folder of Parquet files. With
@@ -156,8 +156,8 @@ def command(
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
-                    f"{qrels}: a manifest says itself what was published, in which measures, and "
-                    "what its boards are called"
+                    f"{qrels}: a manifest names the published files, the measures and the titles "
+                    "of its boards; leave these options out"
                 )
             boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
         else:

@@ -1,4 +1,4 @@
-"""`deadheat mteb`: predictions that MTEB stored in, its values beside the truth out."""
+"""`deadheat mteb`: how ties affect the scores of predictions that MTEB stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deadheat.errors import InputError
 )
 @output_options()
 def command(folder: str, measures: tuple[str, ...], qrels: tuple[str, ...], out: Output) -> None:
-    """Show what MTEB's values owe to ties, from the predictions it stored in FOLDER.
+    """Show how ties affect MTEB scores, from the predictions stored in FOLDER.
 
     FOLDER is what mteb.evaluate was given as prediction_folder, or one of its files. Every task,
     subset and split in it is evaluated: MTEB's value, the expected one, range and bias, and the

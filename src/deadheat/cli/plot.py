@@ -1,4 +1,4 @@
-"""`deadheat plot`: run files in, a figure for a paper out."""
+"""`deadheat plot`: draw figures for a paper from run files."""
 
 from __future__ import annotations
 

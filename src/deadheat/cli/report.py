@@ -1,4 +1,4 @@
-"""`deadheat report`: results in, one web page out."""
+"""`deadheat report`: write one web page about results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from deadheat.cli.common import (
 )
 from deadheat.cli.help import Command
 from deadheat.cli.output import FORCE, check_output, print_line, print_remarks, write
-from deadheat.cli.pages import GivenRuns, evaluate_collection, group_results, read_experiment
+from deadheat.cli.pages import (
+    GivenRuns,
+    compare_systems,
+    evaluate_collection,
+    group_results,
+    read_experiment,
+)
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Progress
 from deadheat.errors import InputError
@@ -103,7 +109,7 @@ def command(
             _check_measures(collections, asked)
         if dataset is not None:
             collections = _add_texts(collections, dataset)
-        collections = [collection.compare(asked, **how) for collection in collections]
+        collections = [compare_systems(collection, asked, **how) for collection in collections]
         if how["baseline"] is not None and not any(c.comparison for c in collections):
             raise InputError(collections[0].not_compared)
         title = title or " · ".join(collection.name for collection in collections[:3])

@@ -24,12 +24,18 @@ from deadheat.cli.output import Output, output_options
 @click.option(
     "--budget", is_flag=True, help="Also what ties, computing and queries can do to each number."
 )
+@click.option(
+    "--against-paper",
+    is_flag=True,
+    help="Also the paper's numbers beside these, for the rows that both have.",
+)
 @output_options("style", "wide", "output", "force", percent=True)
 def command(
     folder: Path,
     measures: tuple[str, ...],
     ties: bool,
     budget: bool,
+    against_paper: bool,
     out: Output,
 ) -> None:
     """Print the paper's Table 1 from DIR, the folder of `deadheat run`.
@@ -38,19 +44,16 @@ def command(
     regime. The highest expected value is bold only if it is the highest whatever the tie-break.
     """
     out.check(folder)
-    from deadheat.lab.experiment import (
-        error_budget,
-        every_measure,
-        load_results,
-        table1,
-        ties_table,
-    )
+    from deadheat.lab import experiment
 
-    results = load_results(folder)
+    results = experiment.load_results(folder)
     machine = out.style in ("csv", "json")  # has room for every measure
-    tables = [table1(results, measures or (every_measure(results) if machine else None))]
+    shown = measures or (experiment.every_measure(results) if machine else None)
+    tables = [experiment.table1(results, shown)]
     if ties:
-        tables.append(ties_table(results))
+        tables.append(experiment.ties_table(results))
+    if against_paper:
+        tables.append(experiment.against_paper(results))
     if budget:
-        tables.append(error_budget(results, measures or None))
+        tables.append(experiment.error_budget(results, measures or None))
     out.show(tables)

@@ -1,7 +1,8 @@
-"""From results to decisions: which system is better, and what leaves it undecided."""
+"""Compare results: pairs of systems, verdicts, ranks, leaderboards."""
 
 from deadheat.comparison.align import (
     align_systems as align_systems,
+    check_origins as check_origins,
     check_result as check_result,
     name_systems as name_systems,
 )

@@ -1,4 +1,4 @@
-"""What a comparison gives: the ranking of the systems, and every pair of them."""
+"""The type `Comparison`: the ranking of systems, and the verdict on every pair."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 COLUMNS = {
     "a": "system A",
     "b": "system B",
-    "measure": "what they are compared in",
+    "measure": "the measure of the comparison",
     "verdict": "one of `VERDICTS`",
     "difference": "expected value of A − expected value of B",
     "std": "tie std of the difference; None if the measure has no variance (ERR)",
     "lowest": "the difference with ties broken against A and for B, worst_A − best_B",
     "highest": "the difference with ties broken for A and against B, best_A − worst_B",
-    "overlap": "whether the [worst, best] intervals meet, so that some tie-breaking reverses them",
+    "overlap": "whether the [worst, best] intervals overlap, so that some tie order reverses them",
     "a_wins": "probability that A beats B under random tie-breaking",
     "b_wins": "probability that B beats A under random tie-breaking",
     "probability_method": "how these probabilities were obtained, one of `METHODS`",
@@ -77,26 +77,26 @@ class Comparison(Printable):
     provenance: dict[str, Provenance]
     """Where the result of each system comes from."""
     remarks: tuple[Remark, ...]
-    """What a reader of the comparison should know."""
+    """Warnings and notes on the comparison."""
     system_remarks: dict[str, tuple[Remark, ...]]
-    """What a reader of each system's result should know."""
+    """Warnings and notes on the result of each system."""
 
     @property
     def warnings(self) -> list[str]:
-        """What about the input changes what the comparison means."""
+        """Facts about the input that change the meaning of the comparison."""
         inherited = lines(self.system_remarks, "warning", of="system")
         return [*inherited, *texts(self.remarks, "warning")]
 
     @property
     def notes(self) -> list[str]:
-        """What else a reader of the comparison should know."""
+        """How the numbers were computed."""
         rules = dict.fromkeys(origin.settings.note for origin in self.provenance.values())
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 
     @property
     def labels(self) -> dict[str, str]:
-        """What each system is called in tables: its name, shortened if nobody chose it."""
+        """The name of each system in tables; names taken from files are shortened."""
         return shown_names(self.provenance)
 
     @cached_property
@@ -114,7 +114,7 @@ class Comparison(Printable):
 
     @cached_property
     def contested(self) -> pl.DataFrame:
-        """Pairs whose order a reader should not take from the ranking or from a usual table.
+        """Pairs whose order in the ranking, or by the oblivious values, is not reliable.
 
         Neighbours in the ranking that ties leave undecided or that the oblivious values put the
         other way round, and every decision error; by measure and rank, the columns of `pairs`.

@@ -176,7 +176,7 @@ class Distribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What random tie-breaking can make of the mean of one system."""
+    """The distribution of the mean of one system under random tie-breaking."""
 
     expected: float
     worst: float
@@ -294,10 +294,10 @@ def _sample_two_valued(
 
 
 def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05, *, close: float = 0.01) -> Chances:
-    """Compute who wins of two systems under random tie-breaking.
+    """Compute how likely each of two systems wins under random tie-breaking.
 
-    It is certain, or exact, or follows from bounds that are close, or is sampled. Where tie orders
-    cannot be drawn, bounds are given however wide they are.
+    The method is one of `METHODS`: close bounds are preferred to sampling. Where tie orders cannot
+    be drawn, the bounds may be wide.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, 
 
 
 def _query_codes(query: Any) -> tuple[list[Any], Ints]:
-    """Give the distinct queries in order of appearance, and the index of each candidate's query."""
+    """Return the distinct queries in order of appearance, and per candidate the index of its."""
     if is_tensor(query):
         query = tensor_values("query", query)
     if isinstance(query, (str, bytes)) or not hasattr(query, "__len__"):
@@ -134,7 +134,7 @@ def _query_codes(query: Any) -> tuple[list[Any], Ints]:
 
 
 def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
-    """Give the names of `n` queries: as given, or their numbers."""
+    """Return the names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
     if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
@@ -153,7 +153,7 @@ def _numbers(n: int) -> tuple[str, ...]:
 
 
 def counts_per_query(name: str, given: object, n: int) -> Ints:
-    """Give whole numbers, one for each of `n` queries or one for all, as an array."""
+    """Return whole numbers, one for each of `n` queries or one for all, as an array."""
     if is_tensor(given):
         given = tensor_values(name, given)
     try:

@@ -80,7 +80,7 @@ def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
 
 
 def group_stretches(query: pl.Series, lengths: Ints) -> tuple[list[str], Ints, Ints | None]:
-    """Give the distinct queries, their offsets, and the order that sorts the rows by query.
+    """Return the distinct queries, their offsets, and the order that sorts the rows by query.
 
     Queries are in the order of their first row. The order is None if the rows of each query are
     adjacent already, as in nearly every file.

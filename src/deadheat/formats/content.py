@@ -55,9 +55,9 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
 
 
 def as_it_is(data: bytes) -> bytes:
-    """Give lines to polars so that it does not decompress them, which it would do without a limit.
+    """Prepare lines for polars so that it does not decompress them, which has no size limit.
 
-    A byte order mark, which polars drops, keeps it from looking.
+    polars drops a byte order mark, and does not look for compressed data after one.
     """
     return BOM + data if data.startswith(_TAKEN_FOR_COMPRESSED) else data
 
@@ -120,7 +120,7 @@ def _decompress(pieces: Iterable[bytes], new_frame: NewFrame) -> Iterator[bytes]
 
 
 def _frame_type(head: bytes) -> NewFrame | None:
-    """Give what decompresses a file that begins so; None if it is not compressed."""
+    """Return what decompresses a file with this beginning; None if it is not compressed."""
     if head.startswith(b"\x1f\x8b"):
         return partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)  # gzip
     if head.startswith(b"\xfd7zXZ\0"):

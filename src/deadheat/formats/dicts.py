@@ -98,7 +98,7 @@ def _read_lists(
 def _read_numbers(
     source: str, lists: dict[str, Docs], what: str
 ) -> tuple[FloatArray, NDArray[np.object_] | None]:
-    """Give the numbers of all lists as `exact_scores` does."""
+    """Return the numbers of all lists as `exact_scores` does."""
     values = [value for docs in lists.values() for value in docs.values()]
     if _EXACT_TYPES.issuperset(map(type, values)):
         return np.array(values, np.float64), None
@@ -116,7 +116,7 @@ def _read_numbers(
 
 
 def _relevant(at: str, docs: object) -> Docs | None:
-    """Give grade 1 to each of a query's relevant documents, a set or a list of ids."""
+    """Assign grade 1 to each of a query's relevant documents, a set or a list of ids."""
     if isinstance(docs, np.ndarray):
         docs = docs.tolist()
     if not isinstance(docs, (list, tuple, AbstractSet)):

@@ -120,7 +120,7 @@ def table_from_file(
 
 
 def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
-    """Give the name for messages, and the decompressed content as a file.
+    """Return the name for messages, and the decompressed content as a file.
 
     A Parquet file is opened, anything else is read into memory. polars never gets the path itself,
     which it would take for a pattern: ``g[1]`` for ``g1``.
@@ -146,7 +146,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{source!r:.200}: this is no name of a file ({error})") from None
+        raise InputError(f"{source!r:.200}: this is not a file name ({error})") from None
 
 
 def _suggest_file(path: Path) -> str:

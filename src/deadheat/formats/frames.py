@@ -52,10 +52,10 @@ _KINDS = {
 
 
 def is_table(value: object) -> bool:
-    """Whether the value is a table of polars, pandas or pyarrow, or gives itself as Arrow data."""
+    """Whether the value is a table of polars, pandas or pyarrow, or exports Arrow data."""
     if isinstance(value, (pl.DataFrame, pl.LazyFrame)) or _is_pandas(value):
         return True
-    # A single column (a Series) gives Arrow data, too.
+    # A single column (a Series) exports Arrow data, too.
     return hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_numpy")
 
 
@@ -128,13 +128,13 @@ def _is_pandas(value: object) -> bool:
 
 
 def as_frame(source: str, table: Any) -> pl.DataFrame:
-    """Give a table of any library as one of polars."""
+    """Return a table of any library as one of polars."""
     if isinstance(table, pl.DataFrame):
         return table
     try:
         if isinstance(table, pl.LazyFrame):
             return table.collect()
-        if not _is_pandas(table):  # pyarrow and others that give Arrow data
+        if not _is_pandas(table):  # pyarrow and others that export Arrow data
             return pl.DataFrame(table)
         # Column by column this needs no pyarrow, and keeps NumPy types.
         names = [str(name) for name in table.columns]
@@ -209,7 +209,7 @@ def casts_to_ids(dtype: pl.DataType) -> bool:
 
 
 def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
-    """Give the column of this name as text; refuse rows without an id."""
+    """Return the column of this name as text; refuse rows without an id."""
     name = needed_column(source, frame, name)
     column = frame[name]
     if casts_to_ids(column.dtype):
@@ -230,7 +230,7 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> Numbers:
-    """Give the column called exactly `name` as numbers; refuse missing ones.
+    """Return the column called exactly `name` as numbers; refuse missing ones.
 
     Text is read as `number` does. `query` has the query of each row, for messages.
     Numbers that float64 may not hold are Python numbers in an array of objects.
@@ -266,7 +266,7 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
 
 
 def whole_ranks(column: pl.Series) -> pl.Series | None:
-    """Give ranks as whole numbers; None if they are not, which only the rule 'rank' needs."""
+    """Return ranks as whole numbers; None if they are not, which only the rule 'rank' needs."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:

@@ -53,9 +53,9 @@ def _number_as_text(value: object, at: str) -> str:
             return str(value.item() if isinstance(value, np.generic) else value)
         except ValueError:  # Python prints no whole number of more than 4300 digits
             raise _error(
-                at, "a number of thousands of digits is no id; write ids as text"
+                at, "a number of thousands of digits is not an id; write ids as text"
             ) from None
-    raise _error(at, f"a {type(value).__name__} is no id: {value!r:.60}; write ids as text")
+    raise _error(at, f"a {type(value).__name__} is not an id: {value!r:.60}; write ids as text")
 
 
 def _error(at: str, fault: str) -> InputError:

@@ -10,7 +10,7 @@ from deadheat.formats.ids import is_unicode
 
 
 def python_places_of(docs: dict[object, object], wanted: dict[str, int]) -> list[int]:
-    """Give the place of each wanted key in the order of `docs`, −1 where it is missing.
+    """Return the place of each wanted key in the order of `docs`, −1 where it is missing.
 
     `wanted` numbers its keys from 0.
     """

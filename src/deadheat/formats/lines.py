@@ -165,7 +165,7 @@ def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> 
 
 
 def _cuts(data: bytes) -> list[int]:
-    """Give the offsets at which the data is split between threads: ends of lines."""
+    """Return the offsets at which the data is split between threads: ends of lines."""
     parts = max(1, min(available_cores(), len(data) // _PIECE))
     cuts = [0]
     for i in range(1, parts):

@@ -28,7 +28,7 @@ class RanxLike(Protocol):
     """A `Run` or `Qrels` of ranx."""
 
     def to_dict(self) -> Mapping[str, object]:
-        """Give ``{query: {document: number}}``."""
+        """Return ``{query: {document: number}}``."""
 
 
 Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]] | RanxLike
@@ -60,8 +60,8 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
 
     A dict holds a dict of scores for each query, or a list of (document, score) pairs, or of hits
     as services return them: dicts or objects with the names in `deadheat.formats.HIT_SHAPES`, or
-    LangChain's (Document, score). The path of a folder of Parquet files stands for the run that
-    they are together, read in the order of their names. `with_ranks` keeps the rank column of a
+    LangChain's (Document, score). The path of a folder of Parquet files is read as the one run that
+    they hold together, read in the order of their names. `with_ranks` keeps the rank column of a
     TREC file, for the tie rule ``rank``. Without `copy` a dict of dicts must not change while the
     run is in use.
 

@@ -152,7 +152,7 @@ def ranked_groups(rankings: Mapping[Key, object]) -> Run:
 
 
 def _rank(query: object, groups: object) -> dict[str, float]:
-    """Give each document of a ranking the negated index of its group as its score."""
+    """Assign to each document of a ranking the negated index of its group as its score."""
     at = f"ranked groups, query {query!r:.60}"
     if not isinstance(groups, (list, tuple, np.ndarray)):
         raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
@@ -194,7 +194,7 @@ def _flatten(name: str, rows: object) -> tuple[NDArray[Any], Ints]:
 
 
 def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Series:
-    """Give the ids of documents as text."""
+    """Return the ids of documents as text."""
     if document_ids is None:
         if found.dtype.kind in "iu":
             ids: pl.Series = pl.Series(found).cast(pl.String)
@@ -214,15 +214,15 @@ def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Ser
 
 
 def _check_direction(scores: FloatArray, query: Ints, larger_is_better: bool) -> None:
-    """Refuse lists that all stand worst first: distances taken for scores, or the reverse."""
+    """Refuse lists that are all worst first: distances taken for scores, or the reverse."""
     before, after = scores[:-1], scores[1:]
     inside = query[1:] == query[:-1]
     if (inside & (after < before)).any() or not (inside & (after > before)).any():
         return
     rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
     raise InputError(
-        f"the scores {rise} along every list, and lists stand best first: pass "
-        f"larger_is_better={value}, or turn the lists round if they do stand worst first"
+        f"the scores {rise} along every list, and lists must be best first: pass "
+        f"larger_is_better={value}, or reverse the lists if they are worst first"
     )
 
 

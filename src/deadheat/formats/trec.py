@@ -54,7 +54,7 @@ def run_fields(data: bytes) -> tuple[str, ...]:
 
 
 def skip_comments(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Give the lines that are neither empty nor comments."""
+    """Return the lines that are neither empty nor comments."""
     return (line for line in lines if line.strip() and not line.startswith(b"#"))
 
 
@@ -101,7 +101,7 @@ def _read_any(
 
 
 def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
-    """Give the fields of each line. White space is that of ASCII.
+    """Return the fields of each line. White space is that of ASCII.
 
     This function defines the format; the other readers are faster and give the same.
     """
@@ -138,7 +138,7 @@ def shown(line: bytes) -> str:
 
 
 def whole_ranks(source: str, column: pl.Series) -> pl.Series:
-    """Give the rank column as whole numbers."""
+    """Return the rank column as whole numbers."""
     ranks: pl.Series = column.cast(pl.Int64, strict=False)
     if ranks.null_count():
         row = int(ranks.is_null().arg_max() or 0)

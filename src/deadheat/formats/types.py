@@ -94,7 +94,7 @@ class Judgements:
         )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Give ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
+        """Return ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
         return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
 
     @cached_property
@@ -155,7 +155,7 @@ class Run:
         return self.scores if self.exact is None else rounded(self.exact)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Give ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
+        """Return ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
         ids = self.documents.ids(np.arange(self.offsets[-1]))
         return _by_query(self.query_ids, self.offsets, ids, self.rounded)
 

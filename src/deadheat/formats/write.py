@@ -60,7 +60,9 @@ def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
 
 
 def trec_qrels(frame: pl.DataFrame) -> bytes:
-    """Give the lines of TREC judgements, in the order of a frame that `deadheat.read_qrels` reads.
+    """Return the lines of TREC judgements, in the order of the frame.
+
+    `frame` has the columns that `deadheat.read_qrels` knows.
 
     Grades have every digit, and none that a whole number does not need.
     """

@@ -1,4 +1,4 @@
-"""From results to what people read: figures, pages, sentences."""
+"""Show results: figures, pages, sentences."""
 
 from deadheat.report.citation import (
     check_citable as check_citable,

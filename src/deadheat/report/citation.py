@@ -1,4 +1,4 @@
-"""Results in the form of a paper: a sentence, a table, a paragraph of an appendix, BibTeX."""
+"""Write results for a paper: a sentence, a table, a paragraph for the appendix, BibTeX."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bibtex() -> str:
 
 
 def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | Table]:
-    """Describe results as a paper does.
+    """Return the parts of a citation: sentences, a table, the appendix, BibTeX.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from deadheat.measures import Measure
 
 
 def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]:
-    """Give measures at several cutoffs, by ascending cutoff, under the measure without one.
+    """Return measures at several cutoffs, by ascending cutoff, under the measure without one.
 
     >>> from deadheat.measures.parse import parse_measures
     >>> cutoff_families(parse_measures("nDCG@10,1,MRR@10,MAP"))

@@ -1,4 +1,4 @@
-"""Whole leaderboards: a hundred runs at once, published numbers checked, ranks that ties allow."""
+"""Leaderboards: evaluate all runs, check published numbers, find the ranks that ties allow."""
 
 from deadheat.comparison.leaderboard.board import Leaderboard as Leaderboard
 from deadheat.comparison.leaderboard.make import (

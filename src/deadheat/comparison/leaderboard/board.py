@@ -1,4 +1,4 @@
-"""A leaderboard: every run with all that ties can make of its value and its rank."""
+"""The type `Leaderboard`: every run with its values and ranks under all tie orders."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Leaderboard(Printable):
     summary: pl.DataFrame
     """A row per measure: runs moved by ties, pairs reversed and undecided, Kendall's τ."""
     decision_errors: list[DecisionError]
-    """Pairs in the wrong official order, whatever the ties: measure by measure, those at the top
-    of the board first."""
+    """Pairs whose official order contradicts their expected values: measure by measure, those at
+    the top of the board first."""
     winners: list[Winner]
     """Who comes first in each measure: overall, and inside each group."""
     rules: list[FoundRule]
-    """What the published columns were found to be; empty without a board, or a search."""
+    """The rules found for the published columns; empty if there was no search."""
     settings: dict[Measure, EvalSettings]
     """How each measure was evaluated."""
     words: tuple[str, ...]
@@ -53,7 +53,7 @@ class Leaderboard(Printable):
     entries: dict[str, Entry]
     """The values of every query, by the names of the runs."""
     remarks: tuple[Remark, ...]
-    """What a reader of the board should know."""
+    """Warnings and notes on the board."""
 
     @property
     def measures(self) -> list[Measure]:
@@ -67,13 +67,13 @@ class Leaderboard(Printable):
 
     @property
     def warnings(self) -> list[str]:
-        """What about the input changes what the numbers mean."""
+        """Facts about the input that change the meaning of the numbers."""
         failed = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
         return [*failed, *texts(self.remarks, "warning"), *self._of_runs("warning")]
 
     @property
     def notes(self) -> list[str]:
-        """What else a reader of the board should know."""
+        """How the numbers were computed."""
         return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
 
     def _rule_notes(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The runs of a leaderboard, evaluated one at a time: their values stay, their documents go."""
+"""Evaluate the runs of a leaderboard one at a time; only their values are kept."""
 
 from __future__ import annotations
 

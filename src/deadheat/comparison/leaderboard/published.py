@@ -1,4 +1,4 @@
-"""A board as it was published: its names, its numbers with the digits they were printed in."""
+"""Read a published board: the names of runs, and numbers with their printed digits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME_COLUMNS = ("tag", "run", "runid", "run_id", "runtag", "name", "system", "mo
 NOT_MEASURES = ("rank", "place", "position", "#", "no", "no.", "year", "")
 """Headings of numbers that measure nothing."""
 MISSING = ("", "-", "–", "—", "na", "n/a", "nan", "null", "none")
-"""What stands where a number is missing."""
+"""Texts that mean a missing number."""
 _LARGEST_POWER, _MOST_DECIMALS = 15, 100
 """Limits of a published number: below 10^16, and so many decimals."""
 PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
@@ -53,7 +53,7 @@ class PublishedColumn:
     name: str
     """Its heading."""
     measure: Measure
-    """What the heading says; the numbers may be of a variant."""
+    """The measure that the heading names; the numbers may be of a variant."""
     cells: Mapping[str, Cell]
     """By the names of the board."""
 

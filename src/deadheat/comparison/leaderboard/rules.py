@@ -39,7 +39,7 @@ PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 """Values of RBP's p to try where a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
-"""What a setting consists of."""
+"""The parts of a setting, and their names."""
 _MOST_GRADES = 6
 Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
 """Per column, setting and variant: whether the number of a run is met, and how far off it is."""
@@ -47,12 +47,12 @@ Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
 
 @dataclass(frozen=True)
 class FoundRule:
-    """What a published column was found to be."""
+    """The rule that was found for a published column."""
 
     column: str
     """Its heading."""
     stated: Measure
-    """What the heading says."""
+    """The measure that the heading names."""
     measure: Measure
     """The variant of it that meets most of the numbers."""
     setting: EvalSettings
@@ -65,7 +65,7 @@ class FoundRule:
     equally_good: tuple[EvalSettings, ...]
     """All settings that meet as many."""
     candidates: tuple[EvalSettings, ...]
-    """Those of them that serve most of the columns: what all columns together leave open."""
+    """Those of them that also serve most other columns."""
 
     @property
     def known(self) -> bool:
@@ -144,7 +144,7 @@ class Plan:
     columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
     """Where each measure is published, if it is."""
     rules: list[FoundRule] = field(default_factory=list)
-    """What the columns were found to be, where that was searched for."""
+    """The rules of the columns, if they were searched for."""
     failures: dict[str, str] = field(default_factory=dict)
     """Runs that could not be read in the search, and why."""
     remarks: tuple[Remark, ...] = ()

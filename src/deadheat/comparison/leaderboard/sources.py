@@ -1,4 +1,4 @@
-"""What a leaderboard is made of: run files found by path, pattern or folder, and manifests."""
+"""Find the run files of a leaderboard by path, pattern or folder, and read manifests."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _resolve(path: Path) -> Path:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn what the system says about a path into an InputError."""
+    """Turn errors of the operating system about a path into an InputError."""
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle

@@ -10,7 +10,6 @@ from itertools import combinations
 import numpy as np
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.packages import require
 from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
@@ -26,7 +25,6 @@ from deadheat.comparison.statistics import (
     ranks,
     sign,
 )
-from deadheat.errors import MissingPackageError
 from deadheat.evaluation import Floats, Result
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -118,13 +116,13 @@ class Winner:
     method: str
     """One of `deadheat.comparison.METHODS`."""
     contenders: dict[str, float]
-    """Everybody whom some way to break ties puts first, with the probability of that."""
+    """Runs that some tie order puts first, with the probability of that."""
     error: float = 0.0
     """Largest distance of these probabilities from the true ones."""
 
     @property
     def contested(self) -> bool:
-        """Whether ties decide who comes first."""
+        """Whether ties can change who comes first."""
         return self.method != "certain"
 
 
@@ -211,7 +209,7 @@ class Standing:
 
     @cached_property
     def outcomes(self) -> list[Outcomes]:
-        """What random tie-breaking can make of the value of each run."""
+        """The distribution of the value of each run under random tie-breaking."""
         return [Outcomes.of(result, self.measure) for result in self.results]
 
     def in_official_order(self) -> pl.DataFrame:
@@ -393,16 +391,8 @@ def word_column(heading: str) -> str:
 
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:
-    one, other = np.round(one, 12), np.round(other, 12)  # equal but for the last bits is equal
-    if len(one) < 2 or not np.ptp(one) or not np.ptp(other) or not has_scipy():
-        return None  # there is no order
-    return float(require("scipy.stats", "Kendall's τ").kendalltau(one, other).statistic)
-
-
-def has_scipy() -> bool:
-    """Whether Kendall's τ can be computed."""
-    try:
-        require("scipy.stats", "Kendall's τ")
-    except MissingPackageError:
-        return False
-    return True
+    """Return Kendall's τ-b of two orders; None where one of them has no order."""
+    # Values that differ in the last bits only are equal.
+    a, b = (np.sign(np.subtract.outer(x, x)) for x in (np.round(one, 12), np.round(other, 12)))
+    pairs = np.sqrt((a * a).sum() * (b * b).sum())
+    return float((a * b).sum() / pairs) if pairs else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.packages import install_command
 from deadheat._internal.remarks import counted, some
-from deadheat.comparison.leaderboard.standings import Winner, has_scipy, word_column
+from deadheat.comparison.leaderboard.standings import Winner, word_column
 from deadheat.comparison.statistics import METHODS
 from deadheat.tables import Column, Heading, Part, Table, cell
 
@@ -96,8 +95,7 @@ def summary_table(board: Leaderboard) -> Table:
     ]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
     if len(columns) < len(SUMMARY):
-        needs = f"scipy: {install_command('leaderboard')}"
-        notes[-1] = f"Kendall's τ needs {'two orders' if has_scipy() else needs}"
+        notes[-1] = "Kendall's τ needs two orders"
     notes += map(_note_unknown, board.unknown_definitions)
     title = f"What ties do to the board · {counted(runs, 'run')}, {counted(pairs, 'pair')}"
     return Table(board.summary, columns, title, notes)

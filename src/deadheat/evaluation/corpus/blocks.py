@@ -114,10 +114,10 @@ def score_block(products: Products, block: Chunk, out: Matrix | None = None) -> 
     try:
         return products(rows, out)
     except InputError as error:
-        raise InputError(f"{_name_culprit(products, block)}: {error}") from None
+        raise InputError(f"{_name_document(products, block)}: {error}") from None
 
 
-def _name_culprit(products: Products, block: Chunk) -> str:
+def _name_document(products: Products, block: Chunk) -> str:
     """Name the document of a block that cannot be scored."""
     for row in range(len(block.embeddings)):
         try:
@@ -276,8 +276,8 @@ class JudgedCounter:
             i = int(far[0])
             raise InputError(
                 f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
-                f"{found[i]:g} for a query, and had {first[i]:g} when it was passed first: chunks "
-                "must give the same every time"
+                f"{found[i]:g} for a query, and had {first[i]:g} in the first pass: chunks must "
+                "be the same in every pass"
             )
         places = row[other], column[other]
         if isinstance(scores, np.ndarray):

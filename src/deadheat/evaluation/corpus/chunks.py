@@ -154,8 +154,8 @@ class Shard:
 
     def _moved(self, document: object) -> InputError:
         return InputError(
-            f"document {document!r} is not where it was when {self.name} was passed first: chunks "
-            "must give the same every time"
+            f"document {document!r} is not where it was in the first pass over {self.name}: chunks "
+            "must be the same in every pass"
         )
 
 
@@ -163,8 +163,8 @@ def check_same_length(name: str, documents: int, passed: int) -> None:
     """Refuse a corpus, or a shard, that has another number of documents in a later pass."""
     if passed != documents:
         raise InputError(
-            f"{name} had {documents:,} documents when it was passed first and {passed:,} when it "
-            "was passed again: chunks must give the same every time"
+            f"{name} had {documents:,} documents in the first pass and {passed:,} in a later "
+            "one: chunks must be the same in every pass"
         )
 
 
@@ -186,13 +186,13 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
         raise InputError(
-            "chunks can be passed only once, and the corpus is passed more often: give a list, or "
+            "chunks can be read only once, and the corpus is read more often: give a list, or "
             "a function that makes the iterator (lambda: …)"
         )
     if not is_local:
         raise InputError(
-            "an engine reads a corpus where it lies: give chunks as a function that makes an "
-            "iterator of them, or as a list of such functions, one for each shard"
+            "the workers of an engine open the corpus themselves: give chunks as a function that "
+            "makes an iterator of them, or as a list of such functions, one for each shard"
         )
     return [Shard(chunks.__iter__, reuses_buffers=not isinstance(chunks, (list, tuple)))]
 

@@ -65,7 +65,7 @@ def evaluate_corpus(
         Yields ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
         documents do not come in the order of the corpus. A fourth item ``rows`` is the row of
         the embeddings of each document: documents that share a row are scored once, and tie.
-        The corpus is passed twice, so this must be an iterable that can be started again, such
+        The corpus is read twice, so this must be an iterable that can be started again, such
         as a list, or a function that makes an iterator. Both passes must give the same. The first
         one reads the ids of all chunks and the embeddings of judged documents only.
         The calling thread makes the chunks. A chunk of a function is counted before the next one
@@ -197,8 +197,8 @@ def evaluate_shards(
     groups = TieGroups.from_counts(documents, counts.counts, retrieved)
     if counts.changed:
         pattern = (
-            "{changed:score} of judged documents differed in the last bits when the corpus was "
-            "passed: the one computed first stands in for the document itself"
+            "{changed:score} of judged documents differed in the last bits between the two passes "
+            "over the corpus; the result uses those of the first"
         )
         remarks.append(note(pattern, changed=counts.changed))
     size = groups.size

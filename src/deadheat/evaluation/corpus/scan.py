@@ -168,7 +168,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
     if twice:
         raise InputError(
             f"the corpus holds document {example!r} more than once"
-            f"{_name_holders(holders, len(shards), twice)}; pass every document once"
+            f"{_name_holders(holders, len(shards), twice)}; give every document once"
         )
 
 
@@ -197,7 +197,7 @@ def _check_places(places: Sequence[Sequence[Intervals]], documents: int) -> list
     twice, place, holders = _find_overlap(places)
     if twice:
         raise InputError(
-            f"two documents of the corpus stand at position {place}"
+            f"two documents of the corpus have the position {place}"
             f"{_name_holders(holders, len(places), twice)}: give every document its own"
         )
     first, stop = np.sort(np.concatenate([own for shard in places for own in shard]), axis=0).T

@@ -6,6 +6,7 @@ from deadheat.lab.experiment.budget import (
 )
 from deadheat.lab.experiment.files import ADVICE as ADVICE
 from deadheat.lab.experiment.folder import ExperimentFolder as ExperimentFolder
+from deadheat.lab.experiment.paper_table import against_paper as against_paper
 from deadheat.lab.experiment.results import (
     StoredResult as StoredResult,
     load_results as load_results,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -122,8 +122,9 @@ class HashedFolder:
         with explain_errors(path, "read"):
             lines = path.read_bytes().decode(errors="replace").splitlines()
         found = [_LINE.fullmatch(line) for line in lines]
-        names = [PurePosixPath(line[2]) for line in found if line]
-        if None in found or any(name.is_absolute() or ".." in name.parts for name in names):
+        # A path of Windows, because it knows the separators and drives of every system.
+        names = [PureWindowsPath(line[2]) for line in found if line]
+        if None in found or any(name.anchor or ".." in name.parts for name in names):
             raise FolderError(f"{path} is damaged: delete it and run the same command again")
         return {line[2]: line[1] for line in found if line}
 

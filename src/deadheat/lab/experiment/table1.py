@@ -44,7 +44,7 @@ def table1(
     The highest expected value of a dataset, measure, dtype and regime is bold if it is the
     highest whatever the tie-break: its worst value lies above the best of all others.
     Tie-breaking moves the oblivious value and the bias: their digits below the first of the tie
-    std are grey, or an x.
+    std are grey, or an x in plain text.
 
     Parameters
     ----------
@@ -90,14 +90,24 @@ def table1(
     if any(s.is_reference and any(summary.range for summary in s.result.values()) for s in results):
         notes.append(_EXACT_TIES)
     if any(row["std"] for row in narrow):
-        notes.append("grey digits, or x: ties make them meaningless, they lie below the tie std")
+        notes.append("grey digits, or x in plain text, lie below the tie std")
     if any(row["certain"] for row in narrow):
         notes.append("bold = the highest whatever the tie-break")
+    # A block for each regime: models are compared within one.
+    about = [(row["dataset"], row["measure"]) for row in narrow]
+    blocks = list(dict.fromkeys(about))
+    narrow = [
+        row
+        for block in blocks
+        for regime in regimes
+        for row, own in zip(narrow, about, strict=True)
+        if own == block and row["regime"] == regime
+    ]
     rows = Table(
         pl.DataFrame(narrow, infer_schema_length=None),
-        [*_NAMES, Column("regime", "name"), _EXACT, *_VIEW_COLUMNS],
+        [*_NAMES[:2], Column("regime", "name"), *_NAMES[2:], _EXACT, *_VIEW_COLUMNS],
         notes=notes,
-        grouped=2,
+        grouped=3,
     )
     regime_columns = [_rename_column(r, column) for r in regimes for column in _VIEW_COLUMNS]
     return Table(
@@ -105,7 +115,7 @@ def table1(
         [*_NAMES, _EXACT, *regime_columns],
         notes=notes,
         grouped=2,
-        narrow=rows if narrow else None,  # in a narrow terminal each regime has a row
+        narrow=rows if narrow else None,  # in LaTeX, and in a narrow terminal
     )
 
 

@@ -133,8 +133,11 @@ def find_preset(name: str) -> Preset | None:
     >>> find_preset("my/own-reranker") is None
     True
     """
-    for preset in PRESETS:
-        endings = "|".join(re.escape(full.split("/")[1]) for full in preset.names)
-        if re.search(rf"(^|[/\\]|--)({endings})([/\\]snapshots[/\\]\w+)?[/\\]?$", name, re.I):
-            return preset
-    return None
+    return next((p for p in PRESETS if any(has_name(name, own) for own in p.names)), None)
+
+
+def has_name(name: str, hub_id: str) -> bool:
+    """Whether a hub id, a folder or a place in the hub's cache is that of a checkpoint."""
+    ending = re.escape(hub_id.split("/")[1])
+    pattern = rf"(^|[/\\]|--){ending}([/\\]snapshots[/\\]\w+)?[/\\]?$"
+    return re.search(pattern, name, re.I) is not None

@@ -1,4 +1,4 @@
-"""Systems as intervals: which of them differ whatever the tie-break."""
+"""Draw systems as intervals from worst to best, and which of them overlap."""
 
 from __future__ import annotations
 
@@ -77,13 +77,12 @@ def comparison(
 
 
 _SHOWN = {
-    False: "A line joins systems whose bars overlap: no order of them holds whatever the "
-    "tie-break.",
+    False: "A line joins systems whose bars overlap: ties decide their order.",
     True: "A mark at the right says that the bar of the row and that of the system of this rank "
-    "overlap: no order of the two holds whatever the tie-break.",
+    "overlap: ties decide their order.",
 }
 """By whether there are many systems: how those that overlap are shown."""
-_APART = "No two bars overlap: the order of the systems holds whatever the tie-break."
+_APART = "No two bars overlap: ties cannot change the order of the systems."
 
 
 def draw_lanes(axes: Axes, lanes: list[list[list[int]]]) -> None:
@@ -130,7 +129,7 @@ def draw_intervals(
 
 
 def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measure:
-    measures = inputs.common_measures(results)
+    measures = list(next(iter(results.values())).views)
     if measure is None and len(measures) == 1:
         return measures[0]
     chosen = parse_measure(measure) if isinstance(measure, str) else measure
@@ -141,7 +140,7 @@ def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measur
 
 
 def overlapping(systems: list[Summary]) -> list[list[int]]:
-    """Largest sets of systems whose intervals all share a value, two or more of them.
+    """Return the largest sets of two or more systems whose intervals all share a value.
 
     Intervals that overlap pairwise have a point in common, and one such point is where one
     of them begins: it is enough to look at those.

@@ -51,10 +51,10 @@ def curves(
     labelled = inputs.comparable(results)
     if len(labelled) > len(COLOURS):
         raise InputError(
-            f"{len(labelled)} curves cannot be told apart: choose up to {len(COLOURS)} results, "
+            f"{len(labelled)} curves cannot be distinguished: choose up to {len(COLOURS)} results, "
             "or draw a comparison at one cutoff"
         )
-    families = cutoff_families(inputs.common_measures(labelled))
+    families = cutoff_families(next(iter(labelled.values())).views)
     if not families:
         raise InputError(
             "a curve needs one measure at several cutoffs in every result: evaluate for example "

@@ -1,13 +1,13 @@
-"""Results that may stand in one figure, and the words about them."""
+"""Check the results of one figure, and write its caption."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from deadheat._internal.remarks import counted
+from deadheat.comparison import align_systems, check_origins
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, labels_of, same_judgements
-from deadheat.measures import Measure
+from deadheat.evaluation import Result, labels_of
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
@@ -16,7 +16,7 @@ _NAMED = 12
 
 
 def comparable(results: Results) -> dict[str, Result]:
-    """Give results by label; refuse those with different judgements or queries."""
+    """Return results by label, in their common measures; refuse different queries."""
     if isinstance(results, Mapping) and not isinstance(results, Result):
         named = dict(results)
     else:
@@ -27,34 +27,12 @@ def comparable(results: Results) -> dict[str, Result]:
         named = dict(zip(labels, listed, strict=True))
     if not named:
         raise InputError("no result given: a figure needs at least one")
-    (first, result), *others = named.items()
-    for label, other in others:
-        if not same_judgements(result, other):
-            raise InputError(
-                f"{first!r} and {label!r} were evaluated with different judgements: "
-                f"{result.provenance.judgements} and {other.provenance.judgements}"
-            )
-        ours, theirs = set(result.query_names), set(other.query_names)
-        if ours != theirs:
-            raise InputError(
-                f"{first!r} and {label!r} were evaluated on different queries ({len(ours)} and "
-                f"{len(theirs)}, {len(ours & theirs)} in common): evaluate them on the same ones"
-            )
-    return named
-
-
-def common_measures(results: Mapping[str, Result]) -> list[Measure]:
-    """Measures that every result holds, in the order of the first."""
-    first, *others = results.values()
-    measures = [m for m in first.views if all(m in other.views for other in others)]
-    if not measures:
-        have = (f"{k!r} has {', '.join(map(repr, r.views))}" for k, r in results.items())
-        raise InputError(f"the results have no measure in common: {'; '.join(have)}")
-    return measures
+    check_origins(named)
+    return align_systems(named, None, "judged")[0]
 
 
 def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> str:
-    """Say what is shown, for which queries and regimes, by which tie rule and signs."""
+    """Return the caption: what is shown, for which queries, regimes and tie rule."""
     queries = counted(len(next(iter(results.values())).query_ids), "query")
     systems = []
     for label, result in results.items():
@@ -69,7 +47,7 @@ def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> s
 
 
 def tie_rule(results: Mapping[str, Result]) -> str:
-    """Say how the oblivious values break ties, for each result where they differ."""
+    """Describe how the oblivious values break ties, per result where they differ."""
     rules = {}
     for label, result in results.items():
         settings = result.provenance.settings

@@ -83,7 +83,7 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
 
 
 def _as_text(scores: FloatArray) -> list[str]:
-    """Scores with as many digits as it takes to see which are equal."""
+    """Return scores with as many digits as are needed to see which are equal."""
     for digits in range(3, 18):
         texts = [f"{score:.{digits}g}" for score in scores]
         if len(set(texts)) >= len(np.unique(scores)):
@@ -92,7 +92,7 @@ def _as_text(scores: FloatArray) -> list[str]:
 
 
 def shown_rows(n: int, cutoff: int | None, rows: int) -> list[range]:
-    """Rows of the figure: each one document, or the documents that it stands for."""
+    """Return the rows of the figure: one document each, or the range of documents left out."""
     place = np.arange(n)
     far = np.minimum(place, 4.0 * (n - 1 - place))
     if cutoff is not None and cutoff < n:

@@ -1,4 +1,4 @@
-"""Systems as intervals of ranks: what tie-breaking can make of a leaderboard."""
+"""Draw systems as the intervals of ranks that ties allow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def rank_intervals(
     ranking: pl.DataFrame,
     *,
     groups: Mapping[str, str] | None = None,
-    official: Mapping[str, int] | None = None,
     what: str = "",
     width: str | float = "column",
 ) -> Plot:
@@ -46,8 +45,6 @@ def rank_intervals(
         `official_rank` (else × is the oblivious one) and `group`, where they are known.
     groups
         System to group, in place of the column; groups differ in colour and marker.
-    official
-        System to official rank, in place of the column; not every system needs to have one.
     what
         What the ranks are by and of, for axis and caption: ``"nDCG@10 of 50 queries"``.
     width
@@ -60,7 +57,7 @@ def rank_intervals(
     >>> ranking = pl.DataFrame({**columns, "worst_rank": [2, 2], "oblivious_rank": [2, 1]})
     >>> rank_intervals(ranking, what="MRR").save("ranks.pdf")  # doctest: +SKIP
     """
-    rows = _rows(ranking, groups, official)
+    rows = _rows(ranking, groups)
     known = any(row["official_rank"] is not None for row in rows)
     sign = "official_rank" if known else "oblivious_rank"
     looks = _looks(Counter(row["group"] for row in rows))
@@ -88,7 +85,7 @@ def rank_intervals(
 
 
 def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], list[str]]:
-    """Signs and words: what is drawn of each system, and the groups where there are several."""
+    """Return the handles and words of the legend."""
     from matplotlib.lines import Line2D
 
     several = len(looks) > 1
@@ -105,30 +102,25 @@ def _legend(looks: Mapping[str | None, Look], sign: str) -> tuple[list[Line2D], 
     return handles, words
 
 
-def _rows(
-    ranking: pl.DataFrame, groups: Mapping[str, str] | None, official: Mapping[str, int] | None
-) -> list[dict[str, Any]]:
-    """Rows of the frame with group and official rank, the best rank first."""
+def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[str, Any]]:
+    """Return the rows of the frame with group and official rank, the best rank first."""
     if missing := [name for name in _NEEDED if name not in ranking.columns]:
         raise InputError(f"a ranking needs the columns {', '.join(_NEEDED)}; no {missing[0]} here")
     if not 2 <= len(ranking) <= _MOST:
         raise InputError(f"a figure of ranks needs 2 to {_MOST} systems, not {len(ranking)}")
     if ranking["system"].n_unique() < len(ranking):
         raise InputError("a system has several rows: draw the ranks of one measure at a time")
-    for given in (groups, official):
-        if unknown := set(given or ()) - set(ranking["system"]):
-            raise InputError(f"{min(unknown)!r} is not among the systems of the ranking")
-    rows = []
-    for row in ranking.sort("rank", "best_rank", "worst_rank", maintain_order=True).to_dicts():
-        name = row["system"]
-        group = row.get("group") if groups is None else groups.get(name)
-        place = row.get("official_rank") if official is None else official.get(name)
-        rows.append({**row, "group": group, "official_rank": place})
-    return rows
+    if unknown := set(groups or ()) - set(ranking["system"]):
+        raise InputError(f"{min(unknown)!r} is not among the systems of the ranking")
+    ordered = ranking.sort("rank", "best_rank", "worst_rank", maintain_order=True).to_dicts()
+    given = {"group": None, "official_rank": None}
+    if groups is None:
+        return [given | row for row in ordered]
+    return [given | row | {"group": groups.get(row["system"])} for row in ordered]
 
 
 def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
-    """Give the look of each group; of more groups than colours the smallest share one."""
+    """Return the look of each group; of more groups than colours the smallest share one."""
     largest = [group for group, _ in sizes.most_common() if group is not None]
     if not largest:
         return {None: (COLOURS[0], "o", "")}

@@ -43,7 +43,7 @@ class Plot:
         object.__setattr__(self, "caption", printable(self.caption))
 
     def render(self, ending: str = "png") -> bytes:
-        """Give the figure as PNG, SVG or PDF, the caption in its metadata."""
+        """Return the figure as PNG, SVG or PDF, the caption in its metadata."""
         metadata: dict[str, dict[str, str | list[str] | None]] = {
             "png": {"Software": "deadheat", "Description": self.caption},
             "svg": {"Creator": ["deadheat"], "Date": None, "Description": self.caption},
@@ -141,10 +141,8 @@ def legend(
     """Put a legend above or below the panels, in as many columns as fit."""
     widest = 0.4 + 0.052 * max(map(len, words))
     columns = max(1, min(len(words), int(figure.get_figwidth() / widest)))
-    if below:
-        figure.legend(handles, words, loc="outside lower center", ncols=columns)
-    else:
-        figure.legend(handles, words, loc="outside upper center", ncols=columns)
+    place = "outside lower center" if below else "outside upper center"
+    figure.legend(handles, words, loc=place, ncols=columns)  # type: ignore[call-overload]
 
 
 def printable(text: str) -> str:

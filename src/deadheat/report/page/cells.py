@@ -13,7 +13,7 @@ APART = 2.0
 
 
 class Texts(NamedTuple):
-    """What the switch between 0.7353 and 73.53 chooses from."""
+    """A text as a fraction, 0.7353, and in percent, 73.53."""
 
     fraction: str
     percent: str
@@ -81,7 +81,7 @@ class Scale:
 def marks(
     scale: Scale, start: float, end: float, dot: float, cross: float | None
 ) -> dict[str, float | None]:
-    """Places of an interval, of the dot in it, and of a cross where it is visibly elsewhere."""
+    """Return the places of an interval, its dot, and a cross if it is visibly elsewhere."""
     apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART
     return {
         "start": scale.place(start),

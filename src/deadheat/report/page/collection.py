@@ -1,12 +1,11 @@
-"""What a page shows: systems, in collections of the same judgements."""
+"""The content of a page: systems, in collections with the same judgements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from deadheat.comparison import Comparison, compare_if_possible
+from deadheat.comparison import Comparison
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
@@ -41,7 +40,7 @@ class Collection:
     not_compared: str = "the systems were not compared"
     """Why there is no comparison."""
     budget: Table | None = None
-    """What ties, computing and queries can do to each number, where it was measured."""
+    """How far ties, the way of computing and queries can move each number, if measured."""
 
     @property
     def names(self) -> list[str]:
@@ -63,18 +62,10 @@ class Collection:
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
-        """Give the measures of the leaderboard, the comparison and the query explorer.
+        """Return the measures of the leaderboard, the comparison and the query explorer.
 
         Unless `shown` names them, these are all where they are few, else each at one cutoff: 10
         where it was evaluated, or the largest.
         """
         every = dict.fromkeys(m for system in self.systems for m in system.result.views)
         return headline(every) if shown is None else [m for m in every if m in shown]
-
-    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
-        """Return the collection with its systems compared, or with the reason why they are not.
-
-        The options are those of `deadheat.compare`.
-        """
-        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
-        return replace(self, comparison=compared, not_compared=reason)

@@ -1,4 +1,4 @@
-"""What the script of a page shows, in few bytes: numbers are packed, ids are numbered."""
+"""The data of a page as compact JSON: numbers are packed, ids are numbered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Packed = list[str]
 def collection_data(
     collection: Collection, top: int, shown: Sequence[Measure], progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Give what the script shows of a collection.
+    """Return the data of a collection for the script.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def collection_data(
     measures = dict.fromkeys(m for system in systems for m in system.result.views)
     place = {query: i for i, query in enumerate(queries)}
     documents: dict[str, int] = {}
-    told = []
+    listed = []
     for name, system in zip(collection.names, systems, strict=True):
         means = {
             s.measure: [s.expected, s.worst, s.best, s.oblivious, s.std]
@@ -63,11 +63,11 @@ def collection_data(
         values = _values(system, shown, place)
         lists = _lists(system, collection, queries, top, documents)
         labels = dict(system.labels)
-        told.append(
+        listed.append(
             {"name": name, "labels": labels, "means": means, "values": values, "lists": lists}
         )
         if progress is not None:
-            progress("ranked lists", len(told), len(systems))
+            progress("ranked lists", len(listed), len(systems))
     return {
         "name": collection.name,
         "queries": queries,
@@ -79,7 +79,7 @@ def collection_data(
         "familyOf": {repr(m): repr(m(cutoff=None)) for m in shown},
         "cutoffs": {repr(m): m.cutoff or 0 for m in shown},
         "shown": [repr(m) for m in shown],
-        "systems": told,
+        "systems": listed,
         "documents": list(documents),
         "documentTexts": _texts(documents, collection.documents, DOCUMENT_TEXT),
         "comparison": _comparison(collection),
@@ -87,7 +87,7 @@ def collection_data(
 
 
 def _texts(ids: Iterable[str], of: Mapping[str, str], limit: int) -> list[str] | None:
-    """Texts of these ids, cut; None where there are none."""
+    """Return the texts of ids, shortened; None if there are none."""
     if not of:
         return None
     lines = (" ".join(of.get(id_, "").split()) for id_ in ids)
@@ -95,7 +95,7 @@ def _texts(ids: Iterable[str], of: Mapping[str, str], limit: int) -> list[str] |
 
 
 def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> dict[str, Packed]:
-    """Every view of the shown measures, query by query; NaN where the system lacks the query."""
+    """Return every view of the shown measures per query; NaN where the system lacks the query."""
     rows = np.array([place[query] for query in system.result.query_names])
     values = {}
     for measure, views in system.result.views.items():
@@ -109,7 +109,7 @@ def _values(system: System, shown: Sequence[Measure], place: dict[str, int]) -> 
 def _lists(
     system: System, collection: Collection, queries: list[str], top: int, documents: dict[str, int]
 ) -> dict[str, Packed] | None:
-    """The ranked lists in few bytes; `documents` numbers the ids."""
+    """Return the packed ranked lists; `documents` numbers the ids."""
     if system.run is None or collection.qrels is None or top < 1:
         return None
     settings = system.result.provenance.settings
@@ -155,7 +155,7 @@ def _comparison(collection: Collection) -> dict[str, object]:
 
 
 def _swap(pair: dict[str, Any]) -> dict[str, Any]:
-    """See a pair from its other system."""
+    """Return a pair with A and B exchanged."""
     turned = {
         **{"a": "b", "b": "a", "a_wins": "b_wins", "b_wins": "a_wins"},
         **{"lowest": "highest", "highest": "lowest"},
@@ -174,11 +174,11 @@ def _fits_float32(values: FloatArray) -> bool:
 
 
 def _counts(values: ArrayLike) -> Packed:
-    """Whole numbers from 0 on, in the shortest type that holds them."""
+    """Pack whole numbers from 0 on in the shortest type that holds them."""
     most = np.max(values, initial=0)
     return _pack(values, "<u1" if most < 1 << 8 else "<u2" if most < 1 << 16 else "<i4")
 
 
 def _pack(values: ArrayLike, dtype: str) -> Packed:
-    """Numbers as [type, base64 of their bytes]."""
+    """Pack numbers as [type, base64 of their bytes]."""
     return [dtype[-2:], base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode()]

@@ -27,14 +27,14 @@ COLOURS = 8
 """Up to so many groups have colours of their own."""
 
 
-def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = None) -> str:
+def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     """Write the page; it needs no network, and its tables no JavaScript."""
     if not boards:
         raise InputError("there is no leaderboard to report")
     shown = [_board(board, i) for i, board in enumerate(boards)]
     return written(
         "leaderboard.html",
-        title=title or " · ".join(board.name for board in boards[:3]),
+        title=" · ".join(board.name for board in boards[:3]),
         styles=("page.css", "leaderboard.css"),
         scripts=("page.js", "tables.js", "leaderboard.js"),
         boards=shown,
@@ -43,7 +43,7 @@ def render_leaderboards(boards: Sequence[Leaderboard], *, title: str | None = No
 
 
 def _board(board: Leaderboard, index: int) -> dict[str, Any]:
-    """What the template writes of one board."""
+    """Return the values of the template for one board."""
     facets, colours = _facets(board), _colours(board)
     names = [repr(measure) for measure in board.measures]
     summaries = {

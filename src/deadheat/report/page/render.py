@@ -70,7 +70,7 @@ def render_page(
 
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
-    """What the template writes of a collection; it needs no script to be read."""
+    """Return the values of the template for a collection."""
     results, comparison = collection.results, collection.comparison
     summaries = {
         name: {m: summary for m, summary in result.items() if m in shown}
@@ -129,7 +129,7 @@ def _origins(collection: Collection) -> dict[str, object]:
 
 
 def _without_lists(collection: Collection) -> list[str]:
-    """Say which systems have no ranked lists, and why."""
+    """Describe which systems have no ranked lists, and why."""
     reasons: dict[str, list[str]] = {}
     for name, system in zip(collection.names, collection.systems, strict=True):
         if system.run is None:

@@ -1,4 +1,4 @@
-"""What every page has: one head, one style sheet, one script, and nothing from the network."""
+"""The frame of every page: one head, one style sheet, one script, nothing from the network."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def written(
 
 
 def is_page(path: Path) -> bool:
-    """Tell whether a file is a page that deadheat wrote."""
+    """Return whether a file is a page that deadheat wrote."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
