@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from deadheat.cli.help import F, complete_measures
+from deadheat.cli.help import Choice, F, complete_measures
 from deadheat.cli.names import split_names
 from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
@@ -38,8 +38,10 @@ def explain(choices: Mapping[T, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
-QRELS = click.argument("qrels")
-RUNS = click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+FILE = click.Path()
+"""The type of arguments that are files, so that shells complete their names."""
+QRELS = click.argument("qrels", type=FILE)
+RUNS = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="[NAME=]RUN...")
 
 
 def measures_option(help: str) -> Callable[[F], F]:
@@ -55,16 +57,17 @@ MEASURES = measures_option(
 )
 TIE_BREAK = click.option(
     "--tie-break",
-    type=click.Choice(list(TIE_RULES)),
+    type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
     default="input",
     help="The rule of the oblivious value, the number as reported; `deadheat eval "
     "--tie-rules-help` explains the rules.",
 )
+_DTYPES = {"fp32": "float32", "f32": "float32", "float16": "fp16", "bfloat16": "bf16"}
 SCORE_DTYPE = click.option(
     "--score-dtype",
     "--score-precision",
     "score_dtype",
-    type=click.Choice(list(SCORE_PRECISIONS)),
+    type=Choice(SCORE_PRECISIONS, _DTYPES),
     help="Round scores first, to match an evaluator that does so: float32 in trec_eval 9 and "
     "pytrec_eval. [default: scores as they are]",
 )

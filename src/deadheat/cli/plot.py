@@ -198,7 +198,7 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
 
 @_figure("list", "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf")
 @QRELS
-@click.argument("run", metavar="[NAME=]RUN")
+@click.argument("run", type=click.Path(), metavar="[NAME=]RUN")
 @click.option("--query", help="The id of the query. [default: that of the largest range]")
 @_measure_option("Recall@10")
 @click.option(

@@ -38,7 +38,7 @@ from deadheat.settings import EvalSettings
     cls=Command,
     example="deadheat report --qrels qrels.txt bm25.run bf16.run -o report.html",
 )
-@click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="DIR|RESULT|RUN...")
 @click.option(
     "--qrels", help="Judgements: the sources are then run files to be evaluated, unless --runs."
 )
