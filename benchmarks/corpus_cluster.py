@@ -28,7 +28,8 @@ from corpus_speed import MEASURES, RELEVANT, Example
 
 import deadheat as dh
 from deadheat.engines import LocalEngine
-from deadheat.evaluation.corpus.count import count_shard
+from deadheat.evaluation.corpus.blocks import count_shard
+from deadheat.evaluation.corpus.chunks import open_shards
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
@@ -77,7 +78,7 @@ def traffic(queries: int, documents: int, *, numbered: bool) -> dict[str, float]
     shards = [lambda a=a: [(names[a : a + half], example.vectors[a : a + half])] for a in (0, half)]
     wire = Wire()
     products = Products.of(example.asked, "dot", "native")
-    corpus = Corpus(products, example.names, shards, wire)
+    corpus = Corpus(products, example.names, open_shards(shards), wire)
     evaluate_shards(corpus, read_qrels(example.qrels), parse_measures(MEASURES))
     return {what: float(np.mean(bytes_)) for what, bytes_ in wire.sent.items()}
 

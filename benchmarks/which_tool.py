@@ -116,6 +116,13 @@ ORDERS = (
     "whole group at its last rank",
 )
 AVERAGED = "mean over all orders"
+RULES = {
+    ("input", True): "input",
+    ("id ascending", True): "id_asc",
+    ("id descending", True): "id_desc",
+    ("id descending", False): "pytrec_eval",
+}
+"""deadheat's tie rule for an order, by whether the tool tells 1 from 1 + 1e-9."""
 
 
 @dataclass(frozen=True)
@@ -729,19 +736,17 @@ def quiet() -> Iterator[None]:
 def row(answer: Answer) -> str:
     """The line of the page for a tool."""
     tool = answer.tool
-    order = {"": "none"}.get(answer.order, answer.order)
+    order = answer.order or "none"
     if answer.order and not tool.promised:
         order += " (seen, not promised)"
-    ranks = [_rank(answer.ranks[n]) for n in LENGTHS]
-    sees = {True: "yes", False: "no", None: "sees none"}[answer.sees]
+    order += {True: "", False: ", scores in float32", None: ", sees no scores"}[answer.sees]
+    ranks = " · ".join(_rank(answer.ranks[n]) for n in LENGTHS)
+    ranks = ranks.replace("mean · mean · mean", "mean")
     if tool.measure == "rank":
-        return _line(tool.name, *ranks, order)
-    views = truth(Query(LENGTHS[0]), tool.measure)
-    reaches = f"{views.worst:.2f}–{views.best:.2f}"
-    said = f"**{answer.said:.4f}**"
-    return _line(
-        tool.name, tool.measure, said, f"{views.expected:.4f}", reaches, *ranks, order, sees
-    )
+        return _line(tool.name, order, ranks)
+    if rule := RULES.get((answer.order, answer.sees is not False)):
+        order += f": `{rule}`"
+    return _line(tool.name, order, f"{tool.measure} **{answer.said:.4f}**", ranks)
 
 
 def _rank(rank: float | None) -> str:
@@ -771,6 +776,7 @@ def page(found: list[Answer]) -> str:
         "HIGHEST": f"{max(values):.2f}",
         "DISTINCT": str(len({round(value, 4) for value in values})),
         "EXPECTED": f"{views.expected:.4f}",
+        "EXPECTED_NDCG": f"{truth(Query(LENGTHS[0]), 'nDCG').expected:.4f}",
     }.items():
         text = text.replace(f"<!-- {mark} -->", filling)
     return text.rstrip()
@@ -787,7 +793,7 @@ def picture(found: list[Answer]) -> Plot:
         axes.vlines(1 / ranks, -0.6, len(told) - 0.4, "#CCCCCC", linewidth=0.5)
         axes.axvline(views.expected, color=style.COLOURS[1], label="mean over all orders")
         rows = range(len(told))
-        axes.plot([a.said for a in told], rows, "o", color=style.COLOURS[0], label="as reported")
+        axes.plot([a.said for a in told], rows, "o", color=style.COLOURS[0], label="reported")
         names = [answer.tool.name.replace("`", "") for answer in told]
         axes.set_yticks(rows, names, parse_math=False)
         axes.set_ylim(len(told) - 0.4, -0.6)

@@ -1,4 +1,4 @@
-"""What the site has beside its pages: the changelog of the repository."""
+"""Pages of the site that are files of the repository: README.md and CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES = {"index.md": "README.md", "changelog.md": "CHANGELOG.md"}
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Put CHANGELOG.md in the place of its page."""
-    if page.file.src_uri != "changelog.md":
-        return markdown
-    return _as_page((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    """Replace the text of a page by the file that it stands for."""
+    name = FILES.get(page.file.src_uri)
+    return convert_links((ROOT / name).read_text(encoding="utf-8")) if name else markdown
 
 
-def _as_page(text: str) -> str:
-    """Let links into docs/ work from there; files outside of it are named only."""
+def convert_links(text: str) -> str:
+    """Make links into docs/ relative to it; a link to another file becomes plain text."""
 
-    def moved(link: re.Match[str]) -> str:
+    def convert(link: re.Match[str]) -> str:
         words, target = link.groups()
         if target.startswith("docs/"):
             return f"[{words}]({target.removeprefix('docs/')})"
-        return link[0] if target.startswith("http") else words
+        return link[0] if target.startswith(("http", "#")) else words
 
-    return re.sub(r"\[([^\]]+)\]\(([^)]+)\)", moved, text)
+    text = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", convert, text)
+    return re.sub(r'(src(?:set)?=")docs/', r"\1", text)

@@ -1,4 +1,4 @@
-"""Print the page of all commands and options: `python docs/make_command_line.py`."""
+"""Print docs/command-line.md: `python docs/make_command_line.py`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,44 @@ from deadheat.cli import main
 from deadheat.cli.help import Command
 
 INTRODUCTION = """\
-# Commands and options
+# Command line
 
-What `deadheat COMMAND --help` says, of every command. [On the command line](guides/terminal.md)
-tells what commands share: names of runs, width, output files, exit status."""
+Every command and option, as `deadheat COMMAND --help` prints them. First, what the commands share.
+
+## What commands share
+
+**Input.** Judgements come first, then runs. A run has the name of its file without endings;
+`NAME=RUN` gives it another name. Several measures or cutoffs may be one word: `-m
+nDCG@5,10,MRR@10`. `-` reads standard input.
+
+```console
+$ deadheat eval demo/softmax-qrels.txt BF16=demo/softmax-native.run -m nDCG@5,10,MRR@10 --percent
+```
+
+**Width.** A table fits the terminal: in a narrow one, columns of less importance are hidden, and
+the last line says which. `--wide` shows all columns. `--percent` and `--fraction` choose between
+63.57 and 0.6357. Grey digits (`x` without colour) are smaller than the tie std.
+
+**Files.** `-o FILE` writes a file atomically; its ending chooses the format: `.txt`, `.md`, `.tex`,
+`.csv`, `.json` or `.html`. CSV and JSON have full precision. LaTeX needs the package booktabs.
+
+**Exit status.** 0: done. 1: done, but a check failed (`--max-range`), or there was a warning and
+`--strict` was given. 2: bad usage or input; nothing was written. 130: ended with Ctrl-C.
+
+**Completion.** One line in the shell's start-up file completes commands, options, measures and tie
+rules:
+
+```bash
+eval "$(_DEADHEAT_COMPLETE=bash_source deadheat)"            # bash: ~/.bashrc
+eval "$(_DEADHEAT_COMPLETE=zsh_source deadheat)"             # zsh: ~/.zshrc
+_DEADHEAT_COMPLETE=fish_source deadheat | source             # fish: ~/.config/fish/config.fish
+```"""
 
 _HELP = "Show this message and exit."
 
 
 def as_markdown() -> str:
-    """Give the page."""
+    """Return the page."""
     return "\n\n".join([INTRODUCTION, *_commands("deadheat", main)]) + "\n"
 
 
@@ -55,7 +83,7 @@ def _described(path: str, command: click.Command) -> str:
 
 
 def _plain(text: str) -> str:
-    """Give a line in which no star, bracket or sign of comparison is read as Markdown."""
+    """Return one line in which Markdown's special characters are escaped."""
     text = " ".join(text.split())
     for sign in "*<>[]":
         text = text.replace(sign, f"\\{sign}")

@@ -313,6 +313,7 @@ def seeds(name: str) -> list[bytes]:
     rows = [{"query_id": "q", "doc_id": "d", "score": 0.5, "relevance": 1}]
     rows.append({"query_id": "q", "doc_id": "e", "score": 0.5, "relevance": 0})
     lines = "\n".join(map(json.dumps, rows)).encode()
+    hits = [{"_id": "d", "_score": 0.5}, {"id": "e", "relevance": 1}, ["f", 0.5]]
     result = _a_result()
     return {
         "trec": lambda: [
@@ -325,8 +326,12 @@ def seeds(name: str) -> list[bytes]:
         "lines": lambda: [run, run.replace(b" ", b" \t"), b"#\n\n" + run.replace(b"\n", b"\r\n")],
         "csv": lambda: [_table(b",")],
         "tsv": lambda: [_table(b"\t"), b"query-id\tcorpus-id\tscore\nq\td\t1\n"],
-        "json": lambda: [json.dumps(RUN).encode(), json.dumps(QRELS, indent=1).encode()],
-        "jsonl": lambda: [lines],
+        "json": lambda: [
+            json.dumps(RUN).encode(),
+            json.dumps(QRELS, indent=1).encode(),
+            json.dumps({"q": hits}).encode(),
+        ],
+        "jsonl": lambda: [lines, json.dumps({"query_id": "q", "hits": hits}).encode()],
         "compressed": lambda: _compressed(run),
         "measures": lambda: [
             b"nDCG@5,10",

@@ -29,7 +29,7 @@ def run_page(page: Path) -> None:
 
 def run_console(text: str) -> None:
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        line, _, shown = part.partition("\n")
+        line, _, shown = part.replace("\\\n", "").partition("\n")
         words = shlex.split(line, comments=True)
         if words[0] != "deadheat":
             assert words[0] in ("make", "pip", "uv", "source"), line

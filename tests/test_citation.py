@@ -40,8 +40,7 @@ def test_sentences_have_the_values_and_their_interval(folder):
     text = cite("tied_50%", "sharp", "-m", "Recall@2,MRR").stdout
     assert (
         "tied_50% reaches Recall@2 0.8750 [0.7500, 1.0000] and MRR 0.7500 on 2 queries: the "
-        "expectation over all orders of tied documents, in brackets the worst and the best of "
-        f"them {CITED}."
+        f"mean over all orders of tied documents, with [worst, best] {CITED}."
     ) in text
     assert "sharp reaches Recall@2 1.0000 and MRR 0.7500 on 2 queries; no tie moves these" in text
     text = cite("tied_50%", "-m", "Recall@2", "--percent").stdout
@@ -61,8 +60,8 @@ def test_the_appendix_names_every_choice(folder):
 
 def test_what_was_warned_about_goes_into_the_paper(folder):
     text = " ".join(cite("short", "-m", "MRR").stdout.split())
-    assert re.search(r"\[Tell, too: .*1 .*quer.*\]", text)
-    assert "[Tell, too" not in cite("sharp", "-m", "MRR").stdout
+    assert re.search(r"\[Also state: .*1 .*quer.*\]", text)
+    assert "[Also state: " not in cite("sharp", "-m", "MRR").stdout
 
 
 def test_every_format_that_holds_sentences(folder):
@@ -73,6 +72,14 @@ def test_every_format_that_holds_sentences(folder):
     for style in ("csv", "json"):
         assert "sentences" in cite("tied_50%", "--format", style, status=2).stderr
     assert "leave out --per-query" in cite("tied_50%", "--per-query", status=2).stderr
+
+
+def test_latex_writes_the_bibtex_entries_to_a_file(folder):
+    text = cite("tied_50%", "-m", "MRR", "--format", "latex").stdout
+    bib = text.partition("\\begin{filecontents}[overwrite]{deadheat.bib}\n")[2]
+    bib = bib.partition("\n\\end{filecontents}")[0]
+    assert bib.count("@misc{") == 2 and PAPER in bib and "%" not in bib
+    assert "url    = {https://arxiv.org/abs/2508.03306}" in bib
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")

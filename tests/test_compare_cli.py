@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from quiet import quiet
 
 import deadheat as dh
 from deadheat.cli import main
+from deadheat.demo import recordings, write_files
 from deadheat.settings import EvalOptions, EvalSettings
 
 
@@ -75,6 +77,17 @@ def test_cli_formats(files, style):
     assert done.exit_code == 0 and "s1" in done.stdout
 
 
+def test_latex_fits_a_page_and_has_one_table_per_measure(files):
+    words = [files[name] for name in ("qrels", "s0", "s1", "s2")]
+    text = run(*words, "-m", "MRR,MAP", "--format", "latex").stdout
+    assert text.count(r"\begin{tabular}") == 4  # ranking and pairs, in two measures
+    rows = [line for line in text.splitlines() if line.endswith(r"\\") and "stack" not in line]
+    plain = [re.sub(r"\\[a-z]+|[{}$&\\]", "", row) for row in rows]
+    assert max(map(len, plain)) <= 95
+    assert "verdict" in text and "p \\\\ (Holm)" in text
+    assert "query interval (csv has all)" in text
+
+
 def test_cli_refuses_and_warns(files, tmp_path):
     cases = {
         (files["s0"],): "two systems or more",
@@ -87,10 +100,19 @@ def test_cli_refuses_and_warns(files, tmp_path):
     for words, message in cases.items():
         done = run(files["qrels"], *words, "-m", "MRR")
         assert done.exit_code == 2 and message in done.stderr, done.stderr
-    copy = tmp_path / "copy.json"
-    copy.write_text(Path(files["s0"]).read_text())
-    done = run(files["qrels"], files["s0"], str(copy), "-m", "MRR", "--strict")
-    assert done.exit_code == 1 and "warning: s0.json and copy.json have the same" in done.stderr
+    done = run(
+        files["qrels"], files["s0"], files["s1"], "-m", "MRR", "--strict", "--resamples", "5"
+    )
+    assert done.exit_code == 1 and "warning: " in done.stderr
+
+
+def test_regimes_in_run_files_are_not_taken_for_one_run(tmp_path):
+    """The demo's native and hps scores differ, and order all documents alike."""
+    write_files(next(recordings()), tmp_path)
+    runs = [str(tmp_path / f"softmax-{regime}.run") for regime in ("native", "hps")]
+    done = run(str(tmp_path / "softmax-qrels.txt"), *runs, "-m", "MRR", "--strict")
+    assert done.exit_code == 0 and "warning" not in done.stderr
+    assert "identical" in done.stdout and "have the same values in every query" in done.stdout
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from quiet import quiet
 
 import deadheat as dh
 from deadheat.evaluation.corpus import blocks as corpus_blocks
-from deadheat.evaluation.corpus.count import ShardWorker, digest_products
+from deadheat.evaluation.corpus.evaluate import ShardWorker, digest_products
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score

@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 from ways_in import written
 
 import deadheat as dh
-from deadheat.formats import content
+from deadheat.formats import content, parquet
 from deadheat.formats.write import to_parquet
 
 LINES = [b"q Q0 d%d 1 0.5 t\n" % i for i in range(300)]
@@ -181,7 +181,7 @@ def test_a_panic_of_polars_is_an_input_error(tmp_path, monkeypatch):
         raise pl.exceptions.PanicException("index out of bounds")
 
     path = written(tmp_path, "run.parquet", PARQUET)
-    monkeypatch.setattr(pl, "scan_parquet", panicking)
+    monkeypatch.setattr(parquet.pl, "scan_parquet", panicking)
     with pytest.raises(dh.InputError, match=r"cannot be read as PARQUET: index out of bounds"):
         dh.read_run(path)
 
@@ -197,7 +197,7 @@ def test_reading_parquet_leaves_standard_error_alone(tmp_path, monkeypatch, capf
         seen.append(capfd.readouterr().err)
         return scan(file)
 
-    monkeypatch.setattr(pl, "scan_parquet", writing)
+    monkeypatch.setattr(parquet.pl, "scan_parquet", writing)
     assert len(dh.read_run(path).scores) == 60
     assert seen == ["a word\n"]
 

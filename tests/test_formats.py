@@ -63,6 +63,14 @@ def test_empty_list_in_a_dict_is_a_missing_query():
     assert "q1" not in dh.evaluate(QRELS, both, MEASURES, queries="intersection").query_ids
 
 
+def test_a_query_without_judgements_has_no_relevant_document():
+    offsets = np.array([0, 0, 1, 1])
+    judged = dh.formats.Judgements("x", ["a", "b", "c"], offsets, ["d"], np.array([1.0]))
+    assert judged.has_relevant.tolist() == [False, True, False]
+    result = dh.evaluate(judged, {"b": {"d": 0.5}}, ["MRR"])
+    assert result.query_ids == ["b"] and result["MRR"].expected == 1
+
+
 def test_a_run_that_was_read_does_not_change_with_the_dict():
     qrels, given = {"q": {"b": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     run, judgements = dh.read_run(given), dh.read_qrels(qrels)

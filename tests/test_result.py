@@ -302,7 +302,8 @@ def test_latex_escapes(nasty):
     table = written([nasty], "latex", per_query=True).partition("\n% obl")[0]
     row = table.splitlines()[-3]
     assert r"a\_b \& 100\% \textbackslash{} \{x\}" in row
-    assert row.replace(r"\&", "").count("&") == 8
+    columns = re.search(r"\\begin{tabular}{([lr]+)}", table)[1]
+    assert row.replace(r"\&", "").count("&") == len(columns) - 1
     header = nasty.to_latex().partition("\n% obl")[0].splitlines()
     assert header[1] == r"\begin{tabular}{lrrrrrrr}"
     assert r"$\pm$ tie std" in header[3]
@@ -460,6 +461,24 @@ def test_html_is_aligned_with_bars_and_colours(result):
     comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": other}, "Recall@2")._repr_html_()
     assert re.search(r"color:#9a6700[^>]*>undecided: ties</span>", comparison)
     assert "<h1>Ties of run</h1>" in dh.diagnose(QRELS, RUN, "MRR")._repr_html_()
+
+
+@pytest.mark.parametrize("kind", ["Result", "Comparison", "Leaderboard", "Diagnosis"])
+def test_all_results_print_alike(kind, result):
+    runs = {"a": RUN, "b": {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}}
+    printed = {
+        "Result": lambda: result,
+        "Comparison": lambda: quiet(dh.compare)(QRELS, runs, "Recall@2"),
+        "Leaderboard": lambda: quiet(dh.leaderboard)(QRELS, runs, ["Recall@2"]),
+        "Diagnosis": lambda: quiet(dh.diagnose)(QRELS, RUN, "Recall@2"),
+    }[kind]()
+    assert repr(printed).startswith(f"<{kind} ") and "\n" not in repr(printed)
+    assert "Recall@2" in str(printed) and "┏" in str(printed)
+    assert "<table" in printed._repr_html_() and printed.__rich__().renderables
+    assert r"\begin{tabular}" in printed.to_latex() and "| ---" in printed.to_markdown()
+    assert printed.to_markdown(percent=True) != printed.to_markdown()
+    assert json.loads(printed.to_json()) == json.loads(json.dumps(printed.to_dict()))
+    assert "," in printed.to_csv()
 
 
 def test_plot_and_report(tmp_path, result):

@@ -23,7 +23,7 @@ from deadheat.formats import read_qrels, read_run
 from deadheat.formats.folders import RunFolder, run_folder
 from deadheat.settings import TIE_RULES, EvalSettings
 from deadheat.ties import TieGroups
-from deadheat.ties.build import count_groups
+from deadheat.ties.groups import count_groups
 
 MEASURES = dh.measures.parse_measures(
     ["nDCG@5", "MRR", "MAP", "Recall@3", "bpref", "ERR@5", "RBP", "F1@4"]

@@ -12,9 +12,9 @@ st = pytest.importorskip("sentence_transformers")
 
 import tiny_models as tiny  # noqa: E402
 
+from deadheat.integrations.precision import regime_view  # noqa: E402
+from deadheat.integrations.precision.surgery import find_scoring_head  # noqa: E402
 from deadheat.integrations.sentence_transformers import high_precision  # noqa: E402
-from deadheat.integrations.sentence_transformers.surgery import find_scoring_head  # noqa: E402
-from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
 from deadheat.lab.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
 

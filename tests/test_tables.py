@@ -161,6 +161,13 @@ def test_latex_repeats_no_name_and_parts_its_groups():
     ]
 
 
+def test_latex_writes_digits_that_are_not_significant_in_grey():
+    frame = pl.DataFrame({"m": [0.74123], "std": [0.0113]})
+    text = render([Table(frame, [Column(("m", "std"), "significant")])], "latex", percent=True)
+    assert r"74.\textcolor{gray}{12} \\" in text and "x}" not in text.replace("gray}", "")
+    assert text.startswith(r"% \usepackage{booktabs,xcolor}")
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
 def test_latex_compiles_as_it_is(tmp_path):
     frame = pl.DataFrame({"who": AWKWARD, "m": [0.5, -0.5, None, 0.1, 0.2], "std": [0.01] * 5})

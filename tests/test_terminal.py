@@ -112,7 +112,7 @@ def test_no_label_is_empty_and_no_line_is_cut(folder, columns):
     place = pairs[0][-1].index("verdict")
     for row in (row for section in pairs[1:] for row in section):
         assert row[place] in (
-            "undecided: queries",
+            "not significant",
             "undecided: ties",
             "decision error",
             "A is better",

@@ -14,7 +14,7 @@ import threadpoolctl
 from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
-from deadheat.engines.threads import share_work
+from deadheat._internal.threads import share_work
 from deadheat.evaluation.corpus import blocks as corpus_blocks
 from deadheat.scoring import Products
 from deadheat.scoring.threads import _blas, single_thread_blas
@@ -25,7 +25,7 @@ from deadheat.scoring.threads import _blas, single_thread_blas
 def test_every_item_is_taken_once(items, threads):
     taken = []
     found = share_work(lambda item: taken.append(item) or -item, lambda _: iter(items), threads)
-    assert found == [-item for item in items]
+    assert list(found) == [-item for item in items]
     assert sorted(taken) == sorted(items)
 
 
@@ -37,7 +37,7 @@ def test_threads_work_at_the_same_time():
 
 def test_each_thread_begins_once():
     begun = []
-    share_work(abs, lambda _: range(9), 3, begin=lambda: begun.append(threading.get_ident()))
+    list(share_work(abs, lambda _: range(9), 3, lambda: begun.append(threading.get_ident())))
     assert len(begun) == len(set(begun)) <= 3
 
 
@@ -46,7 +46,7 @@ def test_a_thread_that_cannot_begin_raises():
         raise RuntimeError("no thread for you")
 
     with pytest.raises(RuntimeError, match="no thread"):
-        share_work(abs, lambda _: range(9), 3, begin=fail)
+        list(share_work(abs, lambda _: range(9), 3, begin=fail))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -63,7 +63,7 @@ def test_the_first_failure_is_raised(threads, slow):
             raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item 5"):
-        share_work(work, lambda _: range(1_000), threads)
+        list(share_work(work, lambda _: range(1_000), threads))
     assert len(taken) <= 5 + threads
 
 
@@ -74,7 +74,7 @@ def test_items_that_cannot_be_read(threads):
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        share_work(abs, items, threads)
+        list(share_work(abs, items, threads))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_an_interrupt_ends_all_threads():
         time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        share_work(work, lambda _: range(10_000), 2)
+        list(share_work(work, lambda _: range(10_000), 2))
     assert len(taken) < 100
 
 
@@ -148,7 +148,7 @@ def test_products_of_tensors_take_one_thread_in_every_thread():
             assert threads == 3
             assert torch.get_num_threads() == 3, "only that of the threads that multiply"
             own = share_work(lambda _: torch.get_num_threads(), lambda _: range(2), 2, begin)
-            assert own == [1, 1]
+            assert list(own) == [1, 1]
         assert torch.get_num_threads() == 3
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(torch.get_num_threads).result() == 3, "in new threads, too"

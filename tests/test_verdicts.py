@@ -74,7 +74,7 @@ def test_qwen_against_gte_in_bf16_is_a_decision_error(p_value):
 def test_with_hps_qwen_against_gte_depends_on_queries_only():
     assert published(QWEN["hps"], GTE["hps"], 0.001) == "B is better"
     assert published(GTE["hps"], QWEN["hps"], 0.001) == "A is better"
-    assert published(QWEN["hps"], GTE["hps"], 0.3) == "undecided: queries"
+    assert published(QWEN["hps"], GTE["hps"], 0.3) == "not significant"
     assert published(QWEN["hps"], GTE["hps"], None) == "not testable"
 
 
@@ -96,14 +96,14 @@ def test_bge_against_gte_in_bf16_could_go_either_way():
         (0.1, -0.1, 0.96, 0.04, 0.01, "decision error"),
         (0.1, -0.1, 1.0, 0.0, 0.99, "decision error"),  # which come before queries
         (0.1, 0.0, 1.0, 0.0, 0.01, "A is better"),  # equal oblivious numbers say nothing wrong
-        (0.1, 0.1, 1.0, 0.0, 0.06, "undecided: queries"),
+        (0.1, 0.1, 1.0, 0.0, 0.06, "not significant"),
         (0.1, 0.1, 1.0, 0.0, None, "not testable"),
         (0.1, 0.1, 0.94, 0.06, None, "undecided: ties"),  # ties need no test over queries
         (0.1, -0.1, 1.0, 0.0, None, "decision error"),  # nor do decision errors
         (0.0, 0.0, 0.0, 0.0, None, "not testable"),
-        (0.0, 0.0, 0.0, 0.0, 1.0, "undecided: queries"),  # nothing varies, nothing differs
+        (0.0, 0.0, 0.0, 0.0, 1.0, "not significant"),  # nothing varies, nothing differs
         (0.0, 0.0, 0.5, 0.5, 1.0, "undecided: ties"),
-        (1e-15, -0.1, 0.0, 0.0, 1.0, "undecided: queries"),  # a difference by rounding is none
+        (1e-15, -0.1, 0.0, 0.0, 1.0, "not significant"),  # a difference by rounding is none
         (-0.1, -0.1, 0.96, 0.04, 0.01, "undecided: ties"),  # A wins often, by less than it loses
     ],
 )

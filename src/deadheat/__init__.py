@@ -31,10 +31,11 @@ if _TYPE_CHECKING:
         read_run as read_run,
         search_results as search_results,
     )
-    from deadheat.integrations.sentence_transformers import (
+    from deadheat.integrations.precision import (
         high_precision as high_precision,
         low_precision as low_precision,
     )
+    from deadheat.lab.check import check as check
     from deadheat.measures import (
         DCG as DCG,
         ERR as ERR,
@@ -58,7 +59,8 @@ _PACKAGES = {
     "diagnosis": "Diagnosis diagnose",
     "evaluation": "Evaluator Result evaluate evaluate_arrays evaluate_corpus",
     "formats": "read_qrels read_run search_results",
-    "integrations.sentence_transformers": "high_precision low_precision",
+    "integrations.precision": "high_precision low_precision",
+    "lab.check": "check",
     "measures": "DCG ERR MAP MRR RBP Hits Measure Precision Recall Success nDCG",
     "report": "write_report",
     "settings": "EvalSettings",

@@ -22,6 +22,7 @@ HOSTS = {
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
     "ranx": ["ranx"],
+    "rerankers": ["rerankers", "FlagEmbedding"],
     "sentence-transformers": ["sentence_transformers"],
     "torchmetrics": ["torchmetrics", "lightning"],
     "trackers": ["mlflow", "tensorboard", "torch", "wandb"],

@@ -27,7 +27,7 @@ import deadheat as dh  # noqa: E402
 from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
 from deadheat.integrations.mteb import evaluate, tie_aware, tie_aware_cache, wrap  # noqa: E402
 from deadheat.integrations.mteb.scores import VIEWS, measure_names, tie_rule  # noqa: E402
-from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
+from deadheat.integrations.precision import regime_view  # noqa: E402
 
 # What the host warns about is its own.
 pytestmark = [

@@ -24,7 +24,7 @@ from sentence_transformers.sentence_transformer import evaluation as theirs  # n
 import deadheat as dh  # noqa: E402
 from deadheat.errors import InputError  # noqa: E402
 from deadheat.integrations import sentence_transformers as ours  # noqa: E402
-from deadheat.integrations.sentence_transformers.views import regime_view  # noqa: E402
+from deadheat.integrations.precision import regime_view  # noqa: E402
 
 # What the library warns about is its own.
 pytestmark = [

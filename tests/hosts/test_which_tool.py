@@ -26,13 +26,6 @@ def load(name):
 
 which_tool = load("which_tool")
 PAGE = (ROOT / "docs" / "which-tool.md").read_text(encoding="utf-8")
-RULES = {
-    ("input", True): "input",
-    ("id ascending", True): "id_asc",
-    ("id descending", True): "id_desc",
-    ("id descending", False): "pytrec_eval",
-}
-"""The tie rule that an order has in deadheat, by whether the tool tells 1 from 1 + 1e-9."""
 
 
 @pytest.mark.parametrize(
@@ -50,7 +43,7 @@ def test_a_tool_orders_ties_as_the_page_says(tool, monkeypatch):
         return
     assert answer.order == tool.promised
     assert which_tool.row(answer) in PAGE.splitlines()
-    rule = RULES.get((answer.order, answer.sees))
+    rule = which_tool.RULES.get((answer.order, answer.sees))
     if rule is not None and tool.measure in which_tool.MEASURES:
         name = which_tool.MEASURES[tool.measure]
         for query in (which_tool.Query(16), which_tool.Query(16, mixed=True)):

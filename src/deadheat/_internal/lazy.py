@@ -19,10 +19,9 @@ class _LazyModule:
         self._name = name
 
     def __getattr__(self, name: str) -> object:
-        if name == "_module":
-            self._module = import_module(self._name)
-            return self._module
-        return getattr(self._module, name)
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)  # found without this method the next time
+        return value
 
 
 if TYPE_CHECKING:

@@ -46,15 +46,14 @@ def command(
     out: Output,
     **options: Any,
 ) -> None:
-    """Rank RUNs and compare them in pairs: what ties and queries leave open, a verdict.
+    """Rank RUNs, and compare them in pairs: which is better whatever the ties and queries.
 
-    The verdict is the first that applies of: identical, undecided: ties (random tie-breaking
-    reverses the order too often, or that cannot be excluded), decision error (the oblivious
-    numbers say the opposite of the expectations), not testable (too few queries or resamples),
-    undecided: queries (not significant over queries), A is better. P-values are corrected for the
-    pairs of a measure: by Holm with a baseline or up to 4 runs, else by the randomised Tukey HSD
-    test. Of more than 4 runs the ranking, the number of verdicts and the contested pairs are
-    shown.
+    The verdict on a pair is the first that applies of: identical; undecided: ties (random
+    tie-breaking may reverse the order); decision error (the oblivious values have the opposite
+    order of the expected values); not testable (too few queries or resamples); not significant
+    (over queries); A is better. P-values are corrected for the pairs of a measure: by Holm with a
+    baseline or up to 4 runs, else by the randomised Tukey HSD test. For more than 4 runs, the
+    ranking, the number of verdicts and the contested pairs are shown.
 
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """

@@ -14,7 +14,7 @@ from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_remarks
-from deadheat.diagnosis import diagnose, parts_of
+from deadheat.diagnosis import diagnose
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import read_qrels, read_run
 
@@ -79,7 +79,7 @@ def command(
         out.write(diagnosis.to_json())
     else:
         finding = describe_diagnosis(diagnosis, qrels, path, percent=out.percent)
-        out.show(parts_of(diagnosis, percent=out.percent), finding)
+        out.show(diagnosis.parts(percent=out.percent), finding)
 
 
 def _qrels_and_run(files: Sequence[str], qrels: str | None) -> tuple[str | None, str]:

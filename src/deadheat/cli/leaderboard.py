@@ -22,7 +22,7 @@ from deadheat.cli.common import (
 from deadheat.cli.engines import CLUSTER, make_cluster
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
-from deadheat.cli.output import Output, options, output_options, print_warnings
+from deadheat.cli.output import Output, options, output_options, print_line, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
@@ -63,8 +63,8 @@ rule_options = options(
     click.option(
         "--tie-break",
         type=click.Choice(list(TIE_RULES)),
-        help="The rule of the oblivious value, the number as reported; `deadheat eval "
-        "--tie-rules-help` explains the rules. [default: that of the published numbers, or input]",
+        help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
+        "explains the rules. [default: that of the published numbers, or input]",
     ),
     SCORE_DTYPE,
     click.option(
@@ -179,10 +179,12 @@ def command(
         print_warnings(board.warnings)
     default = click.core.ParameterSource.DEFAULT
     is_page = out.output is not None and Path(out.output).suffix.lower() in (".html", ".htm")
+    finding = " ".join(describe_leaderboard(board) for board in boards)
     if is_page and ctx.get_parameter_source("style") is default:
         from deadheat.report.page import render_leaderboards
 
         out.write(render_leaderboards(boards))
+        print_line(finding)
     elif out.style == "json":
         data = [board.to_dict() for board in boards]
         one = data[0] if len(data) == 1 else data
@@ -190,7 +192,7 @@ def command(
     elif out.style == "csv":
         out.write(_csv(boards, by, sort, top))
     else:
-        out.show(parts, " ".join(describe_leaderboard(board) for board in boards))
+        out.show(parts, finding)
     if any(board.failures or (out.strict and board.warnings) for board in boards):
         sys.exit(1)
 

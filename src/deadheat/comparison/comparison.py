@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from deadheat._internal.remarks import Remark, counted, lines, texts
 from deadheat.comparison.statistics import VERDICTS
 from deadheat.evaluation import SPAN, VIEW_COLUMNS, shown_names
 from deadheat.provenance import Provenance
-from deadheat.tables import Column, Table, Tint, render, rich_parts
+from deadheat.tables import Column, Part, Printable, Table, Tint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +64,7 @@ class Settings:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
+class Comparison(Printable):
     """The ranking of systems, and the verdict on each pair of them."""
 
     pairs: pl.DataFrame
@@ -132,7 +131,7 @@ class Comparison:
         places = [pl.min_horizontal("place_a", "place_b"), pl.max_horizontal("place_a", "place_b")]
         return found.filter(wrong | (neighbours & open_)).sort(places).select(list(COLUMNS))
 
-    def parts(self, *, all_pairs: bool = False) -> list[str | Table]:
+    def parts(self, *, all_pairs: bool = False) -> list[Part]:
         """Return the ranking, and the pairs: all of few systems, else those that are contested.
 
         Parameters
@@ -187,17 +186,9 @@ class Comparison:
             "notes": self.notes,
         }
 
-    def to_json(self) -> str:
-        """Everything as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-
     def to_csv(self, *, ranking: bool = False) -> str:
         """Comma-separated values in full precision: all pairs, or the ranking."""
         return (self.ranking if ranking else self.pairs).write_csv().rstrip("\n")
-
-    def to_markdown(self, *, percent: bool = False, all_pairs: bool = False) -> str:
-        """Return Markdown tables: the ranking, and what `parts` shows of the pairs."""
-        return render(self.parts(all_pairs=all_pairs), "markdown", percent=percent)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the pairs as a pandas frame."""
@@ -210,16 +201,6 @@ class Comparison:
         systems = counted(len(self.provenance), "system")
         queries = counted(self.settings.queries, "query")
         return f"<Comparison of {systems}, {queries}: {counts}>"
-
-    def __str__(self) -> str:
-        return render(self.parts(), "table")
-
-    def __rich__(self) -> object:
-        """Let rich print the tables in colour."""
-        return rich_parts(self.parts())
-
-    def _repr_html_(self) -> str:
-        return render(self.parts(), "html")
 
 
 def _place_in(order: Iterable[str], column: str) -> pl.Expr:
@@ -244,6 +225,7 @@ TINTS: dict[str, Tint] = {
     "B is better": "good",
     "decision error": "bad",
     "undecided": "open",
+    "not significant": "open",
 }
 """Colours of verdicts."""
 PAIRS = (

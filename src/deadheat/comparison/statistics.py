@@ -1,4 +1,4 @@
-"""What ties leave of an order: probabilities under random tie-breaking, ranks, the verdict.
+"""Orders under ties: probabilities under random tie-breaking, ranks, the verdict.
 
 A verdict uses two kinds of probability and never adds them up. Under *random tie-breaking* the
 queries are fixed and the orders of tied documents vary: that is computed here. Under *sampling
@@ -40,11 +40,11 @@ METHODS = {
 }
 """How the probability that one system beats the other was obtained."""
 VERDICTS = {
-    "A is better": "A has the higher expectation, and neither ties nor queries leave it open",
-    "B is better": "B has the higher expectation, and neither ties nor queries leave it open",
+    "A is better": "A has the higher expected value; neither ties nor other queries reverse that",
+    "B is better": "B has the higher expected value; neither ties nor other queries reverse that",
     "undecided: ties": "the order of the systems depends on how ties are broken",
-    "decision error": "the oblivious numbers order the systems against the expectations",
-    "undecided: queries": "other queries could have ordered the systems differently",
+    "decision error": "the oblivious values order the systems against their expected values",
+    "not significant": "other queries could have ordered the systems differently",
     "not testable": "too few queries or resamples for any difference to be significant",
     "identical": "the same expected, best and worst value in every query",
 }
@@ -69,11 +69,10 @@ def verdict(
     1. Do the ties leave the systems in the order of their expectations? Unless random
        tie-breaking gives that order with a probability that is at least ``1 − alpha`` even
        after subtracting its error, no order can be called wrong: *undecided: ties*.
-    2. Do the oblivious numbers agree with that order? If they say the opposite, what a
-       tie-oblivious tool prints for these very queries misleads, however many more queries
-       might be needed to generalise: *decision error*.
+    2. Do the oblivious numbers agree with that order? If they give the opposite order, a tool that
+       ignores ties misleads on these very queries: *decision error*.
     3. Do the queries suffice? If the systems do not differ significantly over queries at the
-       level ``alpha``: *undecided: queries*. If no difference could have been significant, as with
+       level ``alpha``: *not significant*. If no difference could have been significant, as with
        one query or with fewer resamples than the number of pairs asks for: *not testable*.
     4. Otherwise the system with the higher expectation *is better*.
 
@@ -108,7 +107,7 @@ def verdict(
     if p_value is None:
         return "not testable"
     if order == 0 or p_value > alpha:
-        return "undecided: queries"
+        return "not significant"
     return "A is better" if order > 0 else "B is better"
 
 

@@ -33,7 +33,7 @@ from deadheat.comparison.statistics import (
 )
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_source
+from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_run
 from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
@@ -135,7 +135,7 @@ def compare(
     if runs is not None:
         parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
         judgements = read_qrels(cast(QrelsLike, results_or_qrels))
-        evaluate = partial(evaluate_source, judgements, measures=parsed, settings=settings)
+        evaluate = partial(evaluate_run, judgements, measures=parsed, settings=settings)
         systems = name_systems(runs, evaluate)
     elif late := [name for name in options if name != "queries"]:
         raise InputError(f"{', '.join(late)}: these results have been evaluated already")
@@ -184,7 +184,7 @@ def compare_results(
     settings = Settings(n, alpha, resamples, seed, baseline, test)
     least_p = _least_p_value(settings, len(names))
     pairs = _compare_pairs(systems, names, settings, least_p <= alpha, progress)
-    remarks += alignment + _warn_of_power(settings, len(names), least_p) + _warn_of_twins(systems)
+    remarks += alignment + _warn_of_power(settings, len(names), least_p) + _note_twins(systems)
     remarks += [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
@@ -333,15 +333,17 @@ def _values(result: Result, *measures: Measure) -> bytes:
     return b"".join(x.tobytes() for v in views for x in (v.expected, v.best, v.worst))
 
 
-def _warn_of_twins(systems: dict[str, Result]) -> list[Remark]:
-    """Warn of systems that look like one run given twice; regimes of one model may well agree."""
+def _note_twins(systems: dict[str, Result]) -> list[Remark]:
+    """Note which systems have the same values: one run given twice, or regimes that agree."""
     alike: dict[bytes, list[str]] = {}
     for name, result in systems.items():
-        if result.provenance.scoring is None:
-            alike.setdefault(_values(result, *result.views), []).append(name)
-    pattern = "{names} and {last} have the same values in every query: is it one run twice?"
+        alike.setdefault(_values(result, *result.views), []).append(name)
     return [
-        warning(pattern, names=", ".join(names[:-1]), last=names[-1])
+        note(
+            "{names} and {last} have the same values in every query",
+            names=", ".join(names[:-1]),
+            last=names[-1],
+        )
         for names in alike.values()
         if len(names) > 1
     ]

@@ -1,6 +1,17 @@
-"""From a run to where its ties are, where they come from, and what they cost."""
+"""From a run to where its ties are, where they come from, what they cost, and what to do."""
 
+from deadheat.diagnosis.check import (
+    Check as Check,
+    CheckedRegime as CheckedRegime,
+    check_regimes as check_regimes,
+    choose_regime as choose_regime,
+    describe_remedy as describe_remedy,
+    hang as hang,
+)
 from deadheat.diagnosis.cuts import cut_lists as cut_lists
-from deadheat.diagnosis.diagnose import Diagnosis as Diagnosis, diagnose as diagnose
+from deadheat.diagnosis.diagnose import (
+    Diagnosis as Diagnosis,
+    check_run as check_run,
+    diagnose as diagnose,
+)
 from deadheat.diagnosis.number_grid import find_grid as find_grid
-from deadheat.diagnosis.parts import parts_of as parts_of

@@ -10,6 +10,9 @@ from deadheat.formats import Run
 from deadheat.scoring import FORMATS
 from deadheat.ties import GroupSizes, Ints, round_scores, run_sizes
 
+NEAR_ONE = 1e-4
+"""Nearer to 1, a step of FP32 is a step of more than 0.0006 in the logit."""
+
 
 @dataclass(frozen=True)
 class Anatomy:
@@ -27,6 +30,9 @@ class Anatomy:
     """Size of the largest tie group."""
     largest_query: str
     largest_score: float
+    saturated: int
+    """Tied documents with a score nearer to 1 than `NEAR_ONE`, where scores come close to 1
+    gradually, as probabilities do that saturate."""
     end_tied: int
     """Lists that end inside a tie group: documents of the same score may have been cut off."""
     float32_pairs: int
@@ -47,6 +53,9 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     largest = int(np.argmax(groups.size))
     cast, _ = round_scores(run, FORMATS["fp32"])
     added = _pairs(run_sizes(cast), run) - _pairs(groups, run)
+    gradual = len(np.unique(groups.score[groups.score > 0.99])) > 2
+    saturates = (groups.score > 1 - NEAR_ONE) & (groups.size > 1) & gradual
+    saturates &= bool(np.all((groups.score >= 0) & (groups.score <= 1)))
     lowest = np.diff(groups.query, prepend=-1) > 0  # the group that ends each list
     return Anatomy(
         queries=len(run.query_ids),
@@ -57,6 +66,7 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
         largest=groups.facts.largest,
         largest_query=run.query_ids[groups.query[largest]],
         largest_score=float(groups.score[largest]),
+        saturated=int(groups.size[saturates].sum()),
         end_tied=int((groups.size[lowest] > 1).sum()),
         float32_pairs=int(added.sum()),
         float32_queries=int((added > 0).sum()),

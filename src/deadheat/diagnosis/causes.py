@@ -33,6 +33,8 @@ class Cause:
     name: str
     """``"plateaus"``, ``"saturation"``, ``"constant tails"``, ``"points"`` or ``"fused ranks"``."""
     statement: str
+    documents: int
+    """Documents that it concerns."""
 
 
 def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values) -> list[Cause]:
@@ -52,7 +54,7 @@ def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values
     found = list(_large_groups(sizes, values, step))
     if np.isfinite(sizes.score).all():
         found += _points(sizes, values)
-        found += _fused_ranks(int(lengths.max()), values, step)
+        found += _fused_ranks(int(lengths.max()), sizes, values, step)
     return found
 
 
@@ -83,6 +85,7 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[C
                 name,
                 f"{counted(len(size), 'tie group')} of {MANY} documents or more, up to "
                 f"{size.max():,} ({size.sum() / sizes.size.sum():.1%} of all documents): {text}",
+                int(size.sum()),
             )
 
 
@@ -95,10 +98,11 @@ def _points(sizes: GroupSizes, values: Values) -> Iterator[Cause]:
             "points",
             f"every score is a whole number from {values[0]:,.0f} to {values[-1]:,.0f}, as counts, "
             "votes, ranks and Borda points are",
+            int(sizes.size.sum()),
         )
 
 
-def _fused_ranks(longest: int, values: Values, step: Values) -> Iterator[Cause]:
+def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) -> Iterator[Cause]:
     """Sums of one to three terms 1 / (60 + rank), as far as they are no coincidence."""
     ranks = min(max(longest, 1_000), _RANKS)
     terms = 1.0 / (FUSION_K + np.arange(1, ranks + 1))
@@ -134,6 +138,7 @@ def _fused_ranks(longest: int, values: Values, step: Values) -> Iterator[Cause]:
             f"{share:.0%} of {len(scores):,} scores looked at are {word} of whole numbers above "
             f"{FUSION_K}, as reciprocal rank fusion adds up 1 / ({FUSION_K} + rank): documents "
             "whose ranks trade places tie",
+            int(sizes.size.sum()),
         )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, emits_warnings, texts, warning
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
+from deadheat.diagnosis.check import Check, check_scores
 from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
 from deadheat.diagnosis.number_grid import (
     LogitGrid,
@@ -34,11 +34,17 @@ from deadheat.diagnosis.what_if import (
     round_all,
 )
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, out_of_reach, views_of
-from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    Result,
+    evaluate_run,
+    out_of_reach,
+    views_of,
+)
+from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.measures import Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
-from deadheat.tables import render, rich_parts
+from deadheat.tables import Part, Printable, render
 from deadheat.ties import (
     Floats,
     Ints,
@@ -51,9 +57,12 @@ from deadheat.ties import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Group
     from typing_extensions import Unpack
 
+MEASURE = "nDCG@10"
+"""What `check` looks at unless told otherwise."""
+CHECKED = ("effect", "cause", "remedy", "cause_kind", "remedy_kind")
+"""What a stored diagnosis keeps of its check."""
 TOP = 10
 """The cutoff at which judged documents are counted where no measure has a cutoff."""
 FEW = 0.05
@@ -87,7 +96,7 @@ class Effect:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Printable):
     """Where the ties of a run are, where they come from, and what they do."""
 
     name: str
@@ -108,6 +117,8 @@ class Diagnosis:
     """How it was evaluated."""
     remarks: tuple[Remark, ...] = ()
     """What a reader should know of how judgements and run fit."""
+    check: Check | None = None
+    """Effect, cause and remedy in three lines, where judgements were given."""
 
     @property
     def warnings(self) -> list[str]:
@@ -122,35 +133,23 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain numbers, lists and strings."""
-        facts = asdict(self)
+        facts = asdict(replace(self, remarks=(), check=None))
         del facts["remarks"]
+        if self.check is not None:
+            facts["check"] = {name: vars(self.check)[name] for name in CHECKED}
         return {**facts, "warnings": self.warnings, "notes": self.notes}
 
-    def to_json(self) -> str:
-        """Everything as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+    def parts(self, *, percent: bool = False) -> list[Part]:
+        """Return sentences and tables; `percent` is for the numbers in sentences."""
+        return parts_of(self, percent=percent)
 
-    def to_markdown(self) -> str:
-        """Give sentences and Markdown tables."""
-        return self._render("markdown")
-
-    def _render(self, style: str, width: int | None = None) -> str:
-        return render(parts_of(self), style, width=width)
-
-    def __rich__(self) -> Group:
-        """Let rich print sentences and tables in colour."""
-        return rich_parts(parts_of(self))
+    def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
+        return render(self.parts(percent=percent), style, percent=percent, width=96)
 
     def __repr__(self) -> str:
         """Say in a line what it is; `print` shows it all."""
         tied = self.anatomy.tied / self.anatomy.documents
         return f"<Diagnosis of {self.name}: {tied:.1%} of the documents are tied>"
-
-    def __str__(self) -> str:
-        return self._render("table", width=96)
-
-    def _repr_html_(self) -> str:
-        return self._render("html")
 
 
 @emits_warnings
@@ -201,8 +200,6 @@ def diagnose(
         qrels, run = None, qrels
     if run is None:
         raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
-    if settings.tie_tolerance or settings.nan != "raise":
-        raise InputError("diagnose looks at exact ties: leave tie_tolerance and nan out")
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
     for what, asked in (("measures", measures), ("levels", levels)):
@@ -210,34 +207,14 @@ def diagnose(
             raise InputError(f"{what} need judgements: give qrels, too, or leave the {what} out")
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
-    read = read_run(run, with_ranks=settings.needs_ranks)
-    rounded, rounding = round_scores(read, settings.score_format)
-    candidates = rank_nan(rounded, "refuse")
-    if candidates.exact is not None:
-        raise InputError(
-            f"{candidates.source}: the scores lie on no grid of floating-point numbers, for "
-            "float64 cannot hold them (whole numbers beyond 2**53, say); scale or round them first"
-        )
-    sizes = run_sizes(candidates)
-    grid, values, step = grid_with_steps(candidates.scores)
-    anatomy = dissect(candidates, sizes)
-    finite = np.isfinite(sizes.score).all()
-    diagnosis = Diagnosis(
-        candidates.source,
-        anatomy,
-        grid,
-        find_logit_grid(values, step),
-        tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
-        find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
-        None if logits is None else find_origins(logits, model_dtype, candidates),
-        settings=settings,
-        remarks=tuple(rounding),
-    )
+    diagnosis, candidates = _describe(run, settings)
+    if logits is not None:
+        origins = find_origins(logits, model_dtype, candidates)
+        diagnosis = replace(diagnosis, origins=origins)
     if qrels is None:
         return diagnosis
-    lists, remarks = list_judged(
-        read_qrels(qrels), candidates, queries=settings.queries, with_judged=True
-    )
+    judgements = read_qrels(qrels)
+    lists, remarks = list_judged(judgements, candidates, queries=settings.queries, with_judged=True)
 
     def groups_of(scores: Values) -> TieGroups:
         return build_groups(lists._replace(run=replace(candidates, scores=scores)), settings)
@@ -261,7 +238,73 @@ def diagnose(
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
     remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
-    return replace(diagnosis, effect=effect, remarks=(*rounding, *remarks))
+    return replace(
+        diagnosis,
+        effect=effect,
+        remarks=(*diagnosis.remarks, *remarks),
+        check=_check(diagnosis, judgements, candidates, parsed, effect.cut_bounds),
+    )
+
+
+def check_run(
+    qrels: QrelsLike,
+    run: RunLike,
+    measures: str | Measure | Iterable[str | Measure] = MEASURE,
+    **options: Unpack[EvalOptions],
+) -> Check:
+    """Check a run as `deadheat.check` does, without emitting warnings."""
+    settings = EvalSettings(**options)  # type: ignore[arg-type]
+    parsed, judgements = parse_measures(measures), read_qrels(qrels)
+    diagnosis, candidates = _describe(run, settings)
+    lists, _ = list_judged(judgements, candidates, queries=settings.queries, with_judged=True)
+    bounds = cut_bounds(build_groups(lists, settings), lists.unretrieved, parsed)
+    return _check(diagnosis, judgements, candidates, parsed, bounds)
+
+
+def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
+    """Return what a run's scores show without judgements, and the run with rounded scores."""
+    if settings.tie_tolerance or settings.nan != "raise":
+        raise InputError("exact ties are diagnosed: leave tie_tolerance and nan out")
+    read = read_run(run, with_ranks=settings.needs_ranks)
+    rounded, rounding = round_scores(read, settings.score_format)
+    candidates = rank_nan(rounded, "refuse")
+    if candidates.exact is not None:
+        raise InputError(
+            f"{candidates.source}: float64 cannot hold these scores (whole numbers beyond 2**53, "
+            "say), so their number grid is unknown; scale or round them first"
+        )
+    sizes = run_sizes(candidates)
+    grid, values, step = grid_with_steps(candidates.scores)
+    anatomy = dissect(candidates, sizes)
+    finite = np.isfinite(sizes.score).all()
+    diagnosis = Diagnosis(
+        candidates.source,
+        anatomy,
+        grid,
+        find_logit_grid(values, step),
+        tuple(find_causes(sizes, np.diff(candidates.offsets), values, step)),
+        find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
+        settings=settings,
+        remarks=tuple(rounding),
+    )
+    return diagnosis, candidates
+
+
+def _check(
+    diagnosis: Diagnosis,
+    judgements: Judgements,
+    run: Run,
+    measures: Sequence[Measure],
+    bounds: Sequence[CutBounds],
+) -> Check:
+    """Evaluate a run, and say what ties do to it, why, and what to do about it."""
+    settings = diagnosis.settings
+    result = evaluate_run(judgements, run, measures, settings)
+    in_float32 = None
+    if diagnosis.anatomy.float32_pairs:
+        float32 = replace(settings, score_dtype="fp32")
+        in_float32 = evaluate_run(judgements, run, measures, float32)
+    return check_scores(diagnosis, result, bounds, in_float32)
 
 
 def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import fewest_enough
 from deadheat.evaluation import VIEW_COLUMNS
-from deadheat.tables import Column, Heading, Table, number
+from deadheat.tables import Column, Heading, Part, Table, number
 
 if TYPE_CHECKING:
     from deadheat.diagnosis.anatomy import Anatomy
@@ -25,7 +25,7 @@ _EXPECTED = replace(VIEW_COLUMNS["expected"], bar=None)
 _ENOUGH = Column("enough", "flag")
 
 
-def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[str | Table]:
+def parts_of(diagnosis: Diagnosis, *, percent: bool = False) -> list[Part]:
     """Give what `deadheat.tables.render` writes of a diagnosis.
 
     Parameters

@@ -9,7 +9,6 @@ from deadheat.engines.engine import (
     Pool as Pool,
     Progress as Progress,
 )
-from deadheat.engines.threads import Barrier as Barrier, Items as Items, share_work as share_work
 
 if TYPE_CHECKING:
     from deadheat.engines.cluster import RayCluster as RayCluster

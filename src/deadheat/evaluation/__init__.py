@@ -6,15 +6,15 @@ from deadheat.evaluation.corpus import (
 )
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES as DEFAULT_MEASURES,
+    SHOWN as SHOWN,
     evaluate as evaluate,
     evaluate_arrays as evaluate_arrays,
-    evaluate_groups as evaluate_groups,
     evaluate_run as evaluate_run,
     evaluate_scores as evaluate_scores,
-    evaluate_source as evaluate_source,
-    evaluate_tie_groups as evaluate_tie_groups,
     evaluate_with_curves as evaluate_with_curves,
+    out_of_reach as out_of_reach,
     result_of_counted as result_of_counted,
+    views_of as views_of,
 )
 from deadheat.evaluation.evaluator import Evaluator as Evaluator
 from deadheat.evaluation.folders import run_parts as run_parts, together as together
@@ -25,6 +25,11 @@ from deadheat.evaluation.names import (
     shown_names as shown_names,
 )
 from deadheat.evaluation.neighbours import neighbour_recall as neighbour_recall
+from deadheat.evaluation.pieces import (
+    evaluate_groups as evaluate_groups,
+    evaluate_tie_groups as evaluate_tie_groups,
+    evaluate_top as evaluate_top,
+)
 from deadheat.evaluation.query import RankedQuery as RankedQuery, rank_query as rank_query
 from deadheat.evaluation.rescoring import (
     Rescoring as Rescoring,
@@ -49,11 +54,4 @@ from deadheat.evaluation.stored import (
     is_reproduced_by as is_reproduced_by,
     read_results as read_results,
     same_judgements as same_judgements,
-)
-from deadheat.evaluation.top import evaluate_top as evaluate_top
-from deadheat.evaluation.views import (
-    SHOWN as SHOWN,
-    need_judged as need_judged,
-    out_of_reach as out_of_reach,
-    views_of as views_of,
 )

@@ -1,20 +1,23 @@
-"""Evaluate runs, arrays and tie groups."""
+"""Evaluate runs and arrays: from judgements and scores to a result."""
 
 from __future__ import annotations
 
 import os
+import platform
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.remarks import Remark, emits_warnings, warning
+from deadheat._internal.packages import own_version
+from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged, result_of, versions, views_of
+from deadheat.evaluation.result import Result, Views
 from deadheat.formats import (
     Candidates,
     Judgements,
@@ -34,11 +37,13 @@ from deadheat.formats import (
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance
 from deadheat.settings import EvalOptions, EvalSettings
+from deadheat.tables import DIGITS
 from deadheat.ties import (
+    BACKEND,
     Counted,
+    Ints,
     TieGroups,
     build_groups,
-    check_groups,
     count_groups,
     list_labelled,
     prepare_scores,
@@ -48,6 +53,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
+SHOWN = 0.5 * 10**-DIGITS
+"""What is below this cannot be seen in a table."""
+_NOISE = 1e-9
+"""Values as close as this, or by this share, may be the same, added up in another order."""
 
 
 @emits_warnings
@@ -84,34 +93,30 @@ def evaluate(
     (0.6666666666666666, 0.5, 1.0)
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    return evaluate_source(read_qrels(qrels), run, parse_measures(measures), settings)
+    return evaluate_run(qrels, run, parse_measures(measures), settings)
 
 
-def evaluate_source(
-    judgements: Judgements, run: RunLike, measures: Sequence[Measure], settings: EvalSettings
+def evaluate_run(
+    qrels: QrelsLike,
+    run: RunLike,
+    measures: Sequence[Measure],
+    settings: EvalSettings | None = None,
 ) -> Result:
-    """Evaluate whatever a run can be read from, without emitting warnings.
+    """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``.
 
-    A folder that holds too much is evaluated in parts.
+    A folder whose files do not fit in memory together is evaluated in parts.
     """
+    settings, judgements = settings or EvalSettings(), read_qrels(qrels)
     if isinstance(run, (str, os.PathLike)) and is_folder(run):
         from deadheat.evaluation.folders import evaluate_folder
 
         return evaluate_folder(judgements, run_folder(run), measures, settings)
-    read = read_run(run, with_ranks=settings.tie_break == "rank", copy=False)
-    return evaluate_run(judgements, read, measures, settings)
-
-
-def evaluate_run(
-    judgements: Judgements,
-    run: Run,
-    measures: Sequence[Measure],
-    settings: EvalSettings | None = None,
-) -> Result:
-    """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``."""
-    settings = settings or EvalSettings()
-    counted = count_groups(judgements, run, settings, with_judged=need_judged(measures))
-    return result_of_counted(counted, judgements, run.source, measures, settings)
+    run = read_run(run, with_ranks=settings.tie_break == "rank", copy=False)
+    with_judged = any(measure.needs_judged for measure in measures)
+    counted = count_groups(judgements, run, settings, with_judged=with_judged)
+    remarks = counted.remarks + counted.report.check(judgements, run.source)
+    provenance = Provenance(run.source, judgements.source, settings, versions=versions())
+    return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
 
 
 def evaluate_with_curves(
@@ -126,7 +131,8 @@ def evaluate_with_curves(
     The remarks of the result are about `measures` only.
     """
     more = [measure @ k for measure in measures for k in cutoffs]
-    counted = count_groups(judgements, run, settings, with_judged=need_judged(more))
+    with_judged = any(measure.needs_judged for measure in measures)
+    counted = count_groups(judgements, run, settings, with_judged=with_judged)
     result = result_of_counted(counted, judgements, run.source, measures, settings)
     return replace(result, views={**result.views, **views_of(counted.groups, more)})
 
@@ -138,7 +144,7 @@ def result_of_counted(
     measures: Sequence[Measure],
     settings: EvalSettings,
 ) -> Result:
-    """Evaluate what was counted of a run; refuse judgements and run that do not fit."""
+    """Evaluate what was counted of all parts of a run, as `evaluate_run` does."""
     remarks = counted.remarks + counted.report.check(judgements, source)
     provenance = Provenance(source, judgements.source, settings, versions=versions())
     return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
@@ -239,7 +245,7 @@ def evaluate_scores(
         given.grades,
         n_relevant,
         queries=settings.queries,
-        with_judged=need_judged(measures),
+        with_judged=any(measure.needs_judged for measure in measures),
         numbered=are_numbers(query_ids),
     )
     groups = build_groups(lists, settings)
@@ -256,56 +262,116 @@ def _read_candidates(
     return grouped(scores, relevance, query)
 
 
-@emits_warnings
-def evaluate_groups(
+def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:
+    """Compute every view of every measure."""
+    computed = {}
+    for measure in measures:
+        expected, best, worst, oblivious, variance = measure.views(groups)
+        known = variance if measure.has_variance else None
+        computed[measure] = Views(expected, best, worst, oblivious, known)
+    return computed
+
+
+def result_of(
+    query_ids: Sequence[str | int],
     groups: TieGroups,
-    measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
-    *,
-    query_ids: Sequence[object] | None = None,
+    measures: Sequence[Measure],
+    provenance: Provenance,
+    remarks: list[Remark],
 ) -> Result:
-    """Evaluate tie groups, such as those of a `deadheat.ties.TieCounter` that a stream passed.
-
-    Parameters
-    ----------
-    groups
-        Of complete lists: that documents may be missing from them is not looked for.
-    measures
-        As for `evaluate`. A measure of judged documents needs them all announced.
-    query_ids
-        Names for the queries; their numbers from 0 unless given.
-
-    Examples
-    --------
-    >>> from deadheat.ties import TieCounter
-    >>> counter = TieCounter(1, query=[0], score=[0.5], grade=[1], position=[2])
-    >>> counter.update([[0.9, 0.5, 0.5]])
-    >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
-    0.5
-    """
-    return evaluate_tie_groups(groups, parse_measures(measures), query_ids)
+    """Evaluate tie groups, and add what a reader should know of them to the remarks."""
+    if groups.known is not None:
+        _check_depth(groups, measures, groups.known)
+    views = views_of(groups, measures)
+    found = remarks + out_of_reach(groups, measures)
+    if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
+        found += _outside(views)
+    if groups.end_above is not None and groups.end_size is not None:
+        cut = groups.end_size > 1
+        if cut.any():
+            found += _cuts(groups, measures, cut, groups.end_above)
+    groups.derived.clear()  # as large as the groups
+    return Result(query_ids, views, provenance, tuple(found), groups)
 
 
-def evaluate_tie_groups(
-    groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[object] | None = None
-) -> Result:
-    """Evaluate tie groups as `evaluate_groups` does, without emitting warnings."""
-    groups = check_groups(groups)
-    names: Sequence[str | int] = query_names(query_ids, groups.n_queries)
-    if are_numbers(query_ids):
-        names = list(map(int, names))
-    provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
-    return result_of(names, groups, measures, provenance, _unplaced(groups))
-
-
-def _unplaced(groups: TieGroups) -> list[Remark]:
-    """Warn where an oblivious value depends on positions that were not given."""
-    if groups.ranked:
+def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
+    """Warn of measures to which no document is relevant because no grade is that high."""
+    named = [
+        repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
+    ]
+    if not named or not groups.max_grade:  # another remark says that there is no grade
         return []
-    is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-    is_open[groups.group[groups.rank != groups.best_rank]] = True
-    queries = len(np.unique(groups.query[is_open]))
     pattern = (
-        "the counter was given no positions: in {queries:query} with ties the oblivious value "
-        "puts judged documents first"
+        "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
+        "none reaches rel"
+    )
+    return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
+
+
+def _outside(views: dict[Measure, Views]) -> list[Remark]:
+    """Warn of oblivious values that no order of the tied documents gives."""
+    outside = [
+        np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
+        for v in views.values()
+    ]
+    queries = int(np.any(outside, axis=0).sum())
+    pattern = (
+        "{queries:query} with an oblivious value outside [worst, best]: the rule sees scores cast "
+        "to float32, and ties that the scores as given do not have; with score_dtype='float32' "
+        "(--score-dtype float32) all views speak of the ties that it sees"
     )
     return [warning(pattern, queries=queries)] if queries else []
+
+
+def _check_depth(groups: TieGroups, measures: Sequence[Measure], known: int) -> None:
+    """Refuse a measure that looks further than the `known` places of the lists."""
+    for measure in measures:
+        depth = np.minimum(measure.depth(groups), groups.retrieved)
+        if (deepest := int(depth.max(initial=0))) > known:
+            raise InputError(
+                f"{measure} looks at {deepest:,} places of a list, and only the first {known:,} "
+                "are known: give the measure a cutoff, or keep more places"
+            )
+
+
+_CUT = (
+    "{lists:list} cut inside a tie group within reach of {measures:each}: documents with the same "
+    "score may be missing, and no evaluator can know them; retrieve more documents, or cut at a "
+    "score"
+)
+_COMPLETE = (
+    "{lists:list} with an end inside a tie group within reach of {measures:each}: taken to be "
+    "complete"
+)
+
+
+def _cuts(
+    groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
+) -> list[Remark]:
+    """Report lists that end inside a tie group which can change the digits shown of a measure.
+
+    That is a warning where relevant documents are missing from the list: it is not the whole
+    collection, so documents tied with its last ones may be missing, too. Otherwise the list
+    may be all there is. `above` is how many documents stand above the last group of each list.
+    """
+    partial = groups.lacks_relevant
+    reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
+    remarks = []
+    for lists, remark, text in ((partial, warning, _CUT), (~partial, note, _COMPLETE)):
+        felt = {name: own for name, queries in reached.items() if (own := queries & lists).any()}
+        if felt:
+            queries = int(np.any(list(felt.values()), axis=0).sum())
+            remarks.append(remark(text, lists=queries, measures="; ".join(felt)))
+    return remarks
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of deadheat and of what it computes with."""
+    return {
+        "deadheat": own_version(),
+        "counting": BACKEND,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "polars": version("polars"),
+    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run, evaluate_source
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, QrelsLike, RunLike, read_qrels, read_run, text_id
 from deadheat.measures import Measure, parse_measures
@@ -56,7 +56,7 @@ class Evaluator:
     @emits_warnings
     def __call__(self, run: RunLike) -> Result:
         """Evaluate a run, whatever `evaluate` takes for one."""
-        return evaluate_source(self._judgements, run, self.measures, self.settings)
+        return evaluate_run(self._judgements, run, self.measures, self.settings)
 
     @emits_warnings
     def query(self, query: object, scores: object) -> Result:

@@ -19,7 +19,6 @@ from deadheat._internal.remarks import added
 from deadheat.engines import Engine, LocalEngine
 from deadheat.evaluation.evaluate import evaluate_run, result_of_counted
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged
 from deadheat.formats import Judgements, Piece, Run, RunFolder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -55,7 +54,7 @@ def evaluate_folder(
     engine = engine or LocalEngine()
     parts = _split(judgements, folder, most, engine)
 
-    with_judged = need_judged(measures)
+    with_judged = any(measure.needs_judged for measure in measures)
 
     def count_part(part: Part) -> Counted:
         own, run = judgements.part(part.start, part.stop), folder.select(part.query_ids)
@@ -95,7 +94,7 @@ def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine)
     rows: Counter[str] = Counter()
 
     def count_rows(piece: Piece) -> dict[str, int]:
-        return dict(folder.read(piece)["query"].value_counts(name="rows").iter_rows())
+        return dict(folder.read(piece).query.value_counts(name="rows").iter_rows())
 
     with engine.pool(lambda: count_rows) as workers:
         for _, counts in workers.results(folder.pieces):

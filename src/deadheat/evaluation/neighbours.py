@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import versions, views_of
 from deadheat.evaluation.result import Result, Views
-from deadheat.evaluation.views import versions, views_of
 from deadheat.formats import Run, RunLike, read_run
 from deadheat.measures import Precision, Recall
 from deadheat.provenance import Provenance

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -15,14 +16,7 @@ from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import block_length, score_chunk
-from deadheat.evaluation.corpus.chunks import (
-    Chunk,
-    Chunks,
-    OpenShard,
-    check_same_length,
-    name_shards,
-    open_shards,
-)
+from deadheat.evaluation.corpus.chunks import Chunks, OpenShard, Shard, open_shards
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
@@ -124,18 +118,24 @@ def evaluate_rescoring(
             counter.update(scores, positions=positions)
 
     shards = open_shards(chunks)
-    corpus = Corpus(one, names, [partial(_stage, open, 1) for open in shards])
+    corpus = Corpus(one, names, [_choose_stage(shard, shard.open, 1) for shard in shards])
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
     first = replace(first, remarks=(*first.remarks, *scan.find_missing(judgements)))
-    finer = Corpus(two, names, [partial(_stage, open, 2) for open in shards])
-    frame = _rescore(counter, finer, scan.documents)
+    scanned = zip(scan.shards, shards, strict=True)
+    finer = [_choose_stage(shard, given.open, 2) for shard, given in scanned]
+    frame = _rescore(counter, Corpus(two, names, finer))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))
     return Rescoring(first, second)
 
 
-def _stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
+def _choose_stage(shard: Shard, open: OpenShard, stage: int) -> Shard:
+    """Return a shard whose chunks have the embeddings of one stage alone."""
+    return replace(shard, open=partial(_read_stage, open, stage), reuses_buffers=True)
+
+
+def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
     """Yield chunks with the embeddings of one stage."""
     for number, chunk in enumerate(open()):
         if not isinstance(chunk, (tuple, list)) or len(chunk) != 3:
@@ -146,19 +146,15 @@ def _stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
         yield chunk[0], chunk[stage]
 
 
-def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFrame:
-    """Score the candidates, and every document that ties with the last, in the second stage.
-
-    `documents` is how many the corpus had in the first.
-    """
+def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
+    """Score the candidates, and every document that ties with the last, in the second stage."""
     kept = counter.kept
     scores = np.empty(len(kept.position))
     names: list[str] = [""] * len(kept.position)
     order = np.argsort(kept.position, kind="stable")
     ascending = kept.position[order]
-    step, passed = block_length(corpus.products.n_queries), 0
-    for chunk in _read(corpus):
-        passed += len(chunk)
+    step = block_length(corpus.products.n_queries)
+    for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
         first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
         for start in range(first, last, step):
             own = order[start : min(start + step, last)]
@@ -168,7 +164,6 @@ def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFram
             scores[own] = exact_floats(products[kept.query[own], place])
             for i, row in zip(own.tolist(), place.tolist(), strict=True):
                 names[i] = text_id(candidates.ids[row])
-    check_same_length("the corpus", documents, passed)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
@@ -176,15 +171,6 @@ def _rescore(counter: TopCounter, corpus: Corpus, documents: int) -> pl.DataFram
             "score": scores,
         }
     )
-
-
-def _read(corpus: Corpus) -> Iterator[Chunk]:
-    """Yield the chunks of all shards."""
-    start = 0
-    for shard in name_shards(corpus.shards):
-        for chunk in shard.read(corpus.products, start):
-            start += len(chunk)
-            yield chunk
 
 
 def _warn_widened(counter: TopCounter) -> list[Remark]:

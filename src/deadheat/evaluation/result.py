@@ -22,7 +22,7 @@ from deadheat.evaluation.names import short_labels
 from deadheat.formats import are_numbers, is_unicode
 from deadheat.measures import Measure, parse_measure
 from deadheat.provenance import Provenance
-from deadheat.tables import Column, Table, number, render, rich_parts
+from deadheat.tables import Column, Printable, Table, number
 from deadheat.ties import TieGroups
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Summary:
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Mapping[str, Summary]):
+class Result(Mapping[str, Summary], Printable):
     """Views of all measures; a mapping: ``result["nDCG@10"]`` is the summary of one.
 
     >>> import deadheat as dh
@@ -316,10 +316,6 @@ class Result(Mapping[str, Summary]):
                 f"this is not a stored deadheat result with its per-query values ({why})"
             ) from None
 
-    def to_json(self, *, per_query: bool = True) -> str:
-        """Everything as JSON; `from_json` reads it back without losing a bit."""
-        return json.dumps(self.to_dict(per_query=per_query), indent=1, ensure_ascii=False)
-
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote."""
@@ -333,20 +329,9 @@ class Result(Mapping[str, Summary]):
         """Return a pandas frame: a row per measure, or per query and measure."""
         return pandas_frame(self.per_query if per_query else self.aggregate)
 
-    def to_csv(self, *, per_query: bool = False) -> str:
-        """Comma-separated values: a row per measure, or per query and measure."""
-        return self._render("csv", per_query=per_query)
-
-    def to_markdown(self, *, percent: bool = False) -> str:
-        """Return a Markdown table, a row per measure."""
-        return self._render("markdown", percent=percent)
-
-    def to_latex(self, *, percent: bool = False) -> str:
-        """Return a LaTeX table (booktabs), a row per measure."""
-        return self._render("latex", percent=percent)
-
-    def _render(self, style: str, *, percent: bool = False, per_query: bool = False) -> str:
-        return render([results_table([self], per_query=per_query)], style, percent=percent)
+    def parts(self, *, per_query: bool = False) -> list[Table]:
+        """Return the table: a row per measure, or per query and measure."""
+        return [results_table([self], per_query=per_query)]
 
     def __repr__(self) -> str:
         """Summarise it in one line; `print` shows the table."""
@@ -354,16 +339,6 @@ class Result(Mapping[str, Summary]):
         more = [f"{len(self) - 4} more"] if len(self) > 4 else []
         queries = counted(len(self.query_ids), "query")
         return f"<Result {self.name}, {queries}: {', '.join(shown + more)}>"
-
-    def __str__(self) -> str:
-        return self._render("table")
-
-    def __rich__(self) -> Any:
-        """Let rich print the table in colour."""
-        return rich_parts([results_table([self])])
-
-    def _repr_html_(self) -> str:
-        return self._render("html")
 
 
 def flat_summaries(

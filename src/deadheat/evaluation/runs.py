@@ -8,7 +8,7 @@ from functools import partial
 
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.evaluate import evaluate_source
+from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.folders import evaluate_folder
 from deadheat.evaluation.result import Result
 from deadheat.formats import Judgements, RunLike, is_folder, run_folder
@@ -25,7 +25,7 @@ def evaluate_runs(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Evaluate runs as `evaluate_source` does each.
+    """Evaluate runs as `evaluate_run` does each.
 
     Parameters
     ----------
@@ -67,4 +67,4 @@ def _evaluate_one(
     numbered: tuple[int, RunLike],
 ) -> Result:
     """Evaluate a run that comes with its number."""
-    return evaluate_source(judgements, numbered[1], measures, settings)
+    return evaluate_run(judgements, numbered[1], measures, settings)

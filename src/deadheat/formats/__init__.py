@@ -36,6 +36,7 @@ from deadheat.formats.frames import (
     needed_column as needed_column,
     with_names as with_names,
 )
+from deadheat.formats.hits import HIT_SHAPES as HIT_SHAPES
 from deadheat.formats.ids import (
     are_numbers as are_numbers,
     id_column as id_column,

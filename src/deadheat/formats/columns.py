@@ -24,39 +24,28 @@ class Columns(NamedTuple):
     """Whether the queries were given as whole numbers."""
 
     def to_judgements(self, source: str) -> Judgements:
-        """Group judgements by query."""
-        return judgements_from_columns(
-            source, self.query, self.doc, self.numbers, numbered=self.numbered
-        )
+        """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
+        given = self.numbers
+        grade = rounded(given) if given.dtype.kind == "O" else np.asarray(given, np.float64)
+        frame = pl.DataFrame({"query": self.query, "doc": self.doc, "grade": grade})
+        if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():
+            frame = frame.unique(maintain_order=True)
+            twice = frame.filter(pl.struct("query", "doc").is_duplicated())
+            if len(twice):
+                q, d = twice[0, "query"], twice[0, "doc"]
+                different = twice.filter(query=q, doc=d)["grade"].to_list()
+                raise InputError(
+                    f"{source}: document {d!r} of query {q!r} is judged with different grades "
+                    f"({', '.join(f'{g:g}' for g in different)}); keep one of them"
+                )
+        query_ids, offsets, order = _group(frame["query"])
+        frame = frame if order is None else frame[order]
+        grades = frame["grade"].to_numpy()
+        return Judgements(source, query_ids, offsets, frame["doc"], grades, self.numbered)
 
     def to_run(self, source: str) -> Run:
         """Group scored documents by query."""
         return run_from_columns(source, self.query, self.doc, self.numbers, self.ranks)
-
-
-def judgements_from_columns(
-    source: str, query: pl.Series, doc: pl.Series, grade: Numbers, *, numbered: bool = False
-) -> Judgements:
-    """Group judgements by query; refuse conflicting grades, drop exact repetitions.
-
-    `numbered` says that the queries were given as whole numbers.
-    """
-    grade = rounded(grade) if grade.dtype.kind == "O" else np.asarray(grade, np.float64)
-    frame = pl.DataFrame({"query": query, "doc": doc, "grade": grade})
-    if frame.select(pl.struct("query", "doc").is_duplicated().any()).item():
-        frame = frame.unique(maintain_order=True)
-        twice = frame.filter(pl.struct("query", "doc").is_duplicated())
-        if len(twice):
-            q, d = twice[0, "query"], twice[0, "doc"]
-            different = twice.filter(query=q, doc=d)["grade"].to_list()
-            raise InputError(
-                f"{source}: document {d!r} of query {q!r} is judged with different grades "
-                f"({', '.join(f'{g:g}' for g in different)}); keep one of them"
-            )
-    query_ids, offsets, order = _group(frame["query"])
-    frame = frame if order is None else frame[order]
-    grades = frame["grade"].to_numpy()
-    return Judgements(source, query_ids, offsets, frame["doc"], grades, numbered)
 
 
 def run_from_columns(

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from deadheat._internal.numbers import FloatArray, as_array, exact_scores, number, rounded
 from deadheat.errors import InputError
+from deadheat.formats.hits import read_hits
 from deadheat.formats.ids import are_numbers, text_id, with_text_ids
 from deadheat.formats.keys import plain_list
 from deadheat.formats.types import DictDocuments, Ints, Judgements, Run
 
-ID_ATTRIBUTES = ("id", "doc_id", "node_id")
-"""Attributes that hold the document id of search results that are objects with a ``score``."""
 Docs: TypeAlias = dict[Any, object]
 """Numbers by document."""
 Key = TypeVar("Key")
@@ -36,11 +35,11 @@ def judgements_from_dict(source: str, qrels: Mapping[Key, object]) -> Judgements
 
 
 def run_from_dict(source: str, run: Mapping[Key, object], *, copy: bool = False) -> Run:
-    """Read ``{query: {document: score}}`` or ``{query: [(document, score), …]}``.
+    """Read ``{query: {document: score}}`` or ``{query: hits}``, as `read_hits` knows hits.
 
     Use `copy` if the dict may change while the run is in use.
     """
-    lists = _read_lists(source, run, "score", _pairs)
+    lists = _read_lists(source, run, "score", _hits)
     if not lists.docs:
         raise InputError(f"{source}: there are no scored documents in it")
     documents = DictDocuments(lists.offsets, list(map(dict, lists.docs)) if copy else lists.docs)
@@ -125,34 +124,14 @@ def _relevant(at: str, docs: object) -> Docs | None:
     return {text_id(doc, at): 1 for doc in docs}
 
 
-def _pairs(at: str, found: object) -> Docs | None:
-    """Read a query's search results: (document, score) pairs, or objects with an id and a score."""
-    if not isinstance(found, (list, tuple)):
+def _hits(at: str, hits: object) -> Docs | None:
+    """Read the hits of a query; refuse a document that is listed twice."""
+    if not isinstance(hits, (list, tuple)):
         return None
     scores: Docs = {}
-    for i, item in enumerate(found):
-        doc, score = _pair(f"{at}, entry {i}", item)
-        if doc in scores:
-            raise InputError(f"{at} lists document {doc!r} more than once; keep one score for it")
-        scores[doc] = score
+    for doc, score in read_hits(at, hits, is_oriented=False):
+        name = text_id(doc, at)
+        if name in scores:
+            raise InputError(f"{at} lists document {name!r} more than once; keep one score for it")
+        scores[name] = score
     return scores
-
-
-def _pair(at: str, item: object) -> tuple[str, object]:
-    """Give document and score of a search result; refuse an ambiguous pair."""
-    if hasattr(item, "score"):
-        named = next((name for name in ID_ATTRIBUTES if hasattr(item, name)), None)
-        if named is not None:
-            return text_id(getattr(item, named), at), item.score
-    if not isinstance(item, (list, tuple)) or len(item) != 2 or isinstance(item[1], (str, bytes)):
-        raise InputError(
-            f"{at} is not (document, score): {item!r:.60}; groups of tied documents without scores "
-            "are read by deadheat.formats.ranked_groups"
-        )
-    doc, score = item
-    if isinstance(item, list) and all(isinstance(value, (int, np.integer)) for value in item):
-        raise InputError(
-            f"{at}: {item!r:.60} may be a document and its score, or two tied documents; write the "
-            "pair as a tuple, or give groups to deadheat.formats.ranked_groups"
-        )
-    return text_id(doc, at), score

@@ -15,7 +15,15 @@ from deadheat.errors import InputError
 from deadheat.formats import trec
 from deadheat.formats.columns import Columns
 from deadheat.formats.content import PARQUET, as_it_is, content
-from deadheat.formats.frames import ALIASES, column_of, is_known, table_columns, with_names
+from deadheat.formats.frames import (
+    ALIASES,
+    column_ids,
+    column_of,
+    find_column,
+    is_known,
+    table_columns,
+    with_names,
+)
 from deadheat.formats.ids import is_unicode
 from deadheat.formats.lines import run_from_lines
 from deadheat.formats.parquet import read_parquet
@@ -36,7 +44,8 @@ def read_file(
 ) -> tuple[str, dict[str, object] | Columns | Run]:
     """Read a TREC file, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not.
 
-    A run in TSV without names of columns holds query, document, rank and score.
+    A run in TSV without names of columns holds query, document, rank and score. A line of a run in
+    JSONL is a scored document, or a query and its hits.
 
     Parameters
     ----------
@@ -52,6 +61,14 @@ def read_file(
     """
     source, file = _open(path)
     kind = _kind(source, file)
+    if kind == "jsonl":
+        with file:
+            rows, columns = _json_rows(source, file.read(), all_columns=False)
+        named = pl.DataFrame(schema=list(columns))
+        hits = find_column(named, "hits") if what == "score" else None
+        if hits is not None and find_column(named, "doc_id") is None:
+            return source, _hits_by_query(source, rows, columns, hits)
+        return source, table_columns(source, _json_frame(rows, columns), what)
     if kind in TABLES:
         return source, table_columns(source, _table(source, file, kind), what)
     with file:
@@ -156,7 +173,9 @@ def _is_json_line(line: bytes) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
+    return isinstance(row, dict) and not all(
+        isinstance(value, (dict, list)) for value in row.values()
+    )
 
 
 def _json(source: str, data: bytes) -> dict[str, object]:
@@ -189,7 +208,7 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
             return read_parquet(source, file, all_columns=all_columns)
         data = file.read()
     if kind == "jsonl":
-        return _json_lines(source, data, all_columns)
+        return _json_frame(*_json_rows(source, data, all_columns=all_columns))
     try:
         # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
         separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
@@ -201,11 +220,10 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
         raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
 
 
-def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
-    """Read an object per line; a column that a line lacks is empty there.
-
-    polars' own reader would turn values of other types into text.
-    """
+def _json_rows(
+    source: str, data: bytes, *, all_columns: bool
+) -> tuple[list[dict[str, object]], dict[str, bool]]:
+    """Read an object per line, and find the names of all columns, and whether each is read."""
     is_read: dict[str, bool] = {}
     rows = []
     for number, line in enumerate(io.BytesIO(data), start=1):
@@ -221,9 +239,29 @@ def _json_lines(source: str, data: bytes, all_columns: bool) -> pl.DataFrame:
                     )
                 is_read[name] = all_columns or is_known(name)
         rows.append({name: value for name, value in row.items() if is_read[name]})
+    return rows, is_read
+
+
+def _json_frame(rows: list[dict[str, object]], is_read: dict[str, bool]) -> pl.DataFrame:
+    """Build a table of rows; a column that a row lacks is empty there.
+
+    polars' own reader would turn values of other types into text.
+    """
     names = [name for name, read in is_read.items() if read]
     frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in names])
     return with_names(frame, sorted(is_read))
+
+
+def _hits_by_query(
+    source: str, rows: list[dict[str, object]], is_read: dict[str, bool], column: str
+) -> dict[str, object]:
+    """Return the hits of each query: those of its row."""
+    hits = [row.pop(column, None) for row in rows]
+    queries = column_ids(source, _json_frame(rows, {**is_read, column: False}), "query_id")
+    if not queries.is_unique().all():
+        twice = queries.filter(queries.is_duplicated())[0]
+        raise InputError(f"{source}: query {twice!r} has several rows; give all its hits in one")
+    return dict(zip(queries.to_list(), hits, strict=True))
 
 
 def _object(source: str, number: int, line: bytes) -> dict[str, object]:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.formats import frames
-from deadheat.formats.columns import run_from_columns
+from deadheat.formats.columns import Columns, run_from_columns
 from deadheat.formats.parquet import scan_parquet
 from deadheat.formats.types import Origins, Run
 
@@ -47,67 +49,54 @@ class RunFolder:
     """In the order of their names."""
     pieces: tuple[Piece, ...]
     """All rows, in the same order."""
-    score_type: pl.DataType
-    """The type in which all scores are compared."""
 
     @property
     def rows(self) -> int:
         """Scored documents of all files."""
         return sum(piece.rows for piece in self.pieces)
 
-    def read(self, piece: Piece) -> pl.DataFrame:
-        """Read a piece: the columns query, doc, score and file, and rank where there are ranks."""
+    def read(self, piece: Piece) -> Columns:
+        """Read a piece."""
         path = self.files[piece.file]
-        with _scan(path) as (lazy, columns):
+        with _scan(path) as (lazy, _):
             frame = lazy.slice(piece.start, piece.rows).collect()
         # Rows are counted from the first of the piece in what follows.
         source = path if piece.start == 0 else f"{path}, from row {piece.start + 1} on"
-        return self._check(source, piece.file, frame, columns)
+        return frames.table_columns(source, frame, "score")
 
     def whole(self) -> Run:
         """Read all files as one run in memory."""
-        return self._run(map(self.read, self.pieces or [Piece(0, 0, 0)]))
+        pieces = self.pieces or (Piece(0, 0, 0),)
+        return self._run([piece.file for piece in pieces], map(self.read, pieces))
 
     def select(self, query_ids: Sequence[str]) -> Run:
         """Read all rows of some queries as a run in memory; each of the files was read before."""
-        return self._run(self._rows_of(i, query_ids) for i in range(len(self.files)))
-
-    def _rows_of(self, file: int, query_ids: Sequence[str]) -> pl.DataFrame:
-        path = self.files[file]
         wanted = pl.Series(query_ids, dtype=pl.String).implode()
+        return self._run(
+            range(len(self.files)), (self._read_queries(path, wanted) for path in self.files)
+        )
+
+    def _read_queries(self, path: str, wanted: pl.Series) -> Columns:
         with _scan(path) as (lazy, columns):
             name = columns["query_id"]
             if frames.casts_to_ids(lazy.collect_schema()[name]):
                 lazy = lazy.filter(pl.col(name).cast(pl.String).is_in(wanted))
             frame = lazy.collect(engine="streaming")
-        return self._check(path, file, frame, columns).filter(pl.col("query").is_in(wanted))
+        own = frame.filter(frames.column_ids(path, frame, "query_id").is_in(wanted))
+        return frames.table_columns(path, own, "score")
 
-    def _check(
-        self, source: str, file: int, frame: pl.DataFrame, columns: dict[str, str]
-    ) -> pl.DataFrame:
-        query = frames.column_ids(source, frame, "query_id")
-        score = frame[columns["score"]]
-        frames.column_numbers(source, frame, score.name, query)  # refuses what is no number
-        checked = pl.DataFrame(
-            {
-                "query": query,
-                "doc": frames.column_ids(source, frame, "doc_id"),
-                "score": score.cast(self.score_type),
-                "file": pl.Series([file], dtype=pl.UInt32).new_from_index(0, len(frame)),
-            }
+    def _run(self, files: Iterable[int], pieces: Iterable[Columns]) -> Run:
+        """Make a run of pieces in this order, each of the file of this number."""
+        query, doc, numbers, ranks, _ = zip(*pieces, strict=True)
+        number = np.repeat(np.array(list(files), np.uint32), list(map(len, query)))
+        return run_from_columns(
+            self.source,
+            pl.concat(query),
+            pl.concat(doc),
+            np.concatenate(numbers),
+            None if any(own is None for own in ranks) else np.concatenate(ranks),
+            Origins(self.files, number),
         )
-        ranks = frames.whole_ranks(frame[columns["rank"]]) if "rank" in columns else None
-        return checked if ranks is None else checked.with_columns(rank=ranks)
-
-    def _run(self, pieces: Iterable[pl.DataFrame]) -> Run:
-        """Make a run of rows in this order."""
-        frame = pl.concat(pieces, how="diagonal")
-        ranks = None
-        if "rank" in frame.columns and not frame["rank"].null_count():
-            ranks = frame["rank"].to_numpy()
-        scores = frames.column_numbers(self.source, frame, "score", frame["query"])
-        origins = Origins(self.files, frame["file"].to_numpy())
-        return run_from_columns(self.source, frame["query"], frame["doc"], scores, ranks, origins)
 
 
 def is_folder(run: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -143,7 +132,8 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
         pieces += [
             Piece(number, start, min(_PIECE, rows - start)) for start in range(0, rows, _PIECE)
         ]
-    return RunFolder(source, names, tuple(pieces), _find_common_type(types))
+    _check_types(types)
+    return RunFolder(source, names, tuple(pieces))
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
@@ -182,14 +172,11 @@ def _scan(path: str) -> Iterator[tuple[pl.LazyFrame, dict[str, str]]]:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _find_common_type(types: dict[pl.DataType, str]) -> pl.DataType:
-    """Return the type that holds the scores of all files exactly."""
-    if len(types) == 1:
-        return next(iter(types))
-    if all(type_.is_float() for type_ in types):
-        return pl.Float64()
-    (one, first), (other, second), *_ = types.items()
-    raise InputError(
-        f"{first} holds scores of the type {one}, {second} of the type {other}: give all files of "
-        "a run the same type, so that scores can be compared exactly"
-    )
+def _check_types(types: dict[pl.DataType, str]) -> None:
+    """Refuse types of scores that no common type holds exactly."""
+    if len(types) > 1 and not all(type_.is_float() for type_ in types):
+        (one, first), (other, second), *_ = types.items()
+        raise InputError(
+            f"{first} holds scores of the type {one}, {second} of the type {other}: give all files "
+            "of a run the same type, so that scores can be compared exactly"
+        )

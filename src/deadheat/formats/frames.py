@@ -29,6 +29,7 @@ ALIASES = {
     "relevance": ("relevance", "rel", "label", "grade", "judgement", "judgment"),
     "score": ("score", "sim", "similarity"),
     "rank": ("rank",),
+    "hits": ("hits", "results", "matches"),
     "id": ("_id", "id"),
     "text": ("text",),
     "title": ("title",),

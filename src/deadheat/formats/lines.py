@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import LARGEST_WHOLE
 from deadheat._internal.packages import available_cores
+from deadheat._internal.threads import share_work
 from deadheat.formats.columns import group_stretches
 from deadheat.formats.ids import id_column
 from deadheat.formats.types import Documents, Ints, Run, listed_twice
@@ -117,23 +118,21 @@ def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[ND
         of its query in the data. Per line: the offset of the document id, its length and its
         hash; and the score.
     """
-    from concurrent.futures import ThreadPoolExecutor  # it takes a while to import
-
     bounds = list(pairwise(_cuts(data)))
-    with ThreadPoolExecutor(len(bounds)) as threads:
-        counts = list(threads.map(lambda part: compiled.count_lines(data, *part), bounds))
-        counts[-1] += not data.endswith(b"\n")
-        firsts = np.cumsum([0, *counts]).tolist()
-        columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
+    n = len(bounds)
+    counts = list(share_work(lambda part: compiled.count_lines(data, *part), lambda _: bounds, n))
+    counts[-1] += not data.endswith(b"\n")
+    firsts = np.cumsum([0, *counts]).tolist()
+    columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
 
-        def read(i: int) -> tuple[int, Ints, Ints] | None:
-            own = [column[firsts[i] : firsts[i + 1]] for column in columns]
-            found: tuple[int, Ints, Ints] | None = compiled.scan(
-                data, *bounds[i], fields, doc, score, *own
-            )
-            return found
+    def read(i: int) -> tuple[int, Ints, Ints] | None:
+        own = [column[firsts[i] : firsts[i + 1]] for column in columns]
+        found: tuple[int, Ints, Ints] | None = compiled.scan(
+            data, *bounds[i], fields, doc, score, *own
+        )
+        return found
 
-        found = list(threads.map(read, range(len(bounds))))
+    found = list(share_work(read, lambda _: range(n), n))
     parts = [part for part in found if part is not None]
     rows = [part[0] for part in parts]
     if len(parts) < len(found) or not sum(rows):

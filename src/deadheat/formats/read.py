@@ -35,7 +35,7 @@ Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]] | Ranx
 QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
 """What judgements may be: a path, a dict of dicts, of sets or lists of ids, a table, tuples."""
 RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
-"""What a run may be: a path, a dict of dicts or of lists of pairs, a table, tuples."""
+"""What a run may be: a path, a dict of dicts or of lists of hits, a table, tuples."""
 
 
 def read_qrels(qrels: QrelsLike) -> Judgements:
@@ -58,8 +58,9 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
 def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict, a table or an iterable of tuples.
 
-    A dict holds a dict of scores for each query, or a list of (document, score) pairs, or of
-    objects with an id and a score. The path of a folder of Parquet files stands for the run that
+    A dict holds a dict of scores for each query, or a list of (document, score) pairs, or of hits
+    as services return them: dicts or objects with the names in `deadheat.formats.HIT_SHAPES`, or
+    LangChain's (Document, score). The path of a folder of Parquet files stands for the run that
     they are together, read in the order of their names. `with_ranks` keeps the rank column of a
     TREC file, for the tie rule ``rank``. Without `copy` a dict of dicts must not change while the
     run is in use.

@@ -16,6 +16,7 @@ from deadheat._internal.numbers import FloatArray, exact_scores, is_tensor, tens
 from deadheat.errors import InputError
 from deadheat.formats.arrays import counts_per_query, query_names
 from deadheat.formats.dicts import run_from_dict
+from deadheat.formats.hits import read_hits
 from deadheat.formats.ids import id_column, text_id
 from deadheat.formats.types import ColumnDocuments, Ints, Run, listed_twice
 
@@ -26,11 +27,11 @@ PADDING = -1
 
 def search_results(
     ids: object,
-    scores: object,
+    scores: object = None,
     *,
     query_ids: Sequence[object] | None = None,
     document_ids: Sequence[object] | None = None,
-    larger_is_better: bool = True,
+    larger_is_better: bool | None = None,
     last_group_size: ArrayLike | None = None,
 ) -> Run:
     """Build a run from the search results of an index.
@@ -40,15 +41,17 @@ def search_results(
     ids
         ``[queries, k]``: the documents found for each query, an array, a tensor, or a list of
         lists, which may differ in length. Where ids are whole numbers, −1 fills lists that are
-        shorter than the others.
+        shorter than the others. Or ``{query: hits}``, the hits of each query as a service returns
+        them, each with its score or distance; see `deadheat.read_run`.
     scores
-        Their scores or distances, of the same shape.
+        Their scores or distances, of the same shape; not given with hits.
     query_ids
         Names for the queries; their numbers from 0 unless given.
     document_ids
         Names for the documents: `ids` are then places in this sequence.
     larger_is_better
-        False where `scores` are distances. They are negated, in a type that holds them.
+        False where `scores` are distances. They are negated, in a type that holds them. Arrays
+        hold scores unless this is given; hits that have a distance are refused without it.
     last_group_size
         Per query: how many documents of the whole collection have the last score of its list,
         those that are listed included. A list cut at k hides how many tie with its last
@@ -70,6 +73,11 @@ def search_results(
     ((0.3333, 0.5), (0.0, 0.5))
     """
     check_fork()
+    if isinstance(ids, Mapping):
+        if scores is not None or query_ids is not None:
+            raise InputError("{query: hits} holds scores and queries: give neither beside it")
+        ids, scores, query_ids = _split_hits(ids, is_oriented=larger_is_better is not None)
+    larger_is_better = larger_is_better is not False
     found, lengths = _flatten("ids", ids)
     given, n_scores = _flatten("scores", scores)
     if len(lengths) != len(n_scores):
@@ -95,6 +103,21 @@ def search_results(
     return Run(
         "search results", names, offsets, floats, documents, exact=exact, n_tied_beyond_cut=beyond
     )
+
+
+def _split_hits(
+    hits_by_query: Mapping[Any, object], *, is_oriented: bool
+) -> tuple[list[list[object]], list[list[object]], list[object]]:
+    """Return the ids and the scores of all hits, by query, and the queries."""
+    ids, scores = list[list[object]](), list[list[object]]()
+    for query, hits in hits_by_query.items():
+        at = f"search results, query {query!r:.60}"
+        if not isinstance(hits, (list, tuple)):
+            raise InputError(f"{at}: expected a list of hits, not a {type(hits).__name__}")
+        pairs = read_hits(at, hits, is_oriented=is_oriented)
+        ids.append([doc for doc, _ in pairs])
+        scores.append([score for _, score in pairs])
+    return ids, scores, list(hits_by_query)
 
 
 def ranked_groups(rankings: Mapping[Key, object]) -> Run:

@@ -60,20 +60,20 @@ class Judgements:
     def __post_init__(self) -> None:
         """Derive the fields that are not given, and check the grades."""
         if self.max_grade < 0:  # these are not a part of judgements that were checked
-            object.__setattr__(self, "max_grade", self._check_grades())
-        starts = self.offsets[:-1]
-        query = np.arange(len(self.query_ids)).repeat(self.offsets[1:] - starts)
+            if not len(self.grades):
+                raise InputError(f"{self.source}: there are no judgements in it")
+            object.__setattr__(self, "max_grade", float(self.grades.max(initial=0)))
+            if not (self.max_grade <= LARGEST_GRADE and self.grades.min() >= -LARGEST_GRADE):
+                self._refuse_grade()  # also for NaN
+        n_queries = len(self.query_ids)
+        query = np.arange(n_queries).repeat(self.offsets[1:] - self.offsets[:-1])
+        n_relevant = np.bincount(query[self.grades > 0], minlength=n_queries)
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "has_relevant", np.logical_or.reduceat(self.grades > 0, starts))
+        object.__setattr__(self, "has_relevant", n_relevant > 0)
 
-    def _check_grades(self) -> float:
-        """Return the highest grade, at least 0; refuse NaN, infinite and huge grades, and none."""
+    def _refuse_grade(self) -> None:
+        """Refuse the first grade that is NaN, infinite or huge."""
         grades = self.grades
-        if not len(grades):
-            raise InputError(f"{self.source}: there are no judgements in it")
-        highest = float(grades.max(initial=0))
-        if highest <= LARGEST_GRADE and grades.min() >= -LARGEST_GRADE:  # not so with a NaN
-            return highest
         row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
         query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
         value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"

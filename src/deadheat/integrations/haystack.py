@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run
 from deadheat.formats import read_qrels
 from deadheat.integrations.base import ALL_QUERIES, Measures, load_host, no_score
 from deadheat.measures import parse_measures
@@ -101,7 +101,7 @@ class TieAwareDocumentEvaluator:
         for i, (truth, retrieved) in enumerate(pairs):
             qrels[str(i)], run[str(i)] = self._number_documents(i, truth, retrieved)
         measures = parse_measures(self.measures)
-        result = evaluate_source(read_qrels(qrels), run, measures, ALL_QUERIES)
+        result = evaluate_run(read_qrels(qrels), run, measures, ALL_QUERIES)
         emit_warnings(result.warnings)
         return {
             "score": result[measures[0]].expected,

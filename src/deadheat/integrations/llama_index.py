@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.remarks import emit_warnings, emits_warnings
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluate_source
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run
 from deadheat.formats import read_qrels
 from deadheat.integrations.base import (
     ALL_QUERIES,
@@ -140,7 +140,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         if scores:
             judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
             distinct = list(dict.fromkeys(self.measures.values()))
-            result = evaluate_source(judgements, {"q": scores}, distinct, ALL_QUERIES)
+            result = evaluate_run(judgements, {"q": scores}, distinct, ALL_QUERIES)
             # That one query finds nothing relevant is no sign of ids that do not match.
             emit_warnings(warnings_without(result, "judged"))
             values = {
@@ -178,7 +178,7 @@ def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[Eval
         qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    return evaluate_source(read_qrels(qrels), run, parse_measures(measures), settings)
+    return evaluate_run(read_qrels(qrels), run, parse_measures(measures), settings)
 
 
 def _read_scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:

@@ -164,9 +164,16 @@ class BinaryMeasure(Measure):
         """The lowest grade that is relevant; there is none between 0 and the smallest number."""
         return 5e-324 if self.rel is None else self.rel
 
+    def n_relevant(self, groups: TieGroups) -> Floats:
+        """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
+        query = groups.ideal_query
+        if self.rel is not None:
+            query = query[groups.ideal_grade >= self.rel]
+        return np.bincount(query, minlength=groups.n_queries).astype(np.float64)
+
     def count_relevant(self, groups: TieGroups) -> tuple[NDArray[np.bool_], Ints]:
         """Per document: is it relevant, and how many of its query are up to it, in rank order."""
-        query, relevant = groups.document_query, groups.is_relevant(self.rel)
+        query, relevant = groups.document_query, groups.grade >= self.lowest_relevant
         before: Ints = np.cumsum(relevant) - relevant
         n: Ints = before - before[np.searchsorted(query, query)] + 1
         return relevant, n

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat.errors import InputError
 from deadheat.measures.base import BinaryMeasure, Example
 from deadheat.measures.kernel import group_arrays, rule_order, run_kernel
 from deadheat.ties import Floats, Ints, TieGroups
@@ -40,8 +41,11 @@ class BprefMeasure(BinaryMeasure):
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
         in_queries, in_groups, _, _, rank = group_arrays(groups)
         arrays = in_queries, in_groups, groups.grade, rank, rule_order(groups), groups.retrieved
-        known = groups.n_relevant(self.rel)
-        most = np.minimum(known, groups.n_nonrelevant(self.rel))
+        known = self.n_relevant(groups)
+        if groups.zeros is None:
+            raise InputError("these tie groups do not know the judged documents of grade 0")
+        positive = np.bincount(groups.ideal_query, minlength=groups.n_queries)
+        most = np.minimum(known, groups.zeros + positive - known)
         own = self.lowest_relevant, known, most
         return run_kernel(preference_views, groups.n_queries, *arrays, *own)
 

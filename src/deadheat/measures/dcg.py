@@ -79,9 +79,5 @@ class DCGMeasure(LinearMeasure):
         squares = near[1] + near[0] ** 2 / DIRECT + (end[1] - begin[1])
         return total, max(squares - total * total / places, 0.0)
 
-    def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: 1."""
-        return np.ones(groups.n_queries)
-
 
 DCG = DCGMeasure()

@@ -26,7 +26,7 @@ class F1Measure(CountingMeasure):
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: (k + N) / 2."""
-        return (self.depth(groups) + groups.n_relevant(self.rel)) / 2
+        return (self.depth(groups) + self.n_relevant(groups)) / 2
 
 
 F1 = F1Measure()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from deadheat.measures.base import Example
 from deadheat.measures.linear import CountingMeasure
-from deadheat.ties import Floats, TieGroups
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,10 +25,6 @@ class HitsMeasure(CountingMeasure):
     def can_exceed_one(self) -> bool:
         """True: a count."""
         return True
-
-    def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: 1."""
-        return np.ones(groups.n_queries)
 
 
 Hits = HitsMeasure()

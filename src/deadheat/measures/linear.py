@@ -41,15 +41,15 @@ class WeightTables(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class LinearMeasure(Measure):
-    """Base of the linear measures; a measure defines its gains, its divisor and its weights."""
+    """Base of the linear measures; a measure defines its gains, and its divisor and weights."""
 
     @abstractmethod
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: its gain."""
 
-    @abstractmethod
     def divisor(self, groups: TieGroups) -> Floats | Ints:
-        """Per query: ``Z``; a query whose ``Z`` is 0 scores 0."""
+        """Per query: ``Z``, 1 unless a measure defines it; a query whose ``Z`` is 0 scores 0."""
+        return np.ones(groups.n_queries)
 
     def weight(self, rank: Floats) -> Floats:
         """Weight ``w`` of each of these ranks; 1 unless a measure defines it."""
@@ -238,4 +238,4 @@ class CountingMeasure(BinaryMeasure, LinearMeasure):
 
     def gains(self, groups: TieGroups) -> Floats:
         """Per document: 1 if it is relevant."""
-        return groups.is_relevant(self.rel).astype(np.float64)
+        return (groups.grade >= self.lowest_relevant).astype(np.float64)

@@ -43,7 +43,7 @@ class MAPMeasure(BinaryMeasure):
         """AP adds up n / rank over the n-th relevant documents; not with the divisor "found"."""
         if self.divisor == "found":
             return None
-        divisor = groups.n_relevant(self.rel)
+        divisor = self.n_relevant(groups)
         if self.divisor == "min":
             divisor = np.minimum(divisor, self.depth(groups))
         relevant, n = self.count_relevant(groups)
@@ -53,7 +53,7 @@ class MAPMeasure(BinaryMeasure):
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
         relevant = relevant_groups(groups, self.lowest_relevant)
-        n, depth = groups.n_relevant(self.rel), self.depth(groups)
+        n, depth = self.n_relevant(groups), self.depth(groups)
         choices = {"N": n, "min": np.minimum(n, depth), "found": np.full(len(n), -1.0)}
         divisor = choices[self.divisor]
         return run_kernel(average_precision_views, len(n), *relevant, depth, divisor)

@@ -26,7 +26,7 @@ class RCapMeasure(CountingMeasure):
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the number of relevant documents, or k if that is smaller."""
-        return np.minimum(groups.n_relevant(self.rel), self.depth(groups))
+        return np.minimum(self.n_relevant(groups), self.depth(groups))
 
 
 RCap = RCapMeasure()

@@ -45,10 +45,6 @@ class RankBiased(LinearMeasure):
         reached = super().at_stake(groups, above) > 0
         return np.where(reached, np.power(self.p, above.astype(np.float64)), 0)
 
-    def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: 1."""
-        return np.ones(groups.n_queries)
-
 
 @dataclass(frozen=True, repr=False)
 class RBPMeasure(CountingMeasure, RankBiased):

@@ -24,7 +24,7 @@ class RecallMeasure(CountingMeasure):
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the number of relevant documents."""
-        return groups.n_relevant(self.rel)
+        return self.n_relevant(groups)
 
 
 Recall = RecallMeasure()

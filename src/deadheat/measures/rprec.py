@@ -28,12 +28,12 @@ class RPrecisionMeasure(CountingMeasure):
 
     def depth(self, groups: TieGroups) -> Ints:
         """Per query: N, or the cutoff if that is smaller."""
-        n = groups.n_relevant(self.rel).astype(np.int64)
+        n = self.n_relevant(groups).astype(np.int64)
         return n if self.cutoff is None else np.minimum(n, self.cutoff)
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: N."""
-        return groups.n_relevant(self.rel)
+        return self.n_relevant(groups)
 
 
 RPrecision = RPrecisionMeasure()

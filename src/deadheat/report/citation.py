@@ -19,7 +19,8 @@ PAPER = """\
   title  = {Reliable Evaluation Protocol for Low-Precision Retrieval},
   author = {Yang, Kisu and Jang, Yoonna and Jang, Hwanseok and Choi, Kenneth
             and Augenstein, Isabelle and Lim, Heuiseok},
-  year   = {2026}
+  year   = {2026},
+  url    = {https://arxiv.org/abs/2508.03306}
 }"""
 _SOFTWARE = """\
 @misc{{deadheat,
@@ -37,14 +38,14 @@ def check_citable(style: str, *, per_query: bool) -> None:
     """Refuse a style without sentences, and values per query."""
     if style not in STYLES:
         raise InputError(
-            f"--cite writes sentences, which {style} does not hold: use one of {', '.join(STYLES)}"
+            f"--cite writes sentences, which {style} cannot hold: use one of {', '.join(STYLES)}"
         )
     if per_query:
-        raise InputError("--cite tells of means over queries: leave out --per-query")
+        raise InputError("--cite describes means over queries: leave out --per-query")
 
 
 def bibtex() -> str:
-    """Give what to cite: this version of deadheat, and the paper whose protocol it implements."""
+    """Return what to cite: this version of deadheat, and the paper whose protocol it implements."""
     return f"{_SOFTWARE.format(version=own_version())}\n\n{PAPER}"
 
 
@@ -70,18 +71,25 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
         replace(table, columns=shown, title=""),
         Heading("Appendix"),
         _appendix(results),
-        # What about the input changes what the numbers mean.
-        *(Prose(f"[Tell, too: {text}.]") for text in lines(remarks, "warning")),
-        Prose("[Name here the model, its dtype and the dtype of scoring behind each run.]"),
+        *(Prose(f"[Also state: {text}.]") for text in lines(remarks, "warning")),
+        Prose("[Also state the model, its dtype and the dtype of scoring of each run.]"),
         Heading("BibTeX"),
         Verbatim(bibtex()),
     ]
 
 
 def render_citation(results: Sequence[Result], style: str, *, percent: bool = False) -> str:
-    r"""Write a citation as text; in LaTeX with ``\cite``, and headings and BibTeX as comments."""
+    r"""Write a citation as text.
+
+    In LaTeX with ``\cite``, headings as comments, and the BibTeX entries in an environment that
+    writes them to ``deadheat.bib``.
+    """
     text = render(citation(results, percent=percent), style, percent=percent)
-    return text.replace(_cite(), r"\cite{deadheat,yang2026reliable}") if style == "latex" else text
+    if style != "latex":
+        return text
+    entries = bibtex()
+    file = f"\\begin{{filecontents}}[overwrite]{{deadheat.bib}}\n{entries}\n\\end{{filecontents}}"
+    return text.replace(_cite(), r"\cite{deadheat,yang2026reliable}").replace(entries, file)
 
 
 def _cite() -> str:
@@ -102,8 +110,7 @@ def _sentence(label: str, result: Result, percent: bool) -> Prose:
     if not any(summary.range for summary in result.values()):
         return Prose(f"{reached}; no tie moves {'these values' if values[1:] else 'this value'}.")
     return Prose(
-        f"{reached}: the expectation over all orders of tied documents, in brackets the worst and "
-        f"the best of them {_cite()}."
+        f"{reached}: the mean over all orders of tied documents, with [worst, best] {_cite()}."
     )
 
 

@@ -1,8 +1,8 @@
-"""What numbers mean, in one plain sentence: on the page, and as the last line of a command."""
+"""Findings: what the numbers mean, in one sentence, for pages and the last line of commands."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
@@ -14,57 +14,73 @@ if TYPE_CHECKING:
     from deadheat.comparison import Comparison
     from deadheat.comparison.leaderboard import Leaderboard
 
-Values = Result | Mapping[str, Summary]
-"""Summaries by measure."""
-UNMOVED = "No tie moves any of these values: they hold whatever the tie-break."
+UNMOVED = "Ties cannot move any of these values."
 
 
 def describe_systems(
-    results: Mapping[str, Values], comparison: Comparison | None, *, percent: bool
+    results: Mapping[str, Result],
+    comparison: Comparison | None,
+    *,
+    percent: bool,
+    measures: Sequence[str] | None = None,
 ) -> str:
-    """Describe the order that ties reverse or leave open, else the value that they move most."""
+    """Describe the order that ties reverse or leave undecided, else the value they move most.
+
+    Parameters
+    ----------
+    measures
+        Names of the measures whose values may be described; all unless given.
+    """
     found = None if comparison is None else _in_question(comparison, percent)
     if found is not None:
         return found[0]
-    moved = most_moved(results)
-    return UNMOVED if moved is None else f"{describe_effect(*moved, percent=percent)}."
+    moved = most_moved(results, measures)
+    if moved is None:
+        return UNMOVED
+    name, summary = moved
+    order = results[name].provenance.settings.tie_order
+    return f"{describe_effect(name, summary, order, percent=percent)}."
 
 
 def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
-    """Describe which verdict should be looked at first, and of how many pairs that is true."""
+    """Describe the verdict to look at first, and count the pairs that have it."""
     found = _in_question(comparison, percent)
     return "Ties change none of these verdicts." if found is None else " ".join(found)
 
 
 def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | None:
-    """The order that ties turn round or leave open, and how many orders they do that to."""
+    """Describe one order that ties reverse or leave undecided, and count such orders."""
     pairs = comparison.pairs.with_columns(pl.col("a", "b").replace(comparison.labels))
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
         row = _largest(wrong, "oblivious_difference")
-        reported = row["oblivious_difference"] > 0
-        better, worse = (row["a"], row["b"]) if reported else (row["b"], row["a"])
+        a_first = row["oblivious_difference"] > 0
+        better, worse = (row["a"], row["b"]) if a_first else (row["b"], row["a"])
+        orders = {origin.settings.tie_order for origin in comparison.provenance.values()}
+        rule = orders.pop() if len(orders) == 1 else "the tie rule of each"
         return (
-            f"As reported, {better} beats {worse} in {row['measure']}; over all tie-breaks "
-            f"{worse} is better by {points(abs(row['difference']), percent)}.",
-            f"Wrong as reported: {len(wrong)} of {len(pairs)}.",
+            f"With ties by {rule}, {better} beats {worse} in {row['measure']}; in the mean over "
+            f"all tie orders, {worse} is better by {points(abs(row['difference']), percent)}.",
+            f"Decision errors: {len(wrong)} of {len(pairs)} comparisons.",
         )
-    open_ = pairs.filter(pl.col("verdict") == "undecided: ties")
-    if len(open_):
-        row = _largest(open_, "oblivious_difference")
+    undecided = pairs.filter(pl.col("verdict") == "undecided: ties")
+    if len(undecided):
+        row = _largest(undecided, "oblivious_difference")
+        draws = 1 - row["a_wins"] - row["b_wins"]
+        drawn = f", {draws:.0%} are draws" if draws >= 0.005 else ""
         return (
             f"Ties alone decide whether {row['a']} or {row['b']} is better in {row['measure']}: "
-            f"of random tie-breaks {row['a']} wins {row['a_wins']:.0%}, {row['b']} "
-            f"{row['b_wins']:.0%}.",
-            f"Left open by ties: {len(open_)} of {len(pairs)}.",
+            f"under random tie-breaking {row['a']} wins {row['a_wins']:.0%} of the time, "
+            f"{row['b']} {row['b_wins']:.0%}{drawn}.",
+            f"Undecided because of ties: {len(undecided)} of {len(pairs)} comparisons.",
         )
     return None
 
 
 def describe_leaderboard(board: Leaderboard) -> str:
-    """Describe which order is wrong, which rank ties leave most open, and which first places."""
+    """Describe the first decision error, the widest interval of ranks, and contested places."""
     said = [
-        f"the definition of {row['measure']} as published is unknown: {row['met']} of "
+        f"the definition of the published {row['measure']} is unknown: {row['met']} of "
         f"{row['published']} numbers are met."
         for row in board.unknown_definitions
     ]
@@ -75,34 +91,53 @@ def describe_leaderboard(board: Leaderboard) -> str:
     width = pl.col("worst_rank") - pl.col("best_rank")
     most = board.rows.sort(width, descending=True, maintain_order=True).row(0, named=True)
     contested = [winner for winner in board.winners if winner.contested]
-    places = "no first place" if not contested else f"{counted(len(contested), 'first place')}"
+    places = counted(len(contested), "first place") if contested else "no first place"
     if most["best_rank"] == most["worst_rank"]:
-        said.append("every rank holds whatever the tie-break.")
+        said.append("ties change no rank.")
     else:
         said.append(
-            f"ties leave {most['run']} anywhere between rank {most['best_rank']} and "
-            f"{most['worst_rank']} in {most['measure']}, and {places} open."
+            f"ties allow {most['run']} any rank from {most['best_rank']} to "
+            f"{most['worst_rank']} in {most['measure']}, and can change {places}."
         )
     first, *rest = said
     return " ".join([f"{board.name}: {first}", *(text[0].upper() + text[1:] for text in rest)])
 
 
-def most_moved(results: Mapping[str, Values]) -> tuple[str, Summary] | None:
-    """Give name and summary of the largest range, of the first where several are as large."""
-    every = [(name, summary) for name, r in results.items() for summary in r.values()]
+def most_moved(
+    results: Mapping[str, Result], measures: Sequence[str] | None = None
+) -> tuple[str, Summary] | None:
+    """Return name and summary of the largest range; None if ties move nothing.
+
+    Parameters
+    ----------
+    measures
+        Names of the measures to look at; all unless given.
+    """
+    every = [
+        (name, summary)
+        for name, result in results.items()
+        for measure, summary in result.items()
+        if measures is None or measure in measures
+    ]
     name, summary = max(every, key=lambda pair: pair[1].range)
     return (name, summary) if summary.range > 0 else None
 
 
-def describe_effect(name: str, summary: Summary, *, percent: bool) -> str:
-    """Describe how far ties can move a value, and how far off the reported one is."""
-    reported = number(summary.oblivious, percent=percent)
+def describe_effect(name: str, summary: Summary, order: str, *, percent: bool) -> str:
+    """Describe how far ties can move a value, and how far the oblivious value is from the mean.
+
+    Parameters
+    ----------
+    order
+        What the oblivious value orders tied documents by.
+    """
+    oblivious = number(summary.oblivious, percent=percent)
     bias = number(abs(summary.bias), percent=percent)
-    off = f"{bias} too {'high' if summary.bias > 0 else 'low'}"
-    if not float(bias):
-        off = "what all tie-breaks give on average"
-    moved = f"Ties can move {summary.measure} of {name} by {points(summary.range, percent)}"
-    return f"{moved}; the reported {reported} is {off}"
+    off = f"{bias} {'above' if summary.bias > 0 else 'below'}" if float(bias) else "equal to"
+    return (
+        f"Ties can move {summary.measure} of {name} by {points(summary.range, percent)}; with ties "
+        f"by {order} it is {oblivious}, {off} the mean over all tie orders"
+    )
 
 
 def points(value: float, percent: bool) -> str:

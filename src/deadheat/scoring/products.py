@@ -47,8 +47,8 @@ class Products:
     """The scoring dtype."""
     dtype: str
     """What the queries were stored as; binary ones may be packed."""
-    longest: float
-    """Length of the longest query."""
+    safe_length: float
+    """No product with a shorter document can overflow, where all its values are finite."""
     is_torch: bool
     """Whether the embeddings are torch tensors; otherwise they are arrays."""
 
@@ -64,7 +64,7 @@ class Products:
             asked = queries.detach()
         else:
             asked = functions.as_array("queries", queries)
-        given = embedding_format("queries", asked, kind)
+        given = _embedding_format("queries", _type(asked), kind)
         format = scoring_format(regime, given, kind)
         check_product(format, kind, asked.shape, asked.shape)
         if format.is_float:
@@ -72,13 +72,14 @@ class Products:
         else:
             ready = twin.whole_operand("queries", asked, kind)
         n_queries, width = asked.shape
-        longest = _longest(ready)
+        is_dot = kind == "dot" and format.is_float
+        safe = format.largest / 2 / max(1.0, _longest(ready)) if is_dot else 0.0
         if n_queries == 1:
             # The product of one vector with a matrix has last bits that depend on where in memory
             # the matrix begins; that of two has not.
             ready = ready[[0, 0]]
         return cls(
-            ready, n_queries, width, kind, regime, given, format, _type(asked), longest, is_torch
+            ready, n_queries, width, kind, regime, given, format, _type(asked), safe, is_torch
         )
 
     def __call__(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
@@ -94,9 +95,7 @@ class Products:
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores[: self.n_queries]
-        # Short enough vectors: all values are finite, and no product can overflow.
-        longest = 1.0 if self.kind == "cosine" else _longest(documents)
-        if self.kind == "dot" and max(longest, longest * self.longest) < self.format.largest / 2:
+        if self.safe_length and _longest(documents) < self.safe_length:
             scores = self.multiply(twin.cast(documents, self.format), out)
         else:
             ready = twin.operand("documents", documents, self.format, self.kind)
@@ -139,7 +138,7 @@ class Products:
         if not self.format.is_float:
             check_bits(self.dtype, _type(documents))
             return
-        given = embedding_format("documents", documents, self.kind)
+        given = _embedding_format("documents", _type(documents), self.kind)
         if given.name not in (self.given.name, "int8"):
             raise InputError(
                 f"the documents are {given.name} and the queries {self.given.name}: embed both in "
@@ -157,9 +156,9 @@ class Products:
         return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
 
 
-def embedding_format(name: str, values: Matrix, kind: Product) -> Format:
+@cache
+def _embedding_format(name: str, dtype: str, kind: Product) -> Format:
     """Return the format of embeddings, by the type that they are stored as."""
-    dtype = _type(values)
     if kind == "hamming":
         if dtype not in ("bool", "int8", "uint8"):
             raise InputError(

@@ -18,4 +18,10 @@ from deadheat.tables.table import (
     Verbatim as Verbatim,
 )
 from deadheat.tables.terminal import shorten_name as shorten_name
-from deadheat.tables.write import STYLES as STYLES, render as render, rich_parts as rich_parts
+from deadheat.tables.write import (
+    STYLES as STYLES,
+    Part as Part,
+    Printable as Printable,
+    render as render,
+    rich_parts as rich_parts,
+)

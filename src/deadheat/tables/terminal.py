@@ -133,11 +133,25 @@ def fit(table: Table, percent: bool, width: int) -> tuple[TerminalTable, int]:
     return form, length
 
 
-def _forms(table: Table, percent: bool) -> Iterator[Table]:
-    """Give the table, then narrower and narrower forms of it."""
+def fit_page(table: Table, percent: bool, width: int) -> Table:
+    """Return the widest form of a table that fits a page, or the narrowest; names stay whole."""
+    for form in _forms(table, percent, "csv has all"):
+        if TerminalTable(form, percent).width() <= width:
+            break
+    return form
+
+
+def _forms(table: Table, percent: bool, way_out: str = "--wide shows all") -> Iterator[Table]:
+    """Give the table, then narrower and narrower forms of it.
+
+    Parameters
+    ----------
+    way_out
+        Where hidden columns are, for the note that names them.
+    """
     yield table
     if table.narrow is not None:
-        yield from _forms(table.narrow, percent)
+        yield from _forms(table.narrow, percent, way_out)
         return
     whole = table = _condense(table, percent)
     yield table
@@ -151,7 +165,7 @@ def _forms(table: Table, percent: bool) -> Iterator[Table]:
             for column in whole.columns
             if not shown.issuperset(column.sources)
         ]
-        footer = f"hidden for lack of room: {', '.join(hidden)} (--wide shows all)"
+        footer = f"hidden for lack of room: {', '.join(hidden)} ({way_out})"
         yield replace(table, notes=[*table.notes, footer] if hidden else table.notes)
 
 

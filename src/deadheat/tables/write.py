@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import groupby, pairwise, takewhile
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
 from deadheat.tables.cells import Cell, headings, rows_of
 from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
-from deadheat.tables.terminal import TerminalTable
+from deadheat.tables.terminal import TerminalTable, fit_page
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -74,6 +75,50 @@ def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> Group:
     return Group(*shown)
 
 
+class Printable(ABC):
+    """Base of results: they print as sentences and tables, the same way in every style.
+
+    Options that a method does not name itself are those of the class's `parts` or `to_dict`.
+    """
+
+    @abstractmethod
+    def parts(self, *args: Any, **options: Any) -> Sequence[Part]:
+        """Return the sentences and tables in the order they are read."""
+
+    @abstractmethod
+    def to_dict(self, *args: Any, **options: Any) -> dict[str, object]:
+        """Return everything as plain numbers, lists and strings."""
+
+    def to_json(self, **options: Any) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(**options), indent=1, ensure_ascii=False)
+
+    def to_csv(self, *args: Any, **options: Any) -> str:
+        """Return comma-separated values in full precision."""
+        return self._render("csv", **options)
+
+    def to_markdown(self, *, percent: bool = False, **options: Any) -> str:
+        """Return Markdown; `percent` writes 73.53 for 0.7353."""
+        return self._render("markdown", percent=percent, **options)
+
+    def to_latex(self, *, percent: bool = False, **options: Any) -> str:
+        """Return LaTeX tables (booktabs); `percent` writes 73.53 for 0.7353."""
+        return self._render("latex", percent=percent, **options)
+
+    def _render(self, style: str, *, percent: bool = False, **options: Any) -> str:
+        return render(self.parts(**options), style, percent=percent)
+
+    def __str__(self) -> str:
+        return self._render("table")
+
+    def __rich__(self) -> Group:
+        """Let rich print sentences and tables in colour."""
+        return rich_parts(self.parts())
+
+    def _repr_html_(self) -> str:
+        return self._render("html")
+
+
 def _plain(content: Group, width: int | None) -> str:
     """Print to text without colour, as wide as the content is unless a width is given."""
     from rich.console import Console
@@ -126,6 +171,8 @@ def _markdown_sentence(text: str) -> str:
     return f"# {escaped}" if isinstance(text, Heading) else escaped
 
 
+PAGE = 95
+"""Characters that a row of a LaTeX table may have: the full width of a two-column page at 10 pt."""
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {
@@ -152,9 +199,21 @@ def _latex_text(text: str) -> str:
     return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
 
+def _latex_cell(cell: Cell) -> str:
+    text = _latex_text(cell.significant)
+    if cell.faint:
+        text += rf"\textcolor{{gray}}{{{_latex_text(cell.faint)}}}"
+    return rf"\textbf{{{text}}}" if cell.bold else text
+
+
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
     """One line of headings, and one above it where columns share a heading."""
-    below = [column.latex or _latex_text(column.heading) for column in columns]
+    below = []
+    for column in columns:
+        words = [_latex_text(line) for line in column.heading.split("\n")]
+        side, stacked = "l" if column.is_label else "r", r" \\ ".join(words)
+        stacked = rf"\shortstack[{side}]{{{stacked}}}" if len(words) > 1 else stacked
+        below.append(column.latex or stacked)
     if not any(column.over for column in columns):
         return [" & ".join(below)]
     above = []
@@ -166,21 +225,38 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 
 
 def _latex(table: Table, percent: bool) -> str:
-    """Write a LaTeX table (booktabs) in its narrow form, its notes as comments below.
+    """Write a LaTeX table (booktabs) that fits a page, its notes as comments below.
 
-    A name that the row above has, too, is left blank, and groups of rows are ruled off.
+    A table that is too wide becomes one table per measure, without the columns that are hidden
+    first in a narrow terminal.
     """
-    table = table.narrow or table
-    cells = list(rows_of(table, percent))
-    packages = "booktabs,xcolor" if any(c.faint for row in cells for c in row) else "booktabs"
+    if TerminalTable(table, percent).width() > PAGE:
+        table = table.narrow or table
+    blocks = [table]
+    if TerminalTable(table, percent).width() > PAGE and "measure" in table.frame.columns:
+        frames = table.frame.partition_by("measure", maintain_order=True)
+        blocks = [replace(table, frame=frame, notes=()) for frame in frames]
+        blocks[-1] = replace(blocks[-1], notes=table.notes)
+    tables = [_latex_block(fit_page(block, percent, PAGE), percent) for block in blocks]
+    text = "\n\n".join(tables)
+    packages = "booktabs,xcolor" if r"\textcolor" in text else "booktabs"
+    return f"% \\usepackage{{{packages}}}\n{text}"
+
+
+def _latex_block(table: Table, percent: bool) -> str:
+    """Write one tabular.
+
+    A name that the row above has, too, is left blank, and groups of rows are ruled off. Digits that
+    are not significant are grey.
+    """
     lines = [
-        rf"% \usepackage{{{packages}}}",
+        *([_comment(table.title)] if table.title else []),
         rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
         r"\midrule",
     ]
-    rows = [[_latex_cell(cell) for cell in row] for row in cells]
+    rows = [list(map(_latex_cell, row)) for row in rows_of(table, percent)]
     names = [row[: table.grouped] for row in rows]
     is_grouped = any(own == above for own, above in pairwise(names))
     for row, own, above in zip(rows, names, [[], *names], strict=False):
@@ -192,22 +268,14 @@ def _latex(table: Table, percent: bool) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *map(_comment, table.notes)])
 
 
-def _latex_cell(cell: Cell) -> str:
-    """Write a cell; digits that are not significant are grey."""
-    text = _latex_text(cell.significant)
-    if cell.faint:
-        text += rf"\textcolor{{gray}}{{{cell.faint}}}"
-    return rf"\textbf{{{text}}}" if cell.bold else text
-
-
 def _comment(text: str) -> str:
     return "% " + " ".join(text.split())
 
 
 def _latex_sentence(text: str) -> str:
-    if isinstance(text, Prose):
-        return _latex_text(text)
-    return "\n".join(map(_comment, text.split("\n") if isinstance(text, Verbatim) else [text]))
+    if isinstance(text, Verbatim):
+        return text
+    return _latex_text(text) if isinstance(text, Prose) else _comment(text)
 
 
 def _html_sentence(text: str) -> str:

@@ -1,29 +1,25 @@
 """From scores and judgements to judged lists, counts and tie groups."""
 
-from deadheat.ties.build import (
-    Counted as Counted,
-    build_groups as build_groups,
-    count_groups as count_groups,
-)
 from deadheat.ties.checks import (
+    check_groups as check_groups,
     check_number as check_number,
     read_places as read_places,
     read_whole_numbers as read_whole_numbers,
 )
-from deadheat.ties.counter import TieCounter as TieCounter
+from deadheat.ties.counter import TieCounter as TieCounter, count_columns as count_columns
 from deadheat.ties.counting import (
     BACKEND as BACKEND,
     Counts as Counts,
-    count_columns as count_columns,
     find_columns as find_columns,
 )
 from deadheat.ties.groups import (
+    Counted as Counted,
     Floats as Floats,
     Ints as Ints,
     JudgedDocuments as JudgedDocuments,
     TieGroups as TieGroups,
-    check_groups as check_groups,
-    reaches as reaches,
+    build_groups as build_groups,
+    count_groups as count_groups,
 )
 from deadheat.ties.lists import (
     JudgedLists as JudgedLists,
@@ -31,13 +27,11 @@ from deadheat.ties.lists import (
     list_judged as list_judged,
     list_labelled as list_labelled,
     match_lists as match_lists,
-)
-from deadheat.ties.ranked import RankedLists as RankedLists, rank_lists as rank_lists
-from deadheat.ties.scores import (
     prepare_scores as prepare_scores,
     rank_nan as rank_nan,
     round_scores as round_scores,
 )
+from deadheat.ties.ranked import RankedLists as RankedLists, rank_lists as rank_lists
 from deadheat.ties.sizes import (
     GroupSizes as GroupSizes,
     SizeCounter as SizeCounter,

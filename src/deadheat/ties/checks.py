@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
 from deadheat.errors import InputError
-from deadheat.ties.groups import Floats, Ints, JudgedDocuments
+from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
+from deadheat.ties.numpy_counting import Floats, Ints
 
 LONGEST = 1 << 62
 """Places in a list are below this: their sums and differences fit into 64 bits."""
@@ -163,3 +167,38 @@ def check_distinct(query: Ints, position: Ints) -> None:
             f"two documents of query {query[i]} stand at position {position[i]}: give each its own "
             "place, or none of them any"
         )
+
+
+def check_groups(groups: TieGroups) -> TieGroups:
+    """Return the groups with arrays as kernels read them; refuse groups that no lists have."""
+
+    def refuse_if(wrong: bool | np.bool_, what: str) -> None:
+        if wrong:
+            raise InputError(f"these tie groups {what}")
+
+    arrays: dict[str, Any] = {}
+    for kind in ("groups", "documents", "ideal", "queries"):
+        for name in ARRAYS[kind]:
+            dtype = np.float64 if name.endswith("grade") else np.int64
+            arrays[name] = np.ascontiguousarray(getattr(groups, name), dtype)
+        lengths = {len(arrays[name]) for name in ARRAYS[kind]}
+        refuse_if(len(lengths) > 1, "hold arrays that differ in length")
+    groups = replace(groups, **arrays)
+    for name, indexed in INDEXED.items():
+        ends = np.concatenate(([0], arrays[name], [len(arrays[indexed]) - 1]))
+        is_sorted = not len(arrays[name]) or (np.diff(ends) >= 0).all()
+        refuse_if(not is_sorted, "are not in the order of queries and groups")
+    group, end = groups.group, groups.above + groups.size
+    rising = (np.diff(groups.grade) > 0) & (np.diff(group) == 0)
+    refuse_if(rising.any(), "hold a group whose grades are not from high to low")
+    outside = (groups.rank <= groups.above[group]) | (groups.rank > end[group])
+    crowded = np.bincount(group, minlength=len(end)) > groups.size
+    refuse_if(
+        outside.any() or (crowded | (groups.above < 0)).any(),
+        "hold a document outside of its group's places",
+    )
+    refuse_if(
+        (end > groups.retrieved[groups.query]).any(),
+        "hold a group that is longer than its query's list",
+    )
+    return groups

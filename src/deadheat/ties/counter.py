@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
+from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.ties import counting
 from deadheat.ties.checks import (
@@ -20,15 +20,9 @@ from deadheat.ties.checks import (
     read_places,
     read_starts,
 )
-from deadheat.ties.counting import (
-    Counts,
-    count_lists,
-    count_tensor,
-    find_columns,
-    flatten_scores,
-    has_nan,
-)
-from deadheat.ties.groups import Ints, TieGroups
+from deadheat.ties.counting import Counts, count_tensor, find_columns, flatten_scores, has_nan
+from deadheat.ties.groups import Ints, TieGroups, count_lists
+from deadheat.ties.numpy_counting import Scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -172,8 +166,7 @@ class TieCounter:
         if threads == 1:
             blocks = list(map(count, firsts))
         else:
-            with ThreadPoolExecutor(threads) as pool:
-                blocks = list(pool.map(count, firsts))
+            blocks = list(share_work(count, lambda _: firsts, threads))
         return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
 
     def _count_on_device(self, scores: Tensor, column: Ints, inside: NDArray[np.bool_]) -> Counts:
@@ -259,3 +252,31 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
             f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"
         )
     return piece
+
+
+def count_columns(
+    scores: NDArray[np.generic] | Tensor,
+    rows: Ints,
+    offsets: Ints,
+    values: Scores,
+    column: Ints,
+) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        ``[rows, n]``, an array or a tensor on any device, without NaN.
+    rows
+        Per query: the row of its scores. A query without documents may have any.
+    offsets, values
+        As for `numpy_counting.count_candidates`.
+    column
+        Per document: the column before which an equal score stands before it.
+    """
+    if not isinstance(scores, np.ndarray) and scores.device.type != "cpu":
+        return count_tensor(scores[rows], offsets, values, column)
+    n = scores.shape[1]
+    starts = np.maximum(rows, 0) * n
+    before = column + starts.repeat(np.diff(offsets))
+    return count_lists(flatten_scores(scores), (starts, starts + n), offsets, values, before)

@@ -27,55 +27,6 @@ Bounds = tuple[Ints, Ints]
 """``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
 
 
-def count_lists(
-    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
-) -> Counts:
-    """Count the candidates of lists; see `numpy_counting.count_candidates`.
-
-    `scores` and `values` may be of different float types.
-    """
-    if scores.dtype != values.dtype:
-        with np.errstate(over="ignore"):  # too large for the type: not equal, and widened
-            narrow = values.astype(scores.dtype)
-        if np.array_equal(narrow, values):
-            values = narrow
-        else:
-            scores, values = scores.astype(np.float64), values.astype(np.float64)
-    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
-    if flat.dtype.itemsize == 2:
-        flat, values = flat.view(np.int16), values.view(np.int16)
-    counts: Counts = active.count_candidates(flat, *bounds, offsets, values, rows)
-    return counts
-
-
-def count_columns(
-    scores: NDArray[np.generic] | torch.Tensor,
-    rows: Ints,
-    offsets: Ints,
-    values: Scores,
-    column: Ints,
-) -> Counts:
-    """Count the candidates above, equal to and tied before each document of interest.
-
-    Parameters
-    ----------
-    scores
-        ``[rows, n]``, an array or a tensor on any device, without NaN.
-    rows
-        Per query: the row of its scores. A query without documents may have any.
-    offsets, values
-        As for `numpy_counting.count_candidates`.
-    column
-        Per document: the column before which an equal score stands before it.
-    """
-    if not isinstance(scores, np.ndarray) and scores.device.type != "cpu":
-        return count_tensor(scores[rows], offsets, values, column)
-    n = scores.shape[1]
-    starts = np.maximum(rows, 0) * n
-    before = column + starts.repeat(np.diff(offsets))
-    return count_lists(flatten_scores(scores), (starts, starts + n), offsets, values, before)
-
-
 def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
     """Count as `count_columns` does, in torch operations, for scores on any device.
 

@@ -1,8 +1,8 @@
-"""Tie groups: all that a measure ever sees of a run."""
+"""Tie groups: all that measures read of a run; and how they are built from lists in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
@@ -11,9 +11,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import Remark
 from deadheat.errors import InputError
+from deadheat.formats import Judgements, Run
+from deadheat.settings import EvalSettings
 from deadheat.ties import counting
-from deadheat.ties.numpy_counting import Counts, Floats as Floats, Ints as Ints, Scores, offsets_of
+from deadheat.ties.counting import Bounds, Counts
+from deadheat.ties.lists import (
+    JudgedLists,
+    MatchReport,
+    match_lists,
+    merge_near,
+    place_nan_last,
+    prepare_scores,
+)
+from deadheat.ties.numpy_counting import (
+    Floats as Floats,
+    Ints as Ints,
+    Scores,
+    is_group_start,
+    offsets_of,
+)
 
 
 class JudgedDocuments(NamedTuple):
@@ -49,7 +69,7 @@ class JudgedDocuments(NamedTuple):
         return cls(n_queries, *columns, offsets, unretrieved)
 
 
-_ARRAYS = {
+ARRAYS = {
     "groups": ("query", "above", "size"),
     "documents": ("group", "grade", "rank"),
     "ideal": ("ideal_query", "ideal_grade"),
@@ -57,7 +77,7 @@ _ARRAYS = {
     "queries, where known": ("end_above", "end_size", "zeros"),
 }
 """The arrays of tie groups by what they have an entry for."""
-_INDEXED = {"query": "retrieved", "ideal_query": "retrieved", "group": "size"}
+INDEXED = {"query": "retrieved", "ideal_query": "retrieved", "group": "size"}
 """Arrays of indices, and an array with an entry for each thing that they index."""
 
 
@@ -102,8 +122,13 @@ class TieGroups:
     """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
     known: int | None = None
     """The last place of each list that is known, where that is not the whole list."""
+    n_queries: int = field(init=False, repr=False, compare=False)
+    """Number of queries."""
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Arrays that measures computed from the others, and share."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_queries", len(self.retrieved))
 
     @classmethod
     def from_counts(
@@ -172,14 +197,9 @@ class TieGroups:
             known=known,
         )
 
-    @cached_property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.retrieved)
-
     def __getstate__(self) -> dict[str, object]:
-        """Return what makes the groups; what was derived from them is derived again."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init} | {"derived": {}}
+        """Return the fields without the arrays that were derived from them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"derived": {}}
 
     @classmethod
     def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
@@ -189,12 +209,12 @@ class TieGroups:
             arrays = [getattr(part, name) for part in parts]
             if any(array is None for array in arrays):
                 return None
-            if name in _INDEXED:
-                starts = accumulate((len(getattr(p, _INDEXED[name])) for p in parts), initial=0)
+            if name in INDEXED:
+                starts = accumulate((len(getattr(p, INDEXED[name])) for p in parts), initial=0)
                 arrays = [array + start for array, start in zip(arrays, starts, strict=False)]
             return np.concatenate(arrays)
 
-        arrays: dict[str, Any] = {name: join(name) for kind in _ARRAYS.values() for name in kind}
+        arrays: dict[str, Any] = {name: join(name) for kind in ARRAYS.values() for name in kind}
         return cls(
             **arrays,
             top_grade=max((p.top_grade for p in parts if p.top_grade is not None), default=None),
@@ -228,10 +248,10 @@ class TieGroups:
         }
         arrays: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[kept[kind]]
-            for kind, names in _ARRAYS.items()
+            for kind, names in ARRAYS.items()
             for name in names
         }
-        for name, counted in _INDEXED.items():
+        for name, counted in INDEXED.items():
             arrays[name] = (place if counted == "retrieved" else group_place)[arrays[name]]
         return replace(self, **arrays, top_grade=self.max_grade)
 
@@ -279,59 +299,198 @@ class TieGroups:
         found = np.bincount(self.query[self.group[self.grade > 0]], minlength=self.n_queries)
         return np.asarray(found < np.bincount(self.ideal_query, minlength=self.n_queries))
 
-    def is_relevant(self, rel: float | None) -> NDArray[np.bool_]:
-        """Per document: does its grade reach `rel`, or is it positive where `rel` is None."""
-        return reaches(self.grade, rel)
 
-    def n_relevant(self, rel: float | None) -> Floats:
-        """Per query: relevant documents the judgements know, retrieved or not (``N``)."""
-        query = self.ideal_query
-        if rel is not None:
-            query = query[self.ideal_grade >= rel]
-        return np.bincount(query, minlength=self.n_queries).astype(np.float64)
+class RuleOrder(NamedTuple):
+    """How a rule orders lists: by score, high to low, then by a key."""
 
-    def n_nonrelevant(self, rel: float | None) -> Floats:
-        """Per query: documents judged not relevant, retrieved or not."""
-        if self.zeros is None:
-            raise InputError("these tie groups do not know the judged documents of grade 0")
-        return self.zeros + self.n_relevant(None) - self.n_relevant(rel)
+    scores: Scores
+    key: Callable[[Ints], pl.Series] | None
+    """Returns the sort keys of rows of a run; None keeps tied documents in input order."""
+    descending: bool = False
 
 
-def check_groups(groups: TieGroups) -> TieGroups:
-    """Return the groups with arrays as kernels read them; refuse groups that no lists have."""
+def rule_order(rule: str, run: Run) -> RuleOrder:
+    """Return the order of a tie rule: the only function that depends on the rule's name."""
+    if rule == "input":
+        return RuleOrder(run.scores, None)
+    check_fork()
+    if rule == "rank":
+        ranks = run.ranks
+        if ranks is None:
+            raise InputError("the tie rule 'rank' needs a run with a column of ranks")
+        return RuleOrder(run.scores, lambda rows: pl.Series(ranks[rows]))
+    scores = run.scores
+    if rule == "pytrec_eval":
+        with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
+            scores = run.rounded.astype(np.float32, copy=False)
+        if np.isnan(scores).any():
+            scores, _ = place_nan_last(scores)
+    return RuleOrder(scores, run.documents.ids, descending=rule != "id_asc")
 
-    def refuse_if(wrong: bool | np.bool_, what: str) -> None:
-        if wrong:
-            raise InputError(f"these tie groups {what}")
 
-    arrays: dict[str, Any] = {}
-    for kind in ("groups", "documents", "ideal", "queries"):
-        for name in _ARRAYS[kind]:
-            dtype = np.float64 if name.endswith("grade") else np.int64
-            arrays[name] = np.ascontiguousarray(getattr(groups, name), dtype)
-        lengths = {len(arrays[name]) for name in _ARRAYS[kind]}
-        refuse_if(len(lengths) > 1, "hold arrays that differ in length")
-    groups = replace(groups, **arrays)
-    for name, indexed in _INDEXED.items():
-        ends = np.concatenate(([0], arrays[name], [len(arrays[indexed]) - 1]))
-        is_sorted = not len(arrays[name]) or (np.diff(ends) >= 0).all()
-        refuse_if(not is_sorted, "are not in the order of queries and groups")
-    group, end = groups.group, groups.above + groups.size
-    rising = (np.diff(groups.grade) > 0) & (np.diff(group) == 0)
-    refuse_if(rising.any(), "hold a group whose grades are not from high to low")
-    outside = (groups.rank <= groups.above[group]) | (groups.rank > end[group])
-    crowded = np.bincount(group, minlength=len(end)) > groups.size
-    refuse_if(
-        outside.any() or (crowded | (groups.above < 0)).any(),
-        "hold a document outside of its group's places",
+def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> TieGroups:
+    """Build the tie groups of `lists`, with ranks under the tie rule of the settings.
+
+    With a tolerance near scores are tied. The ranks, from which the oblivious value is computed,
+    are still those of the scores as they are.
+    """
+    settings = settings or EvalSettings()
+    order = rule_order(settings.tie_break, lists.run)
+    documents, rows, counts = _count(lists, order.scores)
+    if order.key is not None:
+        counts[2] = _count_before(order, lists.bounds, documents, rows, counts[1])
+    rank = counts[0] + 1 + counts[2]
+    scores = lists.run.scores
+    if settings.tie_tolerance > 0:
+        scores = merge_near(scores, lists.bounds, settings.tie_tolerance, lists.run.exact)
+    if scores is not order.scores:
+        ranked_rows = rows
+        documents, rows, counts = _count(lists, scores)
+        rank = _reorder(rank, ranked_rows, rows)
+    retrieved = lists.bounds[1] - lists.bounds[0]
+    if lists.n_tied_beyond_cut is not None:
+        retrieved += lists.n_tied_beyond_cut
+    return TieGroups.from_counts(
+        documents,
+        counts,
+        retrieved,
+        rank=rank,
+        end=_find_ends(documents, counts, retrieved, scores, lists),
+        top_grade=lists.max_grade,
     )
-    refuse_if(
-        (end > groups.retrieved[groups.query]).any(),
-        "hold a group that is longer than its query's list",
+
+
+class Counted(NamedTuple):
+    """The tie groups of the queries that count, and how judgements and run fit."""
+
+    query_ids: Sequence[str | int]
+    groups: TieGroups
+    report: MatchReport
+    remarks: list[Remark]
+
+
+def count_groups(
+    judgements: Judgements, run: Run, settings: EvalSettings, *, with_judged: bool
+) -> Counted:
+    """Build the tie groups of a run.
+
+    Judgements and run may be parts: check the sum of their reports (`MatchReport.check`). With
+    `with_judged`, judged documents that are not relevant are of interest, too.
+    """
+    run, remarks = prepare_scores(run, settings)
+    lists, report = match_lists(judgements, run, queries=settings.queries, with_judged=with_judged)
+    return Counted(lists.own_ids, build_groups(lists, settings), report, remarks)
+
+
+def _count(lists: JudgedLists, scores: Scores) -> tuple[JudgedDocuments, Ints, Counts]:
+    """Sort the documents of interest by `scores`, and count their candidates.
+
+    Returns the documents, the index of each among the scores, and its counts. Candidates that tie
+    with the last of a list and are not in it are counted, too.
+    """
+    bounds = lists.bounds
+    score = scores[bounds[0][lists.query] + lists.position]
+    documents = JudgedDocuments.sort(
+        len(bounds[0]), lists.query, score, lists.grade, lists.position, lists.unretrieved
     )
-    return groups
+    rows = documents.position + bounds[0][documents.query]
+    counts = count_lists(scores, bounds, documents.offsets, documents.score, rows)
+    beyond = lists.n_tied_beyond_cut
+    if beyond is not None:
+        longer = np.flatnonzero(beyond)
+        last = np.full(len(beyond), -np.inf)
+        last[longer] = _find_lowest(scores, lists, longer)
+        tied = documents.score == last[documents.query]
+        counts[1, tied] += beyond[documents.query[tied]]
+    return documents, rows, counts
 
 
-def reaches(grade: Floats, rel: float | None) -> NDArray[np.bool_]:
-    """Per grade: whether it counts as relevant, at least `rel`, or positive where `rel` is None."""
-    return np.asarray(grade > 0 if rel is None else grade >= rel)
+def count_lists(
+    scores: Scores, bounds: Bounds, offsets: Ints, values: Scores, rows: Ints
+) -> Counts:
+    """Count the candidates of lists; see `numpy_counting.count_candidates`.
+
+    `scores` and `values` may be of different float types.
+    """
+    if scores.dtype != values.dtype:
+        with np.errstate(over="ignore"):  # too large for the type: not equal, and widened
+            narrow = values.astype(scores.dtype)
+        if np.array_equal(narrow, values):
+            values = narrow
+        else:
+            scores, values = scores.astype(np.float64), values.astype(np.float64)
+    flat, values = np.ascontiguousarray(scores), np.ascontiguousarray(values)
+    if flat.dtype.itemsize == 2:
+        flat, values = flat.view(np.int16), values.view(np.int16)
+    counts: Counts = counting.active.count_candidates(flat, *bounds, offsets, values, rows)
+    return counts
+
+
+def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:
+    """Return the values of the rows `asked`, from values given for `rows`."""
+    order = np.argsort(rows)
+    return values[order[np.searchsorted(rows[order], asked)]]
+
+
+def _count_before(
+    order: RuleOrder, bounds: Bounds, documents: JudgedDocuments, rows: Ints, equal: Ints
+) -> Ints:
+    """Count per document the tied candidates that the key of a rule puts before it."""
+    before = np.zeros(len(equal), np.int64)
+    if order.key is None or not len(tied := np.flatnonzero(equal > 1)):
+        return before
+    query, score = documents.query[tied], documents.score[tied]
+    is_start = is_group_start(query, score)
+    starts, stops = bounds
+    members = [
+        starts[q] + np.flatnonzero(order.scores[starts[q] : stops[q]] == value)
+        for q, value in zip(query[is_start], score[is_start], strict=True)
+    ]
+    row = np.concatenate(members)
+    sizes = np.array([len(m) for m in members])
+    frame = pl.DataFrame(
+        {"group": np.repeat(np.arange(len(members)), sizes), "row": row, "key": order.key(row)}
+    ).sort("group", "key", descending=[False, order.descending], maintain_order=True)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    before[tied] = _reorder(place, frame["row"].to_numpy(), rows[tied])
+    return before
+
+
+def _find_lowest(scores: Scores, lists: JudgedLists, queries: Ints) -> Scores:
+    """Find the lowest score of each of these queries' lists."""
+    starts, stops = (bound[queries].tolist() for bound in lists.bounds)
+    slices = zip(starts, stops, strict=True)
+    return np.array([scores[start:stop].min() for start, stop in slices], scores.dtype)
+
+
+def _find_ends(
+    documents: JudgedDocuments, counts: Counts, retrieved: Ints, scores: Scores, lists: JudgedLists
+) -> tuple[Ints, Ints] | tuple[None, None]:
+    """Return ``(above, size)`` of the group that ends each list, where it can matter.
+
+    It matters where it holds a document of interest, and where relevant documents were not
+    retrieved and may have been cut off behind it; elsewhere the size is 0. Where the number of
+    candidates with the last score is known, only the latter matters: they may be relevant.
+    """
+    if lists.complete:
+        return None, None
+    end_above, end_size = retrieved.copy(), np.zeros(len(retrieved), np.int64)
+    above, equal, _ = counts
+    last = above + equal == retrieved[documents.query]
+    end_above[documents.query[last]] = above[last]
+    end_size[documents.query[last]] = equal[last]
+    lacking, grade = lists.unretrieved
+    if not len(lacking):
+        return end_above, end_size
+    lacks_relevant = np.bincount(lacking[grade > 0], minlength=len(retrieved)) > 0
+    missing = np.flatnonzero(lacks_relevant & (retrieved > 0) & (end_size == 0))
+    starts, stops = lists.bounds[0][missing], lists.bounds[1][missing]
+    lowest = _find_lowest(scores, lists, missing)
+    one_each = np.arange(len(missing) + 1)
+    end_above[missing], end_size[missing], _ = count_lists(
+        scores, (starts, stops), one_each, lowest, starts
+    )
+    if lists.n_tied_beyond_cut is not None:
+        is_cut = lacks_relevant & (lists.n_tied_beyond_cut > 0)
+        end_size = np.where(is_cut, retrieved - end_above, 0)
+    return end_above, end_size

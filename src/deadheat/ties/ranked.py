@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deadheat._internal.lazy import pl
 from deadheat.formats import Judgements, Run
 from deadheat.settings import EvalSettings
-from deadheat.ties.build import list_order, rule_order
-from deadheat.ties.groups import Floats, Ints
-from deadheat.ties.lists import list_judged
-from deadheat.ties.numpy_counting import Scores
-from deadheat.ties.scores import merge_near, prepare_scores
+from deadheat.ties.groups import RuleOrder, rule_order
+from deadheat.ties.lists import list_judged, merge_near, prepare_scores
+from deadheat.ties.numpy_counting import Floats, Ints, Scores
 
 
 @dataclass(frozen=True)
@@ -105,3 +104,32 @@ def rank_lists(
     return RankedLists(
         shown, retrieved, rest, rest_relevant, missing, doc_ids, scores, above, size, grade[rows]
     )
+
+
+def list_order(order: RuleOrder, start: int, stop: int, top: int | None = None) -> Ints:
+    """Return rows ``start … stop − 1``, one query's list, as the rule orders them.
+
+    Parameters
+    ----------
+    top
+        Only the first rows, and those that the rule ties with the last of them.
+
+    Examples
+    --------
+    >>> ids = pl.Series(["a", "b", "c"])
+    >>> by_id = RuleOrder(np.array([0.5, 0.5, 0.75]), ids.gather, descending=True)
+    >>> list_order(by_id, 0, 3)
+    array([2, 1, 0])
+    """
+    own = order.scores[start:stop]
+    rows = np.argsort(-own, kind="stable")
+    if top is not None and top < len(rows):
+        rows = rows[: int((own >= own[rows[top - 1]]).sum())] if top else rows[:0]
+    if order.key is not None and len(rows):
+        frame = pl.DataFrame({"score": own[rows], "key": order.key(start + rows)})
+        by_rule = frame.select(
+            pl.arg_sort_by("score", "key", descending=[True, order.descending], maintain_order=True)
+        )
+        rows = rows[by_rule.to_series().to_numpy()]
+    in_order: Ints = start + rows
+    return in_order

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from deadheat._internal.numbers import exact_floats
 from deadheat.formats import Run
 from deadheat.provenance import ScoreFacts
-from deadheat.ties.counting import Bounds
+from deadheat.ties.lists import rank_nan
 from deadheat.ties.numpy_counting import Ints, Scores, is_group_start
-from deadheat.ties.scores import rank_nan
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,15 @@ class SizeCounter:
 
 
 def run_sizes(run: Run) -> GroupSizes:
-    """Find the tie groups of a run; refuse one with NaN scores."""
-    rankable_run = rank_nan(run, "refuse")
-    return find_sizes(rankable_run.scores, (run.offsets[:-1], run.offsets[1:]))
+    """Find the tie groups of a run; refuse one with NaN scores.
 
-
-def find_sizes(scores: Scores, bounds: Bounds) -> GroupSizes:
-    """Find the tie groups of all documents of lists without NaN.
-
-    >>> scores = np.array([0.5, 0.25, 0.5, 0.75])
-    >>> sizes = find_sizes(scores, (np.array([0, 3]), np.array([3, 4])))
+    >>> from deadheat.formats import read_run
+    >>> sizes = run_sizes(read_run({"q1": {"a": 0.5, "b": 0.25, "c": 0.5}, "q2": {"a": 0.75}}))
     >>> sizes.query, sizes.score, sizes.size
     (array([0, 0, 1]), array([0.25, 0.5 , 0.75]), array([1, 2, 1]))
     """
-    starts, stops = bounds
-    slices = zip(starts.tolist(), stops.tolist(), strict=True)
-    ascending = np.concatenate(
-        [scores[:0], *(np.sort(scores[start:stop]) for start, stop in slices)]
-    )
-    query = np.repeat(np.arange(len(starts)), stops - starts)
+    scores, bounds = rank_nan(run, "refuse").scores, run.offsets
+    ascending = np.concatenate([np.sort(scores[a:b]) for a, b in pairwise(bounds.tolist())])
+    query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     first = np.flatnonzero(is_group_start(query, ascending))
     return GroupSizes(query[first], ascending[first], np.diff(first, append=len(ascending)))

@@ -19,8 +19,7 @@ from deadheat.ties.checks import (
     read_whole_numbers,
 )
 from deadheat.ties.counter import read_piece
-from deadheat.ties.counting import count_lists
-from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups
+from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups, count_lists
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.remarks import Level, Remark, lines, texts
+from deadheat._internal.packages import pandas_frame
+from deadheat._internal.remarks import Level, Remark, counted, lines, texts
 from deadheat.comparison.leaderboard.entries import Entry
 from deadheat.comparison.leaderboard.rules import FoundRule
 from deadheat.comparison.leaderboard.standings import DecisionError, Winner
-from deadheat.comparison.leaderboard.tables import Part, board_parts
+from deadheat.comparison.leaderboard.tables import board_parts
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
-from deadheat.tables import render, rich_parts
+from deadheat.tables import Part, Printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
 """Columns that are sorted from low to high; words are, too."""
 
 
-@dataclass(frozen=True, eq=False)
-class Leaderboard:
+@dataclass(frozen=True, repr=False, eq=False)
+class Leaderboard(Printable):
     """Every run of a board, what ties do to the board, and which rule made it."""
 
     name: str
@@ -160,30 +163,18 @@ class Leaderboard:
             "notes": self.notes,
         }
 
-    def to_json(self) -> str:
-        """Everything but the values of single queries, as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-
     def to_csv(self) -> str:
         """Comma-separated values in full precision, a row per measure and run."""
         return self.rows.write_csv().rstrip("\n")
 
-    def to_markdown(self, *, percent: bool = False) -> str:
-        """Return sentences and Markdown tables."""
-        return self._render("markdown", percent=percent)
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas frame."""
+        return pandas_frame(self.rows)
 
-    def _render(self, style: str, *, percent: bool = False) -> str:
-        return render(self.parts(), style, percent=percent)
-
-    def __str__(self) -> str:
-        return self._render("table")
-
-    def __rich__(self) -> object:
-        """Let rich print the tables in colour."""
-        return rich_parts(self.parts())
-
-    def _repr_html_(self) -> str:
-        return self._render("html")
+    def __repr__(self) -> str:
+        """Count runs and measures in one line; `print` shows the tables."""
+        runs, measures = counted(len(self.entries), "run"), ", ".join(map(repr, self.settings))
+        return f"<Leaderboard {self.name}, {runs}: {measures}>"
 
 
 def _distinct(results: Iterable[Result]) -> list[Result]:

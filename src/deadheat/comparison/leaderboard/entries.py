@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -12,11 +11,12 @@ from typing import TypeVar
 import numpy as np
 
 from deadheat._internal.packages import available_cores
+from deadheat._internal.threads import share_work
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.diagnosis import cut_lists, find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import SHOWN, Result, need_judged, result_of_counted, run_parts, together
+from deadheat.evaluation import SHOWN, Result, result_of_counted, run_parts, together
 from deadheat.formats import Judgements, Run, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -53,7 +53,7 @@ def evaluate_entry(
     with_ranks = any(setting.needs_ranks for setting in asked)
     for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
         for setting, measures in asked.items():
-            with_judged = need_judged(measures)
+            with_judged = any(measure.needs_judged for measure in measures)
             counted[setting].append(count_groups(own, run, setting, with_judged=with_judged))
         if n_parts == 1:
             scores = np.unique(run.scores)
@@ -130,8 +130,8 @@ class Workers:
                 yield from workers.results(sources)
             return
         # Decompressing, reading and counting leave the interpreter free for other threads.
-        with ThreadPoolExecutor(self.number or available_cores()) as pool:
-            yield from zip(sources, pool.map(attempt, sources), strict=True)
+        outcomes = share_work(attempt, lambda _: sources, self.number or available_cores())
+        yield from zip(sources, outcomes, strict=True)
 
 
 def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:

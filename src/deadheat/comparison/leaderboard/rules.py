@@ -18,7 +18,7 @@ from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import Workers, read_parts
 from deadheat.comparison.leaderboard.published import Cell, PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.evaluation import need_judged, views_of
+from deadheat.evaluation import views_of
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
@@ -338,7 +338,7 @@ def _rank_all(
 
     How the run matches the judgements is added to `reports`, by the policy of queries.
     """
-    with_judged = need_judged(measures)
+    with_judged = any(measure.needs_judged for measure in measures)
     alike: dict[tuple[str, ...], tuple[JudgedLists, list[str]]] = {}
     for policy in QUERY_POLICIES:
         lists, report = match_lists(judgements, run, queries=policy, with_judged=with_judged)

@@ -393,6 +393,7 @@ def word_column(heading: str) -> str:
 
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:
+    one, other = np.round(one, 12), np.round(other, 12)  # equal but for the last bits is equal
     if len(one) < 2 or not np.ptp(one) or not np.ptp(other) or not has_scipy():
         return None  # there is no order
     return float(require("scipy.stats", "Kendall's τ").kendalltau(one, other).statistic)

@@ -9,12 +9,10 @@ from deadheat._internal.packages import install_command
 from deadheat._internal.remarks import counted, some
 from deadheat.comparison.leaderboard.standings import Winner, has_scipy, word_column
 from deadheat.comparison.statistics import METHODS
-from deadheat.tables import Column, Heading, Table, cell
+from deadheat.tables import Column, Heading, Part, Table, cell
 
 if TYPE_CHECKING:
     from deadheat.comparison.leaderboard.board import Leaderboard
-
-Part = str | Table
 
 SUMMARY = (
     Column("measure", "name"),

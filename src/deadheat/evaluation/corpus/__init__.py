@@ -14,6 +14,7 @@ from deadheat.evaluation.corpus.chunks import (
     Chunk as Chunk,
     Shard as Shard,
     check_same_length as check_same_length,
+    open_shards as open_shards,
 )
 from deadheat.evaluation.corpus.evaluate import (
     Corpus as Corpus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import is_tensor
 from deadheat._internal.packages import require
-from deadheat.engines import Barrier
+from deadheat._internal.threads import Barrier
 from deadheat.errors import InputError, one_line
 from deadheat.formats import id_column, text_id
 from deadheat.scoring import Matrix, Products
@@ -106,23 +106,21 @@ class Shard:
     name: str = "the corpus"
     """For messages."""
     number: int = 0
+    reuses_buffers: bool = True
+    """Whether a chunk may be overwritten when the next one is made."""
     start: int = 0
     """Documents before it, once the first pass has counted them."""
-    documents: int = 0
-    """Documents that the first pass found."""
+    documents: int | None = None
+    """Documents that the first pass found; later passes must find as many."""
     expected: Mapping[int, Sequence[tuple[int, object, int]]] = field(default_factory=dict)
     """By the number of a chunk: index, id and position of the judged documents found first."""
 
-    def read(
-        self, products: Products, start: int = 0, barrier: Barrier | None = None
-    ) -> Iterator[Chunk]:
-        """Yield the chunks, checked; `start` is the position of the first document.
+    def read(self, products: Products, barrier: Barrier | None = None) -> Iterator[Chunk]:
+        """Yield the chunks, checked; refuse others than those of the first pass.
 
-        `barrier` is called before the next chunk is made, which may overwrite the last one, unless
-        the shard says that it reuses no buffers.
+        `barrier` is called before a chunk is made that may overwrite the last one.
         """
-        reuses_buffers = getattr(self.open, "reuses_buffers", True)
-        numbers = count()  # not enumerate, which keeps a reference to what it gave
+        start, number, missing = self.start, -1, dict(self.expected)
         try:
             chunks = self.open()
             if not isinstance(chunks, Iterable):
@@ -130,36 +128,27 @@ class Shard:
                     f"{self.name}: a function must make an iterator of chunks, not a "
                     f"{type(chunks).__name__}"
                 )
-            for given in chunks:
-                number = next(numbers)
+            for given in chunks:  # not enumerate, which keeps a reference to what it gave
+                number += 1
                 try:
                     chunk = _check_chunk(given, start, products, number)
                 except InputError as error:
                     raise InputError(f"chunk {number} of {self.name}: {error}") from None
                 start += len(chunk)
+                for index, name, position in missing.pop(number, ()):
+                    own = slice(index, index + 1)
+                    found = map(text_id, chunk.ids[own]), chunk.positions[own].tolist()
+                    if list(zip(*found, strict=True)) != [(name, position)]:
+                        raise self._moved(name)
                 if len(chunk):
                     yield chunk
                 del given, chunk  # free the memory before the next chunk is made
-                if barrier is not None and reuses_buffers:
+                if barrier is not None and self.reuses_buffers:
                     barrier()
         except OSError as error:
             raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
-
-    def read_again(self, products: Products, barrier: Barrier) -> Iterator[Chunk]:
-        """Yield the chunks as `read` does; refuse others than those of the first pass."""
-        missing, documents = dict(self.expected), 0
-        for chunk in self.read(products, self.start, barrier):
-            documents += len(chunk)
-            for index, name, position in missing.pop(chunk.number, ()):
-                if (
-                    index >= len(chunk)
-                    or text_id(chunk.ids[index]) != name
-                    or chunk.positions[index] != position
-                ):
-                    raise self._moved(name)
-            yield chunk
-            del chunk
-        check_same_length(self.name, self.documents, documents)
+        if self.documents is not None:
+            check_same_length(self.name, self.documents, start - self.start)
         for (_, name, _), *_ in missing.values():
             raise self._moved(name)
 
@@ -179,17 +168,20 @@ def check_same_length(name: str, documents: int, passed: int) -> None:
         )
 
 
-def name_shards(shards: Sequence[OpenShard]) -> list[Shard]:
-    """Number and name the shards of a corpus."""
-    if len(shards) == 1:
-        return [Shard(shards[0])]
-    return [Shard(open, f"shard {i} of the corpus", i) for i, open in enumerate(shards)]
-
-
-def open_shards(chunks: Chunks) -> list[OpenShard]:
-    """Return the shards of a corpus, each a function; chunks in one iterable are one shard."""
-    if callable(chunks):
-        return [chunks]
+def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
+    """Return the shards of a corpus; chunks in one iterable are one shard, which must be local."""
+    functions = [chunks] if callable(chunks) else chunks
+    if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
+        several = len(functions) > 1
+        return [
+            Shard(
+                open,
+                f"shard {number} of the corpus" if several else "the corpus",
+                number,
+                getattr(open, "reuses_buffers", True),
+            )
+            for number, open in enumerate(functions)
+        ]
     if not isinstance(chunks, Iterable):
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
@@ -197,21 +189,12 @@ def open_shards(chunks: Chunks) -> list[OpenShard]:
             "chunks can be passed only once, and the corpus is passed more often: give a list, or "
             "a function that makes the iterator (lambda: …)"
         )
-    if isinstance(chunks, Sequence) and chunks and all(map(callable, chunks)):
-        return list(chunks)
-    return [IterableShard(chunks, reuses_buffers=not isinstance(chunks, (list, tuple)))]
-
-
-@dataclass(frozen=True)
-class IterableShard:
-    """Chunks in an iterable of this process; those of a list or a tuple exist all at once."""
-
-    chunks: Iterable[object]
-    reuses_buffers: bool
-
-    def __call__(self) -> Iterable[object]:
-        """Return the chunks."""
-        return self.chunks
+    if not is_local:
+        raise InputError(
+            "an engine reads a corpus where it lies: give chunks as a function that makes an "
+            "iterator of them, or as a list of such functions, one for each shard"
+        )
+    return [Shard(chunks.__iter__, reuses_buffers=not isinstance(chunks, (list, tuple)))]
 
 
 def _check_chunk(given: object, start: int, products: Products, number: int) -> Chunk:

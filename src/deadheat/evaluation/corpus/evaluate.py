@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,31 +12,26 @@ from typing import Literal
 import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
+from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import emits_warnings, note
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import C, score_shards
-from deadheat.evaluation.corpus.chunks import (
-    Chunks,
-    IterableShard,
-    OpenShard,
-    name_shards,
-    open_shards,
-)
-from deadheat.evaluation.corpus.count import (
+from deadheat.evaluation.corpus.blocks import (
     BlockCallback,
-    JudgedScores,
-    ShardWorker,
+    C,
+    JudgedCounter,
+    block_length,
     count_in_pool,
     count_shards,
-    digest_products,
     score_judged,
+    score_shards,
+    share_blocks,
 )
+from deadheat.evaluation.corpus.chunks import Chunks, Shard, open_shards
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
-from deadheat.evaluation.evaluate import DEFAULT_MEASURES
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged, result_of, versions
-from deadheat.formats import Judgements, QrelsLike, Run, query_names, read_qrels
+from deadheat.formats import Judgements, QrelsLike, Run, id_column, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
@@ -135,17 +132,13 @@ def evaluate_corpus(
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
-    shards, engine = open_shards(chunks), engine or LocalEngine()
+    engine = engine or LocalEngine()
     if not hasattr(engine, "pool"):
         raise InputError(
             "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
             f"{engine!r:.40}"
         )
-    if not isinstance(engine, LocalEngine) and isinstance(shards[0], IterableShard):
-        raise InputError(
-            "an engine reads a corpus where it lies: give chunks as a function that makes an "
-            "iterator of them, or as a list of such functions, one for each shard"
-        )
+    shards = open_shards(chunks, is_local=isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     result, scan = evaluate_shards(
         corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
@@ -159,7 +152,7 @@ class Corpus:
 
     products: Products
     query_ids: list[str]
-    shards: Sequence[OpenShard]
+    shards: Sequence[Shard]
     engine: Engine = field(default_factory=LocalEngine)
 
 
@@ -180,25 +173,25 @@ def evaluate_shards(
     is_local = isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
     with corpus.engine.pool(partial(ShardWorker, products, digest)) as pool:
-        judged_ids = set(judgements.doc_ids.to_list())
-        scan = scan_corpus(name_shards(corpus.shards), judged_ids, pool, progress)
+        scan = scan_corpus(corpus.shards, judgements.doc_ids.unique(), pool, progress)
 
         # A run in which every query lists the whole corpus; its scores are not known yet.
         offsets = np.arange(n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
-        lists, remarks = list_judged(
-            judgements, run, queries="judged", with_judged=need_judged(measures)
-        )
+        with_judged = any(measure.needs_judged for measure in measures)
+        lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
         row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
         score = score_judged(products, scan.judged, lists, row)
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
-        judged = JudgedScores(documents, row, n_queries if exact_ties else 0)
+        make_counter = partial(
+            JudgedCounter, documents, row, n_queries if exact_ties else 0, on_block
+        )
         if is_local:
-            counts = count_shards(judged, products, scan.shards, on_block, progress)
+            counts = count_shards(make_counter, products, scan.shards, progress)
         else:
-            counts = count_in_pool(judged, pool, scan.shards, progress)
+            counts = count_in_pool(make_counter, pool, scan.shards, progress)
 
     retrieved = np.where(row >= 0, scan.documents, 0)
     groups = TieGroups.from_counts(documents, counts.counts, retrieved)
@@ -223,10 +216,40 @@ def evaluate_shards(
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
 
 
+@dataclass(frozen=True)
+class ShardWorker:
+    """Runs tasks on shards, one after the other, in any process.
+
+    `digest` is that of the products of the process that began the work, where that is another one.
+    """
+
+    products: Products
+    digest: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.digest is not None and digest_products(self.products) != self.digest:
+            raise InputError(
+                f"products on {platform.node()} differ in their last bits from those of the "
+                "machine that began the work, as those of another kind of processor do: the result "
+                "would depend on who counted what; use machines of one kind"
+            )
+
+    def __call__(self, shard: Shard, task: Callable[[Products, Shard], object]) -> object:
+        """Run a task on a shard."""
+        return task(self.products, shard)
+
+
+def digest_products(products: Products) -> str:
+    """Digest the products of all queries with one another, computed as those of a block."""
+    rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
+    [scores] = share_blocks(products, lambda _: [rows], 1, products.multiply)
+    return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
+
+
 def count_scores(
     corpus: Corpus, make_counter: Callable[[], C], progress: Progress | None = None
 ) -> list[C]:
     """Score every document in threads of this process; return a counter of each thread's scores."""
     with LocalEngine().pool(partial(ShardWorker, corpus.products)) as pool:
-        scan = scan_corpus(name_shards(corpus.shards), set(), pool)
+        scan = scan_corpus(corpus.shards, id_column([]), pool)
     return score_shards(corpus.products, scan.shards, make_counter, progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -23,61 +23,50 @@ Intervals = Ints
 """Intervals of whole numbers, ``[n, 2]``: the first of each, and the one after its last."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShardScan:
     """What the first pass finds in a shard."""
 
-    documents: int
-    first_ids: list[str]
-    types: dict[str, str]
+    documents: int = 0
+    first_ids: list[str] = field(default_factory=list)
+    """Of the first documents, two at most."""
+    types: dict[str, str] = field(default_factory=dict)
     """Number types of the embeddings, and where each came first."""
-    hashes: NDArray[np.uint64]
+    hashes: list[NDArray[np.uint64]] = field(default_factory=list)
     """Of all ids but those in `ranges`."""
-    ranges: Intervals
+    ranges: list[Intervals] = field(default_factory=list)
     """Ids that are consecutive numbers."""
-    places: Intervals
+    places: list[Intervals] = field(default_factory=list)
     """Positions that the caller gave."""
-    relative_places: Intervals
+    relative_places: list[Intervals] = field(default_factory=list)
     """Other positions, which count from the start of the shard."""
-    judged: list[tuple[Ints, Chunk]]
+    judged: list[tuple[Ints, Chunk]] = field(default_factory=list)
     """The judged documents, chunk by chunk, and their indices in the chunk."""
 
 
 def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> ShardScan:
     """Check the ids of a shard, and take the embeddings of the judged documents."""
-    documents, first_ids, types = 0, list[str](), dict[str, str]()
-    hashes = [np.empty(0, np.uint64)]
-    ranges, places, relative_places = ([np.empty((0, 2), np.int64)] for _ in range(3))
-    judged = []
-    wanted = judged_ids.implode()
+    scan, wanted = ShardScan(), judged_ids.implode()
     for chunk in shard.read(products):
         where = f"chunk {chunk.number} of {shard.name}"
         try:
             ids = chunk.id_column()
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        first_ids += ids.head(2 - len(first_ids)).to_list()
-        documents += len(chunk)
-        types.setdefault(str(chunk.embeddings.dtype), where)
-        (places if chunk.has_positions else relative_places).append(_intervals(chunk.positions))
+        scan.documents += len(chunk)
+        scan.first_ids += ids.head(2 - len(scan.first_ids)).to_list()
+        scan.types.setdefault(str(chunk.embeddings.dtype), where)
+        places = scan.places if chunk.has_positions else scan.relative_places
+        places.append(_intervals(chunk.positions))
         if isinstance(chunk.ids, range) and chunk.ids.step == 1:
-            ranges.append(np.array([[chunk.ids.start, chunk.ids.stop]]))
+            scan.ranges.append(np.array([[chunk.ids.start, chunk.ids.stop]]))
         else:
-            hashes.append(hash_ids(ids))
+            scan.hashes.append(hash_ids(ids))
         index = ids.is_in(wanted).to_numpy().nonzero()[0]
         if len(index):
-            judged.append((index, replace(chunk.take(index), ids=ids.gather(index).to_list())))
+            scan.judged.append((index, replace(chunk.take(index), ids=ids.gather(index).to_list())))
         del chunk
-    return ShardScan(
-        documents,
-        first_ids,
-        types,
-        np.concatenate(hashes),
-        np.concatenate(ranges),
-        np.concatenate(places),
-        np.concatenate(relative_places),
-        judged,
-    )
+    return scan
 
 
 def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
@@ -126,11 +115,11 @@ class Scan(Documents):
 
 
 def scan_corpus(
-    shards: Sequence[Shard], judged_ids: set[str], pool: Pool, progress: Progress | None = None
+    shards: Sequence[Shard], judged_ids: pl.Series, pool: Pool, progress: Progress | None = None
 ) -> Scan:
     """Pass a corpus once: count its documents, find the judged ones, refuse what comes twice."""
     found: dict[int, ShardScan] = {}
-    for shard, scan in pool.results(shards, partial(scan_shard, id_column(sorted(judged_ids)))):
+    for shard, scan in pool.results(shards, partial(scan_shard, judged_ids)):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))
@@ -154,7 +143,7 @@ def scan_corpus(
             judged.append(chunk)
             each = zip(index.tolist(), chunk.ids, chunk.positions.tolist(), strict=True)
             expected[chunk.number] = list(each)
-        places.append(np.concatenate((scan.places, scan.relative_places + start)))
+        places.append([*scan.places, *(own + start for own in scan.relative_places)])
         scanned.append(replace(shard, start=start, documents=scan.documents, expected=expected))
         start += scan.documents
     remarks = _check_places(places, start)
@@ -171,7 +160,7 @@ def hash_ids(ids: pl.Series) -> NDArray[np.uint64]:
 
 def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
     """Refuse a document that comes more than once."""
-    if any(len(scan.hashes) for scan in scans):
+    if any(scan.hashes for scan in scans):
         twice, example, holders = _find_repeated(scans, shards, pool)
     else:
         twice, number, holders = _find_overlap([scan.ranges for scan in scans])
@@ -187,9 +176,10 @@ def _find_repeated(
     scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool
 ) -> tuple[int, str, list[int]]:
     """Count the ids that come more than once; return one of them, and the shards that have it."""
-    ranges = [np.arange(*pair) for scan in scans for pair in scan.ranges.tolist()]
-    hashes = [hash_ids(pl.Series(numbers).cast(pl.String)) for numbers in ranges]
-    every = pl.Series(np.concatenate([*hashes, *(scan.hashes for scan in scans)])).sort()
+    numbers = [np.arange(*own[0]) for scan in scans for own in scan.ranges]
+    hashes = [hash_ids(pl.Series(own).cast(pl.String)) for own in numbers]
+    hashes += [own for scan in scans for own in scan.hashes]
+    every = pl.Series(np.concatenate(hashes)).sort()
     repeated = every.filter(every == every.shift()).unique()
     several: dict[str, list[int]] = {}
     if len(repeated):  # two ids may have one hash: the ids themselves decide
@@ -202,7 +192,7 @@ def _find_repeated(
     return len(several), example, several.get(example, [])
 
 
-def _check_places(places: Sequence[Intervals], documents: int) -> list[Remark]:
+def _check_places(places: Sequence[Sequence[Intervals]], documents: int) -> list[Remark]:
     """Refuse positions, by shard, that two documents have; warn of positions that none has."""
     twice, place, holders = _find_overlap(places)
     if twice:
@@ -210,7 +200,7 @@ def _check_places(places: Sequence[Intervals], documents: int) -> list[Remark]:
             f"two documents of the corpus stand at position {place}"
             f"{_name_holders(holders, len(places), twice)}: give every document its own"
         )
-    first, stop = np.sort(np.concatenate(places), axis=0).T
+    first, stop = np.sort(np.concatenate([own for shard in places for own in shard]), axis=0).T
     before = np.append(0, stop[:-1])
     gaps = before[first > before]
     if not len(gaps):
@@ -235,14 +225,14 @@ def _intervals(numbers: Ints) -> Intervals:
     return np.stack((ascending[is_start], ascending[is_end] + 1), axis=1)
 
 
-def _find_overlap(intervals: Sequence[Intervals]) -> tuple[int, int, list[int]]:
-    """Count the numbers that are in two intervals; return one of them, and who has it.
+def _find_overlap(shards: Sequence[Sequence[Intervals]]) -> tuple[int, int, list[int]]:
+    """Count the numbers that are in two intervals; return one of them, and the shards that have it.
 
-    >>> _find_overlap([np.array([[0, 5]]), np.array([[7, 9], [3, 6]])])
+    >>> _find_overlap([[np.array([[0, 5]])], [np.array([[7, 9], [3, 6]])]])
     (2, 3, [0, 1])
     """
-    owner = np.repeat(np.arange(len(intervals)), list(map(len, intervals)))
-    first, stop = np.concatenate(intervals).T
+    owner = np.repeat(np.arange(len(shards)), [sum(map(len, own)) for own in shards])
+    first, stop = np.concatenate([own for shard in shards for own in shard]).T
     order = np.argsort(first, kind="stable")
     reach = np.maximum.accumulate(stop[order])[:-1]
     shared = np.maximum(0, np.minimum(reach, stop[order][1:]) - first[order][1:])

@@ -8,9 +8,9 @@ from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.integrations.base import load_host
-from deadheat.integrations.sentence_transformers.effects import scores_tokens
-from deadheat.integrations.sentence_transformers.surgery import is_a
-from deadheat.integrations.sentence_transformers.views import regime_view
+from deadheat.integrations.precision import regime_of, regime_view
+from deadheat.integrations.precision.effects import scores_tokens
+from deadheat.integrations.precision.surgery import is_a
 from deadheat.scoring import Regime, parse_regime
 
 _models = load_host("mteb.models", "mteb")
@@ -18,7 +18,7 @@ SETTING = "deadheat_regime"
 """Under this name a result's metadata and its place in MTEB's cache tell the regime."""
 
 
-def wrap(model: Any, regime: Regime = "hps") -> Any:
+def wrap(model: Any, regime: Regime | None = None) -> Any:
     """Wrap a model for MTEB, so that it scores in the regime asked for.
 
     MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
@@ -32,6 +32,8 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
     regime
         ``"native"``: scoring in the model's dtype; ``"hps"``: FP32 scoring of the logits or
         embeddings the model gives; ``"head"``: for a CrossEncoder, its scoring head in FP32, too.
+        None is the regime of a view that `deadheat.high_precision` gave; for other models
+        ``"head"`` where the layer is found, otherwise ``"hps"``.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
         model = CrossEncoder(name, model_kwargs={"dtype": "bfloat16"})
         mteb.evaluate(wrap(model, regime="native"), tasks)
     """
-    regime = parse_regime(regime)
+    regime = None if regime is None else parse_regime(regime)
     if isinstance(model, _models.CrossEncoderWrapper):
         raise InputError(
             "MTEB loaded this CrossEncoder and has changed its scoring head: load it with "
@@ -56,7 +58,7 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
         )
     if isinstance(model, _models.SentenceTransformerEncoderWrapper):
         wrapped = copy.copy(model)
-        wrapped.model = regime_view(model.model, regime)
+        wrapped.model = view = regime_view(model.model, regime)
     else:
         view = regime_view(model, regime)  # refuses what is neither
         if is_a(view, "CrossEncoder"):
@@ -69,7 +71,7 @@ def wrap(model: Any, regime: Regime = "hps") -> Any:
         else:
             wrapped = _models.SentenceTransformerEncoderWrapper(view)
     meta = wrapped.mteb_model_meta
-    kwargs = {**(meta.experiment_kwargs or {}), SETTING: regime}
+    kwargs = {**(meta.experiment_kwargs or {}), SETTING: regime_of(view)}
     wrapped.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs}, deep=True)
     return wrapped
 

@@ -1,4 +1,4 @@
-"""sentence-transformers: models in high or deliberately low precision, tie-aware evaluators.
+"""sentence-transformers: tie-aware evaluators, and models in high or low precision.
 
 The evaluators have the names of those that they replace, and are imported on first use.
 """
@@ -6,8 +6,8 @@ The evaluators have the names of those that they replace, and are imported on fi
 import importlib
 from typing import TYPE_CHECKING
 
+from deadheat.integrations.precision import high_precision, low_precision
 from deadheat.integrations.sentence_transformers.quantised import quantised
-from deadheat.integrations.sentence_transformers.views import high_precision, low_precision
 
 if TYPE_CHECKING:
     from deadheat.integrations.sentence_transformers.evaluators import (

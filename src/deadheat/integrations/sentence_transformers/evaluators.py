@@ -22,8 +22,8 @@ from deadheat.errors import InputError
 from deadheat.evaluation import Result, evaluate_scores
 from deadheat.integrations.base import ALL_QUERIES, TIE_VIEWS, load_host, tie_views
 from deadheat.integrations.corpus_counts import CorpusCounts
-from deadheat.integrations.sentence_transformers.surgery import is_a
-from deadheat.integrations.sentence_transformers.views import regime_view
+from deadheat.integrations.precision import regime_of, regime_view
+from deadheat.integrations.precision.surgery import is_a
 from deadheat.measures import MAP, MRR, Measure, Precision, Recall, Success, nDCG
 from deadheat.scoring import Regime, parse_regime
 
@@ -44,6 +44,8 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
     """Adds `regime`, `results` and the model card's values to an evaluator of the library."""
 
     regime: Regime | None = None
+    _scored: str | None = None
+    """The regime of the model of the last call, where that is a view."""
     results: Mapping[str, Result]
     """Of the last call: every view of every measure and query, by the name of the score function
     ("" where there is but one)."""
@@ -55,6 +57,7 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
         scoring = model if self.regime is None else regime_view(model, self.regime)
+        self._scored = regime_of(scoring)
         metrics: dict[str, float] = super().__call__(scoring, *args, **options)
         return metrics
 
@@ -67,9 +70,9 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
         super().store_metrics_in_model_card_data(model, own, *args, **options)
 
     def get_config_dict(self) -> dict[str, object]:
-        """Return what the model card tells of the evaluator."""
-        own = {} if self.regime is None else {"regime": self.regime}
-        return {**super().get_config_dict(), **own}
+        """Return the settings that the model card lists, with the regime that was used last."""
+        regime = self.regime or self._scored
+        return {**super().get_config_dict(), **({"regime": regime} if regime else {})}
 
 
 class _Reranking(TieAware):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
-from deadheat.engines import Barrier, Engine
+from deadheat._internal.threads import Barrier
+from deadheat.engines import Engine
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus import (
     Chunk,
@@ -80,10 +80,8 @@ class StoredEmbeddings:
     def blocks(self, first: int, last: int, barrier: Barrier) -> Iterator[Chunk]:
         """Yield the rows from `first` to before `last`, in blocks of one length."""
         rows = _Rows(self.parts, first, last)
-        shard = Shard(rows, start=first, documents=last - first)
-        return cut_blocks(
-            shard.read_again(self.queries, barrier), block_length(self.queries.n_queries)
-        )
+        shard = Shard(rows, reuses_buffers=False, start=first, documents=last - first)
+        return cut_blocks(shard.read(self.queries, barrier), block_length(self.queries.n_queries))
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,6 @@ class _Rows:
     parts: Sequence[StoredShard]
     first: int
     last: int
-    reuses_buffers: ClassVar[bool] = False
 
     def __call__(self) -> Iterator[tuple[range, Matrix]]:
         for part in self.parts:

@@ -15,7 +15,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.evaluation import evaluate_run
-from deadheat.evaluation.corpus import Corpus, count_scores, evaluate_shards
+from deadheat.evaluation.corpus import Corpus, count_scores, evaluate_shards, open_shards
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.files import Parts
@@ -186,7 +186,7 @@ def _open_corpus(
     chunks = list(_list_chunks(cell.streams()["documents"], dataset))
     queries = read_queries(cell, manifest, regime)
     workplace = choose_engine(engine or LocalEngine(), chunks[0].paths[0])
-    return Corpus(queries, list(dataset.queries), chunks, workplace)
+    return Corpus(queries, list(dataset.queries), open_shards(chunks), workplace)
 
 
 def _list_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChunk]:

@@ -17,7 +17,7 @@ from deadheat.report.figures.comparison import draw_intervals
 from deadheat.report.figures.inputs import tie_rule
 from deadheat.report.figures.style import COLOURS, INK, Plot
 from deadheat.tables import number
-from deadheat.ties import RankedLists, reaches
+from deadheat.ties import RankedLists
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,8 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
     measure, result = ranked.measure, ranked.result
     summary = result[measure]
     documents = ranked.documents
-    relevant = reaches(np.nan_to_num(documents.grades), getattr(measure, "rel", None))
+    grades, rel = np.nan_to_num(documents.grades), getattr(measure, "rel", None)
+    relevant = grades > 0 if rel is None else grades >= rel
     shown = shown_rows(len(relevant), measure.cutoff, rows)
     inches = style.inches(width)
     values = {view: number(getattr(summary, view)) for view in _VIEWS}

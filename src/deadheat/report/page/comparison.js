@@ -1,12 +1,13 @@
 /* Verdicts on every pair: one triangle, the systems by rank. */
 
-const FEW_SYSTEMS = 8; // so many have their names over the columns
+const FEW_SYSTEMS = 8; // up to so many have their names over the columns
+const MANY_SYSTEMS = 20; // of more, only pairs that are decided or contested are shown
 const WORDS = {
   // verdict: class, sign, text of the cell, what it means
-  "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor queries leave it open"],
-  "B is better": ["v-better", "▽", "worse", "the column is better; neither ties nor queries leave it open"],
-  "undecided: ties": ["v-ties", "≈", "ties", `undecided: ${DATA.verdicts["undecided: ties"]}`],
-  "undecided: queries": ["v-open", "?", "queries", `undecided: ${DATA.verdicts["undecided: queries"]}`],
+  "A is better": ["v-better", "▲", "better", "the row is better; neither ties nor other queries reverse that"],
+  "B is better": ["v-better", "▽", "worse", "the column is better; neither ties nor other queries reverse that"],
+  "undecided: ties": ["v-ties", "≈", "ties", DATA.verdicts["undecided: ties"]],
+  "not significant": ["v-open", "?", "not significant", DATA.verdicts["not significant"]],
   "not testable": ["v-open", "·", "no test", DATA.verdicts["not testable"]],
   identical: ["v-open", "=", "same", DATA.verdicts["identical"]],
   "decision error": ["v-flips", "⇅", "order flips", DATA.verdicts["decision error"]],
@@ -40,27 +41,29 @@ function drawComparison() {
 function drawMatrix(compared) {
   const { order } = compared,
     few = order.length <= FEW_SYSTEMS,
-    pairs = pairsOf(compared);
+    many = order.length > MANY_SYSTEMS,
+    every = pairsOf(compared);
+  const pairs = many ? every.filter(({ verdict }) => WORDS[verdict][0] !== "v-open") : every;
   const of = new Map(pairs.map((pair) => [`${pair.a},${pair.b}`, pair]));
   const name = (place) => here.systems[order[place]].name;
-  const places = order.map((_, place) => place),
-    columns = places.slice(1);
+  const shown = (side) => new Set(pairs.map((pair) => pair[side]));
+  const [above, below] = [shown("a"), shown("b")];
+  const places = [...order.keys()],
+    columns = places.filter((place) => below.has(order[place]));
   const named = (place) => `${place + 1} ${name(place)}`;
   const head = columns.map((place) =>
     element("th", { scope: "col", title: name(place) }, few ? named(place) : String(place + 1)),
   );
-  const rows = places.slice(0, -1).map((row) => {
+  const rows = places.filter((place) => above.has(order[place])).map((row) => {
     const cells = columns.map((column) => cellOf(of.get(`${order[row]},${order[column]}`), few));
-    return element(
-      "tr",
-      {},
-      element("th", { scope: "row", class: "word", title: name(row) }, named(row)),
-      ...cells,
-    );
+    const heading = element("th", { scope: "row", class: "word", title: name(row) }, named(row));
+    return element("tr", {}, heading, ...cells);
   });
+  const open = `${every.length - pairs.length} of ${every.length} pairs`;
   $("matrix-hint").textContent =
     `Each cell is the row against the column, by rank in ${state.measure}` +
-    `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.`;
+    `${few ? "" : ", which numbers the columns"}. Choose one to read the numbers behind its verdict.` +
+    (many ? ` Left out: ${open} that are neither decided nor contested by ties.` : "");
   $("matrix").replaceChildren(
     element(
       "table",
@@ -94,9 +97,13 @@ function moveInMatrix(event) {
   const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
   if (!(event.key in steps)) return;
   const [down, right] = steps[event.key];
-  const cell = event.target.closest("td");
-  const row = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + down];
-  const next = row?.cells[cell.cellIndex + right]?.querySelector("button");
+  const step = (cell) => {
+    const row = cell.closest("tbody").rows[cell.parentElement.sectionRowIndex + down];
+    return row?.cells[cell.cellIndex + right];
+  };
+  let cell = step(event.target.closest("td"));
+  while (cell && !cell.querySelector("button")) cell = step(cell); // empty cells are skipped
+  const next = cell?.querySelector("button");
   event.preventDefault();
   if (!next) return;
   event.target.tabIndex = -1;
@@ -108,6 +115,8 @@ function showPair(pair) {
   const [a, b] = [pair.a, pair.b].map((system) => here.systems[system].name);
   const error = pair.probability_error > 0 ? ` ± ${(100 * pair.probability_error).toFixed(1)}` : "";
   const chance = (value) => (100 * value).toFixed(1) + error + "\u00a0%";
+  const drawn = 1 - pair.a_wins - pair.b_wins;
+  const draws = drawn >= 0.0005 ? `; ${(100 * drawn).toFixed(1)}\u00a0% are draws` : "";
   const known = { "A is better": `${a} is better`, "B is better": `${b} is better` }[pair.verdict];
   const said = known ?? (pair.verdict === "decision error" ? "order flips" : pair.verdict);
   const std = Number.isNaN(pair.std) ? "" : ` ± ${number(pair.std)} (tie std)`;
@@ -116,9 +125,9 @@ function showPair(pair) {
   const interval = `[${value("interval_low")}, ${value("interval_high")}]`;
   const facts = [
     `Expected difference ${value("difference")}${std}; ` +
-      `as reported, oblivious, ${value("oblivious_difference")}.`,
+      `under the tie rule (oblivious) ${value("oblivious_difference")}.`,
     `Ties can move the difference from ${value("lowest")} to ${value("highest")}; under random tie-breaking ` +
-      `${a} wins with probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}.`,
+      `${a} wins with probability ${chance(pair.a_wins)}, ${b} with ${chance(pair.b_wins)}${draws}.`,
     Number.isNaN(pair.p_corrected)
       ? "No test over queries."
       : `Over queries: corrected p ${p}, interval ${interval}.`,

@@ -14,8 +14,8 @@ from deadheat.tables import Column, Table, render
 
 Summaries = Mapping[str, Mapping[str, Summary]]
 """By system and measure; nothing where a system was not evaluated in a measure."""
-COPIES = {"markdown": 0, "latex": 2, "csv": 0}
-"""The styles that the table can be copied in, and how many lines follow the rows in each."""
+COPIES = ("markdown", "latex", "csv")
+"""The styles that the table can be copied in."""
 
 
 class Value(NamedTuple):
@@ -87,10 +87,11 @@ def _value(summary: Summary | None, scale: Scale, certain: bool) -> Value | None
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
     """Per style the table as a fraction and in percent: lines before, of and after the rows."""
     copies: dict[str, list[dict[str, list[str]]]] = {style: [] for style in COPIES}
-    for style, after in COPIES.items():
+    for style in COPIES:
         for percent in (False, True):
             lines = render([table], style, percent=percent).split("\n")
-            first, last = len(lines) - after - len(table.frame), len(lines) - after
+            last = lines.index(r"\bottomrule") if style == "latex" else len(lines)
+            first = last - len(table.frame)
             parts = {"head": lines[:first], "rows": lines[first:last], "foot": lines[last:]}
             copies[style].append(parts)
     return copies

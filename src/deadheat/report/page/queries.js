@@ -187,9 +187,8 @@ function drawQuery() {
   const status = element("span", { role: "status" });
   const copy = press("Copy link", () => copyText(location.href, status, "link"));
   $("query").replaceChildren(
-    element("h3", {}, here.queries[query]),
+    element("h3", {}, [here.queries[query], here.queryTexts?.[query]].filter(Boolean).join(" · ")),
     element("div", { class: "controls" }, copy, status),
-    here.queryTexts ? element("p", {}, here.queryTexts[query]) : "",
     element("div", { class: "scroll", role: "region", "aria-label": "All systems", tabindex: 0 }, table),
     ...ranked(query),
   );

@@ -78,7 +78,10 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     }
     remarks = {name: result.remarks for name, result in results.items()}
     queries = len({query for result in results.values() for query in result.query_names})
-    findings = (describe_systems(summaries, comparison, percent=p) for p in (False, True))
+    findings = (
+        describe_systems(results, comparison, percent=percent, measures=shown)
+        for percent in (False, True)
+    )
     return {
         "name": collection.name,
         "size": f"{counted(len(results), 'system')}, {counted(queries, 'query')}",

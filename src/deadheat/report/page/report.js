@@ -47,7 +47,7 @@ function link() {
   return named.toString();
 }
 
-/* Read the link; what this page does not have is left as it was, and said. */
+/* Read the link; what this page does not have stays as it is, and is named. */
 function follow() {
   const hash = location.hash.slice(1);
   if (hash && !hash.includes("=")) return; // a section
@@ -68,7 +68,7 @@ function follow() {
     query: find("query", queries, null),
   });
   if (unknown.length)
-    $("count").textContent = `The link names what this page does not have: ${unknown.join(", ")}.`;
+    $("count").textContent = `Not on this page: ${unknown.join(", ")}.`;
   if (explorer.rows.includes(state.query)) turn(explorer.rows.indexOf(state.query));
   if (hash) (state.query == null ? $("queries") : $("query")).scrollIntoView();
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat._internal.dtypes import Format
@@ -12,11 +12,11 @@ from deadheat.scoring import PROBE, Activation, find_head, torch_functions
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
     from torch import Tensor
-    from torch.nn import Module
+    from torch.nn import Linear, Module
 
     Modules = Mapping[str, Module | None]
 
-M = TypeVar("M", bound="Module")
+M = TypeVar("M")
 
 
 def is_a(module: object, *names: str) -> bool:
@@ -27,16 +27,18 @@ def is_a(module: object, *names: str) -> bool:
     )
 
 
-def clone(module: Module, cls: type[M]) -> M:
-    """Copy a module as a `cls`, with its parameters, its hooks and a list of its children."""
+def clone(module: Any, cls: type[M]) -> M:
+    """Copy an object as a `cls`; a module with its parameters, hooks and a list of its children."""
     if "forward" in vars(module):
         raise InputError(
             f"the {type(module).__name__} in this model has a forward of its own (a device_map "
             "over several devices sets one), which a view would bypass: load it onto one device"
         )
     copy: M = object.__new__(cls)
-    # A compiled call is bound to the module it was compiled for.
-    vars(copy).update(vars(module), _compiled_call_impl=None, _modules=module._modules.copy())
+    vars(copy).update(vars(module))
+    if "_modules" in vars(module):
+        # A compiled call is bound to the module it was compiled for.
+        vars(copy).update(_compiled_call_impl=None, _modules=module._modules.copy())
     return copy
 
 
@@ -61,22 +63,37 @@ def with_fp32_head(model: CrossEncoder) -> tuple[Modules, object]:
     The head is the linear layer that gives the logits. Only the rows that score are computed: of a
     causal model's output layer, no and yes.
     """
-    import torch
-
     head, rows, score = find_scoring_head(model), _logit_rows(model), logit_score(model)
-    layer = head.layer
-
-    def forward(hidden: Tensor) -> Tensor:
-        bias = None if layer.bias is None else layer.bias[rows].float()
-        with torch.autocast(hidden.device.type, enabled=False):
-            return torch.nn.functional.linear(hidden.float(), layer.weight[rows].float(), bias)
-
-    modules = _replace(model._modules, layer, _with_forward(layer, forward))
+    modules = with_fp32_layer(model._modules, head.layer, rows)
     if score is not None:
         few = clone(score, type(score))
         few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
         modules = _replace(modules, score, few)
     return modules, head.output.dtype
+
+
+def with_fp32_layer(
+    modules: Modules, layer: Linear, rows: Sequence[int], *, keep_width: bool = False
+) -> Modules:
+    """Return modules in which a linear layer computes some of its outputs in FP32.
+
+    With `keep_width` the others are there as well, as −inf.
+    """
+    import torch
+
+    index = list(rows)
+
+    def forward(hidden: Tensor) -> Tensor:
+        bias = None if layer.bias is None else layer.bias[index].float()
+        with torch.autocast(hidden.device.type, enabled=False):
+            few = torch.nn.functional.linear(hidden.float(), layer.weight[index].float(), bias)
+        if not keep_width or len(index) == layer.out_features:
+            return few
+        logits = few.new_full((*few.shape[:-1], layer.out_features), -torch.inf)
+        logits[..., index] = few
+        return logits
+
+    return _replace(modules, layer, _with_forward(layer, forward))
 
 
 def find_scoring_head(model: CrossEncoder) -> Activation:

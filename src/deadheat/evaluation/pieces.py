@@ -1,4 +1,4 @@
-"""Evaluate the top of lists that came in pieces."""
+"""Evaluate what a `TieCounter` or a `TopCounter` kept of lists that came in pieces."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.remarks import emits_warnings
+from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
+from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.evaluation.views import need_judged, result_of, versions
 from deadheat.formats import (
     QrelsLike,
     Run,
     SharedDocuments,
+    are_numbers,
     id_column,
     query_names,
     read_qrels,
@@ -22,7 +23,8 @@ from deadheat.formats import (
 )
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance
-from deadheat.ties import TopCounter, list_judged
+from deadheat.settings import EvalSettings
+from deadheat.ties import TieGroups, TopCounter, check_groups, list_judged
 
 
 @emits_warnings
@@ -67,7 +69,8 @@ def evaluate_top(
     _check_documents(counter, ids)
     offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
     run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
-    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=need_judged(parsed))
+    with_judged = any(measure.needs_judged for measure in parsed)
+    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
     chosen = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
     groups = counter.of_queries(chosen).groups(
         lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved
@@ -85,3 +88,58 @@ def _check_documents(counter: TopCounter, ids: pl.Series) -> None:
         )
     if ids.n_unique() < len(ids):
         raise InputError("document_ids names a document twice")
+
+
+@emits_warnings
+def evaluate_groups(
+    groups: TieGroups,
+    measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
+    *,
+    query_ids: Sequence[object] | None = None,
+) -> Result:
+    """Evaluate tie groups, such as those of a `deadheat.ties.TieCounter` that a stream passed.
+
+    Parameters
+    ----------
+    groups
+        Of complete lists: that documents may be missing from them is not looked for.
+    measures
+        As for `evaluate`. A measure of judged documents needs them all announced.
+    query_ids
+        Names for the queries; their numbers from 0 unless given.
+
+    Examples
+    --------
+    >>> from deadheat.ties import TieCounter
+    >>> counter = TieCounter(1, query=[0], score=[0.5], grade=[1], position=[2])
+    >>> counter.update([[0.9, 0.5, 0.5]])
+    >>> evaluate_groups(counter.groups(), ["MRR"])["MRR"].best
+    0.5
+    """
+    return evaluate_tie_groups(groups, parse_measures(measures), query_ids)
+
+
+def evaluate_tie_groups(
+    groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[object] | None = None
+) -> Result:
+    """Evaluate tie groups as `evaluate_groups` does, without emitting warnings."""
+    groups = check_groups(groups)
+    names: Sequence[str | int] = query_names(query_ids, groups.n_queries)
+    if are_numbers(query_ids):
+        names = list(map(int, names))
+    provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
+    return result_of(names, groups, measures, provenance, _unplaced(groups))
+
+
+def _unplaced(groups: TieGroups) -> list[Remark]:
+    """Warn where an oblivious value depends on positions that were not given."""
+    if groups.ranked:
+        return []
+    is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+    is_open[groups.group[groups.rank != groups.best_rank]] = True
+    queries = len(np.unique(groups.query[is_open]))
+    pattern = (
+        "the counter was given no positions: in {queries:query} with ties the oblivious value "
+        "puts judged documents first"
+    )
+    return [warning(pattern, queries=queries)] if queries else []

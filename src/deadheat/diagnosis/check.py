@@ -1,0 +1,484 @@
+"""Effect, cause and remedy of ties, in three lines: the types, and what scores alone can show."""
+
+from __future__ import annotations
+
+import html
+import math
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from deadheat._internal.lazy import pl
+from deadheat._internal.remarks import counted
+from deadheat.diagnosis.what_if import MOST
+from deadheat.evaluation import VIEW_COLUMNS, Result, Summary, results_table
+from deadheat.settings import EvalSettings
+from deadheat.tables import Column, Table, render
+
+if TYPE_CHECKING:
+    from deadheat.diagnosis.cuts import CutBounds
+    from deadheat.diagnosis.diagnose import Diagnosis
+
+NEGLIGIBLE = 1e-4
+"""Of two remedies whose ranges differ by less than this, the cheaper one is recommended."""
+MAIN = 0.5
+"""A cause is the main one if it accounts for this share of the tied documents."""
+FEW = 10
+"""A run that has so many documents per distinct score has few values."""
+MOST_DECIMALS = 8
+"""More decimals than this are not what a file was rounded to."""
+_FLOAT_GRIDS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8", "fp8_e5m2": "FP8"}
+_MEASURE_IT = "deadheat check --model measures the gain"
+_REMEDIES = {
+    "hps": ("compute the scores in FP32", 'deadheat.high_precision(model, regime="hps")'),
+    "head": ("compute the last layer in FP32", "deadheat.high_precision(model)"),
+    "hps-logit": (
+        "rank by FP32 logits instead of probabilities",
+        'deadheat.high_precision(model, regime="hps", scores="logit")',
+    ),
+    "head-logit": (
+        "compute the last layer in FP32 and rank by its logits",
+        'deadheat.high_precision(model, scores="logit")',
+    ),
+}
+"""Regimes that remove ties, the cheapest first: what each does, and the call."""
+
+
+class Finding(NamedTuple):
+    """A cause or a remedy."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CheckedRegime:
+    """What a model's output gives under one regime."""
+
+    result: Result
+    documents: int
+    tied: int
+    """Documents that share their score with another of their query."""
+    duplicates: int = 0
+    """Those of them that also share their text with it."""
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """Whether ties decide the numbers of a run or model, why, and what to change."""
+
+    name: str
+    """What was checked."""
+    effect: str
+    cause: str
+    remedy: str
+    cause_kind: str
+    """``"none"``, ``"scoring"``, ``"head"``, ``"saturation"``, ``"duplicates"``, ``"grid"``,
+    ``"logits"``, ``"few values"``, ``"decimals"``, ``"equal scores"``, …"""
+    remedy_kind: str
+    """``"none"``, ``"hps"``, ``"head"``, ``"hps-logit"``, ``"head-logit"``, ``"deduplicate"``,
+    ``"more digits"``, ``"more documents"``, ``"expectation"``, …"""
+    result: Result
+    """Every view of every measure, with the scores as they are now."""
+    regimes: Mapping[str, CheckedRegime] = field(default_factory=dict)
+    """Of a model: what each regime makes of the same forward pass."""
+    now: str = ""
+    """Of a model: the regime that its scores are computed in now."""
+
+    @property
+    def range(self) -> float:
+        """The largest range of all measures: how far ties can move a number."""
+        return most_moved(self.result.values()).range
+
+    @property
+    def warnings(self) -> list[str]:
+        """What about the input changes what the numbers mean."""
+        return self.result.warnings
+
+    def ok(self, max_range: float = 0.01) -> bool:
+        """Return whether ties can move no measure by more than this, in units of the measure."""
+        return self.range <= max_range
+
+    def table(self, style: str = "table", *, percent: bool = True) -> str:
+        """Return the numbers behind the three lines as a table.
+
+        Parameters
+        ----------
+        style
+            ``"table"``, ``"markdown"``, ``"latex"``, ``"csv"``, ``"json"`` or ``"html"``.
+        percent
+            73.53 for 0.7353, in the styles for people.
+        """
+        return render([self.as_table()], style, percent=percent)
+
+    def as_table(self) -> Table:
+        """Return a row per measure; of a model, a row per regime and measure."""
+        if not self.regimes:
+            return results_table([self.result])
+        rows = [
+            {"regime": name + " (now)" * (name == self.now), "tied": regime.tied, **row}
+            for name, regime in self.regimes.items()
+            for row in regime.result.aggregate.to_dicts()
+        ]
+        views = ("expected", "worst", "best", "range", "oblivious", "bias")
+        columns = [
+            Column("regime", "name"),
+            Column("tied", "count"),
+            Column("measure", "name"),
+            *(VIEW_COLUMNS[view] for view in views),
+        ]
+        documents = max(regime.documents for regime in self.regimes.values())
+        title = f"{Path(self.name).name}: {documents:,} documents, one forward pass"
+        return Table(pl.DataFrame(rows), columns, title, self.result.notes, grouped=2)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return texts, kinds and numbers as plain values."""
+        facts: dict[str, object] = {
+            name: getattr(self, name)
+            for name in ("name", "effect", "cause", "remedy", "cause_kind", "remedy_kind", "range")
+        }
+        facts["measures"] = self.result.to_dict(per_query=False)["measures"]
+        facts["regimes"] = {
+            name: {
+                "documents": regime.documents,
+                "tied": regime.tied,
+                "measures": regime.result.to_dict(per_query=False)["measures"],
+            }
+            for name, regime in self.regimes.items()
+        }
+        return facts
+
+    def lines(self, width: int | None = None) -> str:
+        """Return the three lines, broken at a width with a hanging indent; None is 80 columns."""
+        texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
+        return "\n".join(hang(name, text, width or 80) for name, text in texts.items())
+
+    def __repr__(self) -> str:
+        """Say in a line what it is; `print` shows the three lines."""
+        return f"<Check of {self.name}: {self.effect}>"
+
+    def __str__(self) -> str:
+        return self.lines()
+
+    def _repr_html_(self) -> str:
+        texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
+        rows = [
+            f'<tr><th style="text-align:left">{name}</th>'
+            f'<td style="text-align:left">{html.escape(text)}</td></tr>'
+            for name, text in texts.items()
+        ]
+        return f"<table>{''.join(rows)}</table>"
+
+
+def hang(name: str, text: str, width: int | None = None) -> str:
+    """Write a text after its name, broken at the width of the terminal with a hanging indent."""
+    columns = width or shutil.get_terminal_size().columns
+    return textwrap.fill(
+        text,
+        max(columns, 40),
+        initial_indent=f"{name:9}",
+        subsequent_indent=" " * 9,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def most_moved(summaries: Iterable[Summary]) -> Summary:
+    """Return the summary of the largest range, the first of several."""
+    return max(summaries, key=lambda summary: summary.range)
+
+
+def describe_range(summary: Summary, settings: EvalSettings, more: str = "") -> str:
+    """Say how far ties can move a measure, in percent points."""
+    write = _writer(summary.range or 0.001)
+    rule = "pytrec_eval's rule" if settings.tie_break == "pytrec_eval" else settings.tie_order
+    if not summary.range:
+        value = write(summary.expected)
+        return f"ties cannot move your numbers: {summary.measure} is {value} in every order{more}"
+    return (
+        f"ties can move {summary.measure} by {write(summary.range)} points{more} "
+        f"({write(summary.worst)}–{write(summary.best)}; mean over tie orders "
+        f"{write(summary.expected)}, {rule} {write(summary.oblivious)})"
+    )
+
+
+def _writer(scale: float) -> Callable[[float], str]:
+    """Return a function that writes percent, with digits enough for differences of this size."""
+    digits = min(max(1, 1 - math.floor(math.log10(100 * scale))), 9)
+    return lambda value: f"{100 * value:.{digits}f}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Write a share, a small one with a digit more.
+
+    >>> percent(2, 3), percent(1, 250), percent(0, 5), percent(999, 1000)
+    ('67 %', '0.4 %', '0 %', '99.9 %')
+    """
+    share = 100 * part / whole
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    edge = 0 < share < 1 or 99 < share < 100
+    return f"{min(share, 99.9):.1f} %" if edge else f"{share:.0f} %"
+
+
+def report_expectation(summary: Summary) -> str:
+    """Recommend the mean over tie orders, which is right whatever made the ties."""
+    write = _writer(summary.range)
+    std = "" if summary.std is None else f" ± {write(summary.std)}"
+    return f"report the mean over tie orders ({write(summary.expected)}{std}) and the range"
+
+
+def check_scores(
+    diagnosis: Diagnosis,
+    result: Result,
+    bounds: Sequence[CutBounds],
+    in_float32: Result | None,
+) -> Check:
+    """Answer the three questions from the scores of a run.
+
+    Parameters
+    ----------
+    diagnosis
+        Where the ties are, and which numbers the scores are.
+    result
+        The run, evaluated.
+    bounds
+        Bounds of each measure whatever a cut dropped; empty where no list seems cut.
+    in_float32
+        The run evaluated in float32, where that ties more documents.
+    """
+    settings, anatomy = result.provenance.settings, diagnosis.anatomy
+    summary = most_moved(result.values())
+    effect = describe_range(summary, settings)
+    cause, remedy = Finding("none", ""), Finding("none", "nothing to do")
+    tied = f"{percent(anatomy.tied, anatomy.documents)} of the documents are tied"
+    wider = [b for b in bounds if b.best - b.worst > result[b.measure].range + 1e-12]
+    if summary.range:
+        cause = find_cause(diagnosis)
+        cause = Finding(cause.kind, f"{tied}; {cause.text}")
+        remedy = _find_remedy(cause.kind, diagnosis, summary)
+    elif not anatomy.tied:
+        cause = Finding("none", "no two documents of a query have the same score")
+    else:
+        which = "it" if len(result) == 1 else "these measures"
+        cause = Finding("none", f"{tied}, but no order of them changes {which}")
+    if in_float32 is not None and not summary.range:
+        moved = most_moved(in_float32.values())
+        if moved.range:
+            write = _writer(moved.range)
+            effect += (
+                f"; but in float32, by which pytrec_eval and trec_eval 9 rank, ties can move "
+                f"{moved.measure} by {write(moved.range)} points"
+            )
+            pairs = counted(anatomy.float32_pairs, "further pair")
+            cause = Finding("float32", f"the cast to float32 ties {pairs} of documents")
+            remedy = Finding(
+                "float64",
+                "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10",
+            )
+    if wider:
+        most = max(wider, key=lambda b: b.best - b.worst)
+        write = _writer(most.best - most.worst)
+        lists = counted(most.lists, "list")
+        effect += (
+            f"; {lists} may have been cut inside a tie, which leaves {most.measure} anywhere in "
+            f"{write(most.worst)}–{write(most.best)}"
+        )
+        more = "if the lists were cut at a rank, retrieve more documents or cut at a score"
+        if remedy.kind == "none":
+            cause = Finding("cut lists", f"{tied}; {lists} of the run end inside a tie group")
+            remedy = Finding("more documents", more)
+        else:
+            remedy = Finding(remedy.kind, f"{remedy.text}; {more}")
+    return Check(
+        diagnosis.name, effect, cause.text, remedy.text, cause.kind, remedy.kind, result=result
+    )
+
+
+def choose_regime(ranges: Mapping[str, float], now: str) -> str:
+    """Return the cheapest regime that leaves hardly more than the smallest range; maybe `now`.
+
+    >>> choose_regime({"native": 0.27, "hps": 0.0045, "head": 0.0015, "head-logit": 0.0}, "hps")
+    'head-logit'
+    """
+    smallest = min(ranges.values())
+    if ranges[now] <= smallest:
+        return now
+    close = (name for name in _REMEDIES if ranges.get(name, 1.0) <= smallest + NEGLIGIBLE)
+    return next(close, now)
+
+
+def describe_remedy(name: str) -> str:
+    """Say what computes the scores of a regime, and the call.
+
+    >>> describe_remedy("head")
+    'compute the last layer in FP32: model = deadheat.high_precision(model)'
+    """
+    text, call = _REMEDIES[name]
+    return f"{text}: model = {call}"
+
+
+def check_regimes(
+    name: str,
+    regimes: Mapping[str, CheckedRegime],
+    *,
+    now: str,
+    model_dtype: str,
+    how: str,
+    cost: Mapping[str, float],
+) -> Check:
+    """Answer the three questions from the scores of a model under every regime.
+
+    Parameters
+    ----------
+    name
+        What the model is called.
+    regimes
+        Every regime, evaluated.
+    now
+        The regime that the user's code computes.
+    model_dtype
+        The format that the model ran in.
+    how
+        Which code scores so, and on how many queries, in words.
+    cost
+        Per regime: the time that it adds to the forward pass, as a share of it.
+    """
+    given = regimes[now]
+    summary = most_moved(given.result.values())
+    format, fp32 = model_dtype.upper(), model_dtype == "fp32"
+    effect = f"{describe_range(summary, given.result.provenance.settings)}; {how}"
+    ranges = {r: most_moved(own.result.values()).range for r, own in regimes.items()}
+    chosen = choose_regime(ranges, now)
+    left = regimes[chosen]
+    tied = f"{percent(given.tied, given.documents)} of the documents are tied"
+    copies = f"{left.duplicates:,} of them copies of another text in the list"
+    cause, remedy = Finding("none", ""), Finding("none", "nothing to do")
+    if not summary.range:
+        unmoved = f"{tied}, but no order of them changes this" if given.tied else "no ties"
+        cause = Finding("none", f"{unmoved}; the model ran in {format}")
+    elif chosen != now:
+        measured = left.result[summary.measure]
+        write = _writer(measured.range or 0.001)
+        value = write(measured.worst) + (f"–{write(measured.best)}" if measured.range else "")
+        after = f"leaves {left.tied:,} of {left.documents:,} documents tied"
+        after += f" ({copies})" if left.duplicates else ""
+        after += f", {summary.measure} {value}"
+        after += f", forward pass + {100 * cost[chosen]:.1f} %" if chosen in cost else ""
+        kind, text = _explain_regimes(ranges, now, chosen, format)
+        cause = Finding(kind, f"{tied}; {text}")
+        remedy = Finding(chosen, f"{describe_remedy(chosen)}; {after}")
+    elif left.duplicates >= MAIN * left.tied:
+        cause = Finding("duplicates", f"{tied}, {copies}")
+        remedy = Finding("deduplicate", "remove the copies from the candidate lists")
+    else:
+        why = "its scores are FP32 already" if fp32 else "FP32 scoring separates none of them"
+        cause = Finding("model", f"{tied}; the model ran in {format}, and {why}")
+        remedy = Finding("expectation", report_expectation(summary))
+    return Check(
+        name,
+        effect,
+        cause.text,
+        remedy.text,
+        cause.kind,
+        remedy.kind,
+        given.result,
+        dict(regimes),
+        now,
+    )
+
+
+def _explain_regimes(
+    ranges: Mapping[str, float], now: str, chosen: str, format: str
+) -> tuple[str, str]:
+    """Say which step made the ties that a regime removes."""
+    if chosen == "hps":
+        return "scoring", f"the scoring function in {format} makes them"
+    head, hps = ranges.get("head", 0.0), ranges.get("hps", 0.0)
+    saturated = "probabilities near 1 are too coarse even in FP32"
+    if chosen == "hps-logit" or (chosen == "head-logit" and head >= hps):
+        return "saturation", saturated
+    layer = f"the last layer makes them: its {format} logits are already tied"
+    return "head", f"{layer}, and {saturated}" if chosen == "head-logit" else layer
+
+
+def find_cause(diagnosis: Diagnosis) -> Finding:
+    """Find what the scores themselves show of why documents are tied."""
+    grid, logits, scale, tied = (
+        diagnosis.grid,
+        diagnosis.logit_grid,
+        diagnosis.scale,
+        diagnosis.anatomy.tied,
+    )
+    main = {cause.name: cause for cause in diagnosis.causes if cause.documents >= MAIN * tied}
+    if "fused ranks" in main:
+        return Finding("fused ranks", "the scores are sums of 1 / (60 + rank)")
+    if scale is not None:
+        values = f"{scale.used} values from {scale.lowest:g} to {scale.highest:g}"
+        return Finding("few values", f"all scores are among {values} in steps of {scale.step:g}")
+    few = Finding("few values", f"the run has only {counted(grid.distinct, 'distinct score')}")
+    if grid.not_excluded:
+        return few
+    format = _FLOAT_GRIDS.get(grid.name.partition(",")[0])
+    if diagnosis.anatomy.saturated >= MAIN * tied and format is None:
+        return Finding("saturation", "half of these or more are above 0.9999, where FP32 is coarse")
+    if format is not None:
+        also = ", and so do the logits that they are sigmoids of" if logits is not None else ""
+        return Finding("grid", f"all scores lie on {_with_article(format)} grid{also}")
+    if logits is not None:
+        kind = {"bf16": "BF16 values", "fp16": "FP16 values"}.get(logits.name)
+        of = kind or f"multiples of {logits.name}"
+        return Finding("logits", f"the scores are FP32, but the logits are already tied ({of})")
+    if grid.distinct <= MOST and FEW * grid.distinct <= diagnosis.anatomy.documents:
+        return few
+    if "constant tails" in main:
+        return Finding("constant tails", "most of these share the last score of their list")
+    if "plateaus" in main:
+        return Finding("plateaus", "they form large groups far from other scores: not rounding")
+    if grid.name == "integer":
+        return Finding("whole numbers", "all scores are whole numbers")
+    if grid.name == "int8":
+        return Finding("int8", "all scores lie on an int8 grid")
+    decimals = grid.name.partition(" ")[0]
+    if decimals.isdigit() and int(decimals) <= MOST_DECIMALS:
+        return Finding("decimals", f"all scores have at most {grid.name}")
+    full = "FP32" if grid.name.startswith("fp32") else "FP64"
+    return Finding("equal scores", f"the scores are full {full} numbers, with no sign of rounding")
+
+
+def _with_article(format: str) -> str:
+    return f"{'a' if format == 'BF16' else 'an'} {format}"
+
+
+def _find_remedy(cause: str, diagnosis: Diagnosis, summary: Summary) -> Finding:
+    """Choose what to do about a cause; a remedy that scores cannot prove is conditional."""
+    expectation = report_expectation(summary)
+    if cause in ("grid", "logits"):
+        text = describe_remedy("head")
+        if cause == "grid":
+            grid = _FLOAT_GRIDS[diagnosis.grid.name.partition(",")[0]]
+            step = text.replace("the last layer", "its last step")
+            text = f"if {_with_article(grid)} model gave them, {step}"
+        return Finding("head", f"{text}; {_MEASURE_IT}")
+    if cause == "saturation":
+        _, call = _REMEDIES["head-logit"]
+        return Finding("head-logit", f"if these are probabilities, rank by logits: model = {call}")
+    conditions = {
+        "decimals": ("more digits", "if the scores were rounded for the file, write all digits"),
+        "int8": ("rescore", "if quantised vectors gave the scores, rescore with float vectors"),
+        "whole numbers": ("rescore", "if binary or int8 vectors gave them, rescore with floats"),
+        "constant tails": ("leave out", "if these documents were not scored, leave them out"),
+        "fused ranks": (
+            "second key",
+            "if the system has a second key, such as the best rank, break ties by it",
+        ),
+        "few values": ("finer scores", "if the system has finer scores, use them"),
+        "equal scores": ("deduplicate", "if these documents are duplicates, remove them"),
+    }
+    if cause not in conditions:
+        return Finding("expectation", expectation)
+    kind, advice = conditions[cause]
+    return Finding(kind, f"{advice}; otherwise {expectation}")

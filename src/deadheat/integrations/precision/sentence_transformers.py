@@ -1,0 +1,147 @@
+"""Views of sentence-transformers models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deadheat.errors import InputError
+from deadheat.integrations.precision.effects import scores_tokens
+from deadheat.integrations.precision.surgery import clone, with_cast_logits, with_fp32_head
+from deadheat.integrations.precision.views import Source, View
+from deadheat.scoring import torch_functions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class CrossEncoderView(View):
+    """Of a CrossEncoder."""
+
+    activation_fn: Any
+
+    @classmethod
+    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+        """Cast logits before their difference, or compute the head in FP32."""
+        model, head_dtype = source.model, None
+        if source.logit and model.num_labels > 2:
+            raise InputError(
+                f"a model of {model.num_labels} labels has no single logit of relevance: leave out "
+                "scores='logit'"
+            )
+        if source.layer == "head":
+            modules, head_dtype = with_fp32_head(model)
+        else:
+            modules = with_cast_logits(model, source.format)
+        return {"_modules": modules}, head_dtype
+
+    def predict(
+        self,
+        *args: object,
+        activation_fn: Any = None,
+        apply_softmax: object = False,
+        **options: object,
+    ) -> object:
+        """Score pairs as the model does, activation and softmax in the scoring dtype."""
+        import torch
+
+        own, format, logit = self.activation_fn, self._deadheat.format, self._deadheat.logit
+        activate = activation_fn or (torch.nn.Identity() if logit else own)
+
+        def score(logits: Tensor) -> Tensor:
+            scores: Tensor = torch_functions.cast(logits, format)
+            if logit and scores.ndim > 1 and scores.shape[-1] == 2:
+                scores = scores - scores.flip(-1)
+            if hasattr(activate, "state_dict") and not activate.state_dict():  # no FP32 weights
+                scores = torch_functions.widened(scores, format)
+            scores = torch_functions.cast(activate(scores), format)
+            if apply_softmax and not logit and scores.ndim > 1 and scores.shape[-1] > 1:
+                scores = torch_functions.cast(
+                    torch_functions.widened(scores, format).softmax(dim=-1), format
+                )
+            return scores
+
+        step = torch.nn.Identity()  # before 5.4 it must be a module
+        vars(step)["forward"] = score
+        try:
+            return super().predict(*args, activation_fn=step, **options)  # type: ignore[misc]
+        finally:
+            self.activation_fn = own  # before 5.4 the argument would stay
+
+
+class EncoderView(View):
+    """Of a bi-encoder, with one embedding for a text or one for each token."""
+
+    similarity_fn_name: Any
+
+    @classmethod
+    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+        """Change no module: embeddings are cast as they leave the model."""
+        model = source.model
+        if source.logit:
+            raise InputError("a bi-encoder scores by similarity, not by logits: leave out scores")
+        if source.layer == "head":
+            raise InputError("a bi-encoder has no scoring head: use the regime hps")
+        if source.layer != "hps" and scores_tokens(clone(model, type(model))):
+            raise InputError(
+                f"cannot score a {type(model).__name__} in low precision: low_precision takes "
+                "models that score by a dot product or cosine, not by MaxSim"
+            )
+        return {"_modules": model._modules}, None
+
+    def forward(self, *args: object, **options: object) -> dict[str, Tensor]:
+        """Encode as the model does; in high precision all that follows, norms too, is in FP32."""
+        features: dict[str, Tensor] = super().forward(*args, **options)  # type: ignore[misc]
+        if self._deadheat.regime == "hps":
+            # A late-interaction model has no embedding of a whole text: it scores its tokens.
+            for scored in ("sentence_embedding", "token_embeddings"):
+                if features.get(scored) is not None:
+                    features[scored] = features[scored].float()
+                    break
+        return features
+
+    def similarity(self, embeddings1: object, embeddings2: object, **options: object) -> Any:
+        """Score each of the first embeddings with each of the second."""
+        a, b = self._operands(embeddings1, embeddings2)
+        if self._deadheat.regime == "hps":
+            return super().similarity(a, b, **options)  # type: ignore[misc]
+        q, d = (x.unsqueeze(0) if x.ndim == 1 else x for x in (a, b))
+        return torch_functions.product(q, d, self._deadheat.format, self.similarity_fn_name)
+
+    def similarity_pairwise(
+        self, embeddings1: object, embeddings2: object, **options: object
+    ) -> Any:
+        """Score each of the first embeddings with the second one at the same index."""
+        a, b = self._operands(embeddings1, embeddings2)
+        if self._deadheat.regime == "hps":
+            return super().similarity_pairwise(a, b, **options)  # type: ignore[misc]
+        format = self._deadheat.format
+        q, d = torch_functions.operands(a, b, format, self.similarity_fn_name)
+        return (q * d).sum(dim=-1).to(format.torch)
+
+    def _operands(self, *embeddings: Any) -> list[Any]:
+        """Return embeddings as tensors, in high precision in FP32.
+
+        Those of tokens may be lists of matrices of different lengths.
+        """
+        if self._deadheat.regime == "hps":
+            ragged = scores_tokens(self)
+            return [
+                [_tensor(each).float() for each in given]
+                if ragged and isinstance(given, list | tuple)
+                else _tensor(given).float()
+                for given in embeddings
+            ]
+        if self.similarity_fn_name not in ("dot", "cosine"):
+            raise InputError(
+                f"{self.similarity_fn_name} similarity cannot be scored in low precision: "
+                "set the model's similarity_fn_name to dot or cosine"
+            )
+        return list(map(_tensor, embeddings))
+
+
+def _tensor(values: Any) -> Tensor:
+    import torch
+
+    if isinstance(values, list | tuple):
+        return torch.stack([_tensor(each) for each in values])
+    return torch.as_tensor(values)

@@ -1,0 +1,119 @@
+"""What all views have in common: how they are made, named, entered and left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+from deadheat._internal.dtypes import Format
+from deadheat.errors import InputError
+from deadheat.integrations.precision.surgery import clone
+from deadheat.scoring import describe_regime, ranks_by_logit
+
+LOGIT = "-logit"
+"""The end of the names of regimes that rank by log-odds."""
+
+
+class Source(NamedTuple):
+    """The model of a view, and how the view scores."""
+
+    model: Any
+    regime: str
+    format: Format
+    tokens: tuple[int, ...] = ()
+    """The tokens of a causal language model whose logits are compared."""
+
+    @property
+    def layer(self) -> str:
+        """The regime without what becomes of the logits: where FP32 begins."""
+        return self.regime.removesuffix(LOGIT)
+
+    @property
+    def logit(self) -> bool:
+        """Whether scores are log-odds."""
+        return ranks_by_logit(self.regime)
+
+
+class View:
+    """What every view adds to the class of its model."""
+
+    _deadheat: Source
+    _changes: dict[str, Any]
+    """Attributes that differ from those of the model."""
+    _head_dtype: Any = None
+    """The dtype in which the model itself computes its logits; known in the regime head."""
+    _has_methods: ClassVar[bool] = True
+    """Whether the view has methods of its own, not only other attributes."""
+
+    @classmethod
+    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+        """Return the attributes that a view changes, and the dtype of the model's own head."""
+        raise NotImplementedError
+
+    @property
+    def scoring(self) -> str:
+        """The scoring dtype and the regime in words."""
+        _, regime, format, _ = self._deadheat
+        return f"{format.name}, {regime}: {describe_regime(regime)}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, scores in {self.scoring}>"
+
+    def __enter__(self) -> View:
+        model = self._deadheat.model
+        _check_outside(model)
+        self._before = type(model), {name: vars(model)[name] for name in self._changes}
+        if self._has_methods:
+            model.__class__ = type(self)
+        vars(model).update(self._changes, _deadheat=self._deadheat)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        model = self._deadheat.model
+        own, before = self._before
+        if self._has_methods:
+            model.__class__ = own
+        vars(model).update(before)
+        del vars(model)["_deadheat"]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A worker process receives the model and builds its own view.
+        return build_view, (type(self).__bases__[0], self._deadheat)
+
+
+def build_view(kind: type[View], source: Source) -> Any:
+    """Make a view of a kind, of the model and in the precision of `source`."""
+    model = source.model
+    _check_outside(model)
+    changes, head_dtype = kind.prepare(source)
+    classes: tuple[Any, Any] = kind, type(model)
+    view = clone(model, _view_class(*classes))
+    vars(view).update(changes, _deadheat=source, _changes=changes, _head_dtype=head_dtype)
+    return view
+
+
+def source_of(model: object) -> Source | None:
+    """Return the source of a view, or of a model inside a block; None for other objects."""
+    source = getattr(model, "_deadheat", None)
+    return source if isinstance(source, Source) else None
+
+
+def class_names(model: object) -> Iterator[tuple[str, str]]:
+    """Yield the library and the name of each class of an object, the most special one first."""
+    for cls in type(model).__mro__:
+        yield cls.__module__.partition(".")[0], cls.__name__
+
+
+@lru_cache
+def _view_class(kind: type[View], base: type) -> Any:
+    names: dict[str, object] = {"__module__": base.__module__}
+    worker = getattr(base, "_multi_process_worker", None)
+    if worker is not None:  # sent to a worker process by the name of its class: the model's
+        names["_multi_process_worker"] = staticmethod(worker)
+    return type(base.__name__, (kind, base), names)
+
+
+def _check_outside(model: object) -> None:
+    if source_of(model) is not None:
+        raise InputError("this model is inside a precision block already: leave that block first")

@@ -1,0 +1,310 @@
+"""`high_precision` for plain transformers models, and what it chooses, says and returns."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+st = pytest.importorskip("sentence_transformers")
+
+import tiny_models as tiny  # noqa: E402
+
+import deadheat as dh  # noqa: E402
+from deadheat.errors import DeadheatWarning, InputError  # noqa: E402
+
+# What the libraries under test warn about is theirs.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+WORDS = ("heat", "race", "line", "horse", "mile", "nose", "stand", "dead", "won", "instant")
+PAIRS = [
+    (tiny.QUERIES[0], " ".join(words))
+    for words in sorted({tuple(row) for row in np.random.default_rng(0).choice(WORDS, (200, 5))})
+]
+TEXTS = [" ".join(pair) for pair in PAIRS]
+
+
+def load(path, kind="SequenceClassification", dtype=torch.bfloat16):
+    auto = getattr(transformers, f"AutoModelFor{kind}")
+    return auto.from_pretrained(path, dtype=dtype).eval()
+
+
+def classify(model, tokenizer, pairs=PAIRS):
+    inputs = tokenizer([list(pair) for pair in pairs], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        return model(**inputs).logits
+
+
+def rerank(model, tokenizer, texts):
+    """Score texts by the code that the model card of Qwen3-Reranker publishes, unchanged."""
+    token_false_id = tokenizer.convert_tokens_to_ids("no")
+    token_true_id = tokenizer.convert_tokens_to_ids("yes")
+    inputs = tokenizer(texts, padding=True, return_tensors="pt").to(model.device)
+    with torch.no_grad():
+        batch_scores = model(**inputs).logits[:, -1, :]
+        true_vector = batch_scores[:, token_true_id]
+        false_vector = batch_scores[:, token_false_id]
+        batch_scores = torch.stack([false_vector, true_vector], dim=1)
+        batch_scores = torch.nn.functional.log_softmax(batch_scores, dim=1)
+        return batch_scores[:, 1].exp()
+
+
+def warnings_of(function):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function()
+    return [str(w.message) for w in caught if issubclass(w.category, DeadheatWarning)]
+
+
+def distinct(scores):
+    return len(scores.unique())
+
+
+@pytest.fixture(scope="module", params=["bert", "xlm_roberta", "qwen_classifier"])
+def checkpoint(request, tmp_path_factory):
+    return getattr(tiny, request.param)(tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    """A causal model whose output matrix is its embedding matrix, and its tokenizer."""
+    path = tiny.qwen(tmp_path_factory.mktemp("causal"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path, padding_side="left")
+    return load(path, "CausalLM"), tokenizer
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(tmp_path_factory):
+    path = tiny.xlm_roberta(tmp_path_factory.mktemp("cross-encoder"))
+    return st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
+
+
+class TestClassifier:
+    def test_the_default_is_the_last_layer_in_fp32(self, checkpoint):
+        model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
+        head = next(
+            layer
+            for layer in (getattr(model, "score", None), getattr(model, "classifier", None))
+            if layer is not None
+        )
+        layer = head if isinstance(head, torch.nn.Linear) else head.out_proj
+        kept = []
+        hook = layer.register_forward_hook(lambda _, inputs, output: kept.append(inputs[0]))
+        own = classify(model, tokenizer)
+        hook.remove()
+        view = dh.high_precision(model)
+        logits = classify(view, tokenizer)
+        assert isinstance(view, type(model))
+        assert "head" in repr(view) and "head" in view.scoring
+        assert own.dtype == torch.bfloat16 and logits.dtype == torch.float32
+        hidden, weight = kept[0].double(), layer.weight.double()
+        exact = hidden @ weight.T + (0 if layer.bias is None else layer.bias.double())
+        if exact.ndim == 3:  # a decoder takes the logits of the last token that is no padding
+            lengths = [len(tokenizer(*pair)["input_ids"]) for pair in PAIRS]
+            exact = torch.stack([exact[i, n - 1] for i, n in enumerate(lengths)])
+        torch.testing.assert_close(logits.double(), exact, rtol=1e-5, atol=1e-5)
+        assert distinct(logits) > distinct(own)
+
+    def test_hps_casts_the_logits(self, checkpoint):
+        model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
+        view = dh.high_precision(model, "hps")
+        logits = classify(view, tokenizer)
+        assert logits.dtype == torch.float32
+        assert torch.equal(logits, classify(model, tokenizer).float())
+        assert "hps" in repr(view)
+        with pytest.raises(InputError, match="return_dict"):
+            view(torch.tensor([[1, 2, 3]]), return_dict=False)
+
+    def test_a_block_changes_the_model_and_ends(self, checkpoint):
+        model, tokenizer = load(checkpoint), transformers.AutoTokenizer.from_pretrained(checkpoint)
+        own, before = classify(model, tokenizer), (type(model), dict(model.named_modules()))
+        view = dh.high_precision(model)
+        with view:
+            assert torch.equal(classify(model, tokenizer), classify(view, tokenizer))
+            assert "head" in repr(model)
+        assert (type(model), dict(model.named_modules())) == before
+        assert torch.equal(classify(model, tokenizer), own)
+        again = pickle.loads(pickle.dumps(view))
+        assert torch.equal(classify(again, tokenizer), classify(view, tokenizer))
+
+    def test_a_model_in_fp32_has_nothing_to_gain(self, checkpoint):
+        model = load(checkpoint, dtype=torch.float32)
+        for regime in (None, "hps"):
+            (text,) = warnings_of(lambda regime=regime: dh.high_precision(model, regime))
+            assert "FP32" in text and "use the model as it is" in text
+        assert warnings_of(lambda: dh.high_precision(load(checkpoint))) == []
+
+    def test_without_a_plain_last_layer_logits_are_cast(self, tmp_path):
+        model = load(tiny.bert(tmp_path))
+        model.classifier = torch.nn.Sequential(model.classifier, torch.nn.Tanh())
+        view = dh.high_precision(model)
+        assert ", hps:" in repr(view)
+        with pytest.raises(InputError, match="no plain linear layer"):
+            dh.high_precision(model, "head")
+
+
+class TestCausal:
+    def test_the_published_code_runs_unchanged(self, causal):
+        model, tokenizer = causal
+        own = rerank(model, tokenizer, TEXTS)
+        with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
+            scores = rerank(model, tokenizer, TEXTS)
+            wide = model(torch.tensor([[1, 2, 3]])).logits
+        assert distinct(scores) > distinct(own)
+        assert wide.shape == (1, 3, model.config.vocab_size)
+        rows = tokenizer.convert_tokens_to_ids(["no", "yes"])
+        assert wide.isfinite().sum(dim=-1).tolist() == [[2, 2, 2]]
+        assert wide[..., rows].isfinite().all()
+        torch.testing.assert_close(
+            wide[..., rows], model(torch.tensor([[1, 2, 3]])).logits[..., rows].float(),
+            rtol=0.02, atol=0.02,
+        )  # fmt: skip
+        assert torch.equal(rerank(model, tokenizer, TEXTS), own)
+
+    def test_casting_two_logits_to_fp32_changes_no_order(self, causal):
+        """What the paper calls HPS leaves the ties that the last layer has made."""
+        model, tokenizer = causal
+        with dh.high_precision(model, "hps", tokenizer=tokenizer, tokens=("no", "yes")):
+            hps = rerank(model, tokenizer, TEXTS)
+        assert hps.dtype == torch.float32
+        with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
+            assert distinct(rerank(model, tokenizer, TEXTS)) > distinct(hps)
+
+    def test_token_ids_need_no_tokenizer(self, causal):
+        model, tokenizer = causal
+        ids = tokenizer.convert_tokens_to_ids(["no", "yes"])
+        assert "head" in repr(dh.high_precision(model, tokens=ids))
+
+    def test_refusals(self, causal, tmp_path):
+        model, tokenizer = causal
+        for options, text in (
+            ({}, "say which of them score"),
+            ({"tokens": ("no", "yes")}, "give the tokenizer"),
+            ({"tokens": "yes", "tokenizer": tokenizer}, "must be a sequence"),
+            ({"tokens": ("no", "perhaps"), "tokenizer": tokenizer}, "no token 'perhaps'"),
+            ({"tokens": [10**6]}, "none with the number 1000000"),
+        ):
+            with pytest.raises(InputError, match=text):
+                dh.high_precision(model, **options)
+        classifier = load(tiny.bert(tmp_path / "bert"))
+        with pytest.raises(InputError, match="leave tokens out"):
+            dh.high_precision(classifier, tokens=[1, 2])
+        with pytest.raises(InputError, match="low precision"):
+            dh.low_precision(classifier)
+        encoder = transformers.AutoModel.from_pretrained(tiny.bert_encoder(tmp_path / "encoder"))
+        with pytest.raises(InputError, match="gave no logits"):
+            dh.high_precision(encoder)
+
+
+class TestCrossEncoder:
+    def test_the_default_removes_most_ties(self, cross_encoder):
+        default, head, hps = (dh.high_precision(cross_encoder, r) for r in (None, "head", "hps"))
+        scores, same, coarse = (v.predict(PAIRS) for v in (default, head, hps))
+        assert (scores == same).all()
+        assert len(set(scores.tolist())) > len(set(coarse.tolist()))
+        assert repr(default) == repr(head) != repr(hps)
+        assert ", head:" in default.scoring and ", hps:" in repr(hps)
+
+    def test_a_bi_encoder_has_no_head(self, tmp_path):
+        path = tiny.add_pooling(tiny.bert_encoder(tmp_path / "encoder"), "mean")
+        view = dh.high_precision(st.SentenceTransformer(str(path), device="cpu").bfloat16())
+        assert ", hps:" in repr(view)
+        with pytest.raises(InputError, match="not by logits"):
+            dh.high_precision(view, scores="logit")
+
+    @pytest.mark.parametrize("regime", ["hps", "head"])
+    def test_logits_are_not_rounded_to_one(self, cross_encoder, regime):
+        model = copy.deepcopy(cross_encoder)
+        model.model.classifier.out_proj.bias.data += 30  # sigmoid(30) is 1 in FP32
+        plain, view = (
+            dh.high_precision(model, regime),
+            dh.high_precision(model, regime, scores="logit"),
+        )
+        assert set(plain.predict(PAIRS).tolist()) == {1.0}
+        logits = view.predict(PAIRS)
+        assert logits.dtype == "float32" and len(set(logits.tolist())) > 1
+        identity = plain.predict(PAIRS, activation_fn=torch.nn.Identity())
+        assert logits.tolist() == identity.tolist()
+        assert f"{regime}-logit" in repr(view) and "log-odds" in view.scoring
+
+    def test_two_labels_give_their_difference(self, tmp_path):
+        path = tiny.xlm_roberta(tmp_path / "two", labels=2)
+        model = st.CrossEncoder(str(path), device="cpu").to(torch.bfloat16).eval()
+        logits = dh.high_precision(model).predict(PAIRS)
+        scores = dh.high_precision(model, scores="logit").predict(PAIRS, apply_softmax=True)
+        assert (scores[:, 1] == logits[:, 1] - logits[:, 0]).all()
+        assert (scores[:, 0] == -scores[:, 1]).all()
+        path = tiny.xlm_roberta(tmp_path / "three", labels=3)
+        with pytest.raises(InputError, match="3 labels"):
+            dh.high_precision(st.CrossEncoder(str(path), device="cpu"), scores="logit")
+
+    def test_where_nothing_changes_one_warning_says_what_would_help(self, cross_encoder):
+        found = warnings_of(lambda: dh.high_precision(cross_encoder, "hps"))
+        if int(st.__version__.partition(".")[0]) >= 6:
+            (text,) = found
+            assert "already computes the activation in FP32" in text
+            assert "regime='head'" in text
+        assert warnings_of(lambda: dh.high_precision(cross_encoder)) == []
+        assert warnings_of(lambda: dh.high_precision(cross_encoder, scores="logit")) == []
+        assert warnings_of(lambda: dh.high_precision(cross_encoder, "hps", scores="logit")) == []
+
+    def test_a_quantised_head(self, cross_encoder):
+        """Its weight is no matrix of numbers to compute with: logits are cast, and that is said."""
+        model = copy.deepcopy(cross_encoder)
+        layer = model.model.classifier.out_proj
+        layer.register_forward_hook(lambda _, inputs, output: output * 0.5)
+        found = warnings_of(lambda: dh.high_precision(model))
+        assert ", hps:" in repr(dh.high_precision(model))
+        if int(st.__version__.partition(".")[0]) >= 6:
+            (text,) = found
+            assert "FP32 weights" in text and "no plain linear layer" in text
+
+    def test_bad_options(self, cross_encoder):
+        with pytest.raises(InputError, match="'probability' or 'logit'"):
+            dh.high_precision(cross_encoder, scores="odds")
+        with pytest.raises(InputError, match="tokens are for a causal language model"):
+            dh.high_precision(cross_encoder, tokens=[1])
+        for other in (torch.nn.Linear(2, 1), "BAAI/bge-reranker-v2-m3"):
+            with pytest.raises(InputError, match=r"transformers PreTrainedModel, FlagEmbedding"):
+                dh.high_precision(other)
+
+
+def wikiqa(shared, number):
+    folder = shared / "wikiqa" / "test"
+    queries, documents = (
+        (folder / name).read_text(encoding="utf-8").split("\n")[:number]
+        for name in ("a.toks", "b.toks")
+    )
+    return list(zip(queries, documents, strict=True))
+
+
+def test_a_trained_cross_encoder(shared):
+    path = shared / "models" / "wikiqa-cross-encoder"
+    model, tokenizer = load(path), transformers.AutoTokenizer.from_pretrained(path)
+    pairs = wikiqa(shared, 64)
+    own, view = (
+        classify(model, tokenizer, pairs),
+        classify(dh.high_precision(model), tokenizer, pairs),
+    )
+    assert distinct(own) < distinct(view) == len(set(pairs))
+
+
+@pytest.mark.slow
+def test_a_real_causal_model(shared, smollm2):
+    model, tokenizer = smollm2._model, smollm2._tokenizer
+    prompt = smollm2._prompt
+    texts = [
+        prompt.prefix + prompt.fill(query, document) + prompt.suffix
+        for query, document in wikiqa(shared, 24)
+    ]
+    own = rerank(model, tokenizer, texts)
+    with dh.high_precision(model, tokenizer=tokenizer, tokens=("no", "yes")):
+        scores = rerank(model, tokenizer, texts)
+    assert distinct(own) < distinct(scores)
+    assert torch.equal(rerank(model, tokenizer, texts), own)
