@@ -208,8 +208,6 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     body = [line.split(" & ") for line in latex.splitlines() if line.endswith(r"\\")]
     regimes = [cell for line in body for cell in line if cell in ("native", "hps", "head")]
     assert regimes == ["native", "hps", "head"] * 2  # a block for each measure and regime
-    assert sum(line[-1].strip(r" \") not in ("bias", "") for line in body) >= 2 * (2 + 2 + 1)
-    assert len(regimes) == 6 and max(map(len, latex.splitlines())) < 200
     with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 
