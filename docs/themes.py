@@ -37,7 +37,7 @@ def in_both_themes(svg: str) -> str:
     for name, (light, _) in COLOURS.items():
         svg = svg.replace(f": {light}", f": var(--{name})")
     if missed := set(re.findall(r"(?:fill|stroke): (#\w+)", svg)):
-        raise SystemExit(f"colours without a dark variant, add them to COLOURS: {', '.join(sorted(missed))}")
+        raise SystemExit(f"no dark variant in COLOURS for {', '.join(sorted(missed))}")
     light, dark = (
         " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
         for theme in (0, 1)
