@@ -1,8 +1,7 @@
-"""Let figures follow the reader's theme, light or dark: `python docs/themes.py FIGURE.svg…`.
+"""Give SVG figures a light and a dark theme: `python docs/themes.py FIGURE.svg…`.
 
-A figure of deadheat is drawn for paper. Here its colours become variables that a style sheet inside
-the file sets for each theme, and its white background goes. A figure that has them already stays
-as it is.
+Replaces the colours by variables that a style sheet inside the file sets for each theme, and
+removes the white background. A figure that has a theme already is left unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-# Colours of the figures, and what stands for each where the page is dark.
+# Colours of the figures: light theme, dark theme.
 COLOURS = {
     "black": ("#000000", "#e8e8e8"),
     "ink": ("#333333", "#cfd3d8"),
@@ -31,14 +30,14 @@ _BACKGROUND = re.compile(r'(<g id="patch_\d+">\s*<path [^>]*style=")fill: #fffff
 
 
 def in_both_themes(svg: str) -> str:
-    """Give a figure without a background, in colours that follow the reader's theme."""
+    """Return a figure without a background, whose colours depend on the theme."""
     if "prefers-color-scheme" in svg:
         return svg
     svg = _BACKGROUND.sub(r"\1fill: none", svg)
     for name, (light, _) in COLOURS.items():
         svg = svg.replace(f": {light}", f": var(--{name})")
     if missed := set(re.findall(r"(?:fill|stroke): (#\w+)", svg)):
-        raise SystemExit(f"give these colours a twin for dark pages: {', '.join(sorted(missed))}")
+        raise SystemExit(f"no dark variant in COLOURS for {', '.join(sorted(missed))}")
     light, dark = (
         " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
         for theme in (0, 1)

@@ -13,7 +13,13 @@ from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_runs as run_all, short_labels
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    Result,
+    evaluate_runs as run_all,
+    name_results,
+    name_runs,
+)
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import (
@@ -134,7 +140,8 @@ def evaluate_runs(
     with progress_bar(delay=1) as progress:
         results = run_all(judgements, paths, parsed, checked, engine=engine, progress=progress)
     results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
-    print_remarks({result.name: result.remarks for result in results})
+    remarks = [result.remarks for result in results]
+    print_remarks(dict(zip(name_results(results), remarks, strict=True)))
     return results
 
 
@@ -144,8 +151,7 @@ def check_standard_input(*sources: str | None) -> None:
         raise InputError("standard input (-) can be read only once")
 
 
-def labels_of(runs: Sequence[str]) -> list[str]:
-    """Give the names of runs, or short ones for their paths; refuse a run that is given twice."""
-    named = split_names(runs)
-    short = iter(short_labels([run.path for run in named if run.label is None]))
-    return [run.label or next(short) for run in named]
+def name_given(runs: Sequence[str]) -> list[str]:
+    """Return the names of runs given as PATH or NAME=PATH; refuse a run that is given twice."""
+    given = split_names(runs)
+    return name_runs([run.path for run in given], [run.label for run in given])

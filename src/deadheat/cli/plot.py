@@ -20,8 +20,8 @@ from deadheat.cli.common import (
     check_standard_input,
     evaluate_runs,
     evaluation_options,
-    labels_of,
     measures_option,
+    name_given,
 )
 from deadheat.cli.help import Command, F
 from deadheat.cli.names import split_name
@@ -235,7 +235,7 @@ def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figure
 
 def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
     if not labels:
-        return labels_of(runs)
+        return name_given(runs)
     if len(labels) != len(runs) or len(set(labels)) < len(labels):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
     return list(labels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
@@ -42,7 +41,7 @@ def parts_of(
     """
     anatomy, origins, effect = diagnosis.anatomy, diagnosis.origins, diagnosis.effect
     return [
-        Heading(f"Ties of {Path(diagnosis.name).name}"),
+        Heading(f"Ties of {diagnosis.name}"),
         *([] if diagnosis.check is None else [diagnosis.check.lines(width)]),
         "\n".join(_facts(anatomy)),
         "\n".join(_grids(diagnosis)),
@@ -206,14 +205,14 @@ def _merge(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
         format, *numbers = row.values()
         formats.setdefault(tuple(numbers), []).append(str(format))
     merged = []
-    for same, names in formats.items():
+    for values, names in formats.items():
         digits = sorted(int(name.split()[0]) for name in names if name[0].isdigit())
         words = [name for name in names if not name[0].isdigit()]
         if digits:
             ends = "–".join(map(str, dict.fromkeys((digits[0], digits[-1]))))
             words.append(f"{ends} decimal{'s' * (digits[-1] > 1)}")
         keys = list(rows[0])
-        merged.append(dict(zip(keys, (", ".join(words), *same), strict=True)))
+        merged.append(dict(zip(keys, (", ".join(words), *values), strict=True)))
     return merged
 
 
