@@ -45,11 +45,20 @@ def main() -> None:
 
 
 def costs(
-    name: str, dataset: str, model_dtype: str, inputs: int, candidates: Any = "given"
+    name: str,
+    dataset: str,
+    model_dtype: str,
+    inputs: int,
+    candidates: Any = "given",
+    label: str | None = None,
+    **options: Any,
 ) -> list[dict[str, Any]]:
-    """Time the forward pass of some inputs, and their scoring in every regime."""
+    """Time the forward pass of some inputs, and their scoring in every regime.
+
+    `options` are those of `deadheat.lab.models.load_model`.
+    """
     data = load_dataset(dataset, candidates=candidates)
-    model = load_model(name, model_dtype=model_dtype)
+    model = load_model(name, model_dtype=model_dtype, **options)
     if isinstance(model, BiEncoder):
         documents, queries = list(data.corpus.values())[:inputs], list(data.queries.values())[:8]
         forward, vectors = timed(lambda: model.embed_documents(documents).vectors)
@@ -66,17 +75,17 @@ def costs(
         logits = {"logits": one_or_two(output.logits)}
         steps = in_fp32_or_not(function, model_dtype, logits)
 
-        def with_head() -> Any:
+        def with_head(regime: str) -> Any:
             exact = head_logits(output.hidden, head.weight, head.bias)
             return score(
-                function, regime="head", model_dtype=model_dtype, head_logits=one_or_two(exact)
+                function, regime=regime, model_dtype=model_dtype, head_logits=one_or_two(exact)
             )
 
-        steps["head"] = with_head
+        steps |= {regime: partial(with_head, regime) for regime in ("head", "head-logit")}
     seconds = {regime: timed(step)[0] for regime, step in steps.items()}
     return [
         {
-            "model": name.rstrip("/").rpartition("/")[2],
+            "model": label or name.rstrip("/").rpartition("/")[2],
             "model_dtype": model_dtype,
             "regime": regime,
             "scoring": spent / seconds["native"],

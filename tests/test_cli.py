@@ -82,7 +82,7 @@ def test_default_measures(folder):
 def test_table(folder):
     text = run("eval", "q", "r", "-m", "MRR", "-m", "nDCG@3").stdout
     assert "r · 2 queries" in text
-    assert "oblivious = as reported (input order)" in text
+    assert "oblivious: ties in input order" in text
     for measure in ("MRR", "nDCG@3"):
         summary = dh.evaluate("q", "r", measure)[measure]
         line = next(line for line in text.splitlines() if f" {measure} " in line)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 import json
 import os
 import pty
@@ -108,7 +110,7 @@ def test_cli_refuses_and_warns(files, tmp_path):
 
 def test_regimes_in_run_files_are_not_taken_for_one_run(tmp_path):
     """The demo's native and hps scores differ, and order all documents alike."""
-    write_files(next(recordings()), tmp_path)
+    write_files(recordings()["softmax"], tmp_path)
     runs = [str(tmp_path / f"softmax-{regime}.run") for regime in ("native", "hps")]
     done = run(str(tmp_path / "softmax-qrels.txt"), *runs, "-m", "MRR", "--strict")
     assert done.exit_code == 0 and "warning" not in done.stderr
@@ -130,7 +132,7 @@ def test_cli_shows_the_ranking_and_what_is_contested(many_files):
     assert done.exit_code == 0, done.output
     titles = ["Ranking · 30 queries", "Verdicts on all pairs", "Contested: A against B"]
     assert [done.stdout.find(title) >= 0 for title in titles] == [True] * 3
-    assert "│ s0 " in done.stdout and "│ team" not in done.stdout
+    assert "│ team-s0-v2 " in done.stdout and ".json" not in done.stdout
     text = " ".join(done.stdout.split())  # notes are wrapped
     assert "p (Tukey)" in text and "999 permutations" in text
     everything = run(*many_files, "-m", "MRR", "--resamples", "999", "--all-pairs")
@@ -151,9 +153,40 @@ def test_cli_gives_either_table(many_files):
     assert "Ranking" not in rest and "A against B" in rest
 
 
-def test_cli_takes_the_short_name_of_a_baseline(many_files):
-    done = run(*many_files, "-m", "MRR", "--baseline", "s3", "--format", "csv")
-    assert {line.split(",")[1] for line in done.stdout.splitlines()[1:]} == {"team-s3-v2.json"}
+@pytest.mark.parametrize("baseline", ["team-s3-v2", "team-s3-v2.json", "the path"])
+def test_cli_takes_the_name_or_the_file_of_a_baseline(many_files, baseline):
+    path = next(path for path in many_files if "s3" in Path(path).name)
+    words = ["--baseline", path if baseline == "the path" else baseline, "--format", "csv"]
+    done = run(*many_files, "-m", "MRR", *words)
+    assert {line.split(",")[1] for line in done.stdout.splitlines()[1:]} == {"team-s3-v2"}
+
+
+def test_a_run_has_one_name_in_all_commands(files, tmp_path):
+    def invoke(*words):
+        done = CliRunner().invoke(main, [*map(str, words)])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    qrels, runs = files["qrels"], []
+    for name, run_name in (("s0", "input.bm25.json"), ("s1", "bf16.run.json")):
+        runs.append(tmp_path / run_name)
+        runs[-1].write_text(Path(files[name]).read_text())
+    names, words = ["bf16", "bm25"], [qrels, *runs, "-m", "MRR"]
+
+    def column(text, *headings):
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return sorted({row[heading] for row in rows for heading in headings})
+
+    assert column(invoke("eval", *words, "--format", "csv"), "run") == names
+    assert column(invoke("compare", *words, "--format", "csv"), "a", "b") == names
+    assert column(invoke("leaderboard", *words, "--format", "csv"), "run") == names
+    stored = json.loads(invoke("eval", *words, "--per-query", "--format", "json"))
+    assert sorted(result["name"] for result in stored) == names
+    assert [result["provenance"]["run"] for result in stored] == list(map(str, runs))
+    assert "Ties of bm25" in invoke("diagnose", "--qrels", qrels, runs[0], "-m", "MRR")
+    page = tmp_path / "page.html"
+    invoke("report", "--qrels", qrels, *runs, "-m", "MRR", "-o", page)
+    assert f'<th scope="row">bm25</th><td>{runs[0]}</td>' in page.read_text()  # and its source
 
 
 def test_the_report_takes_the_options_of_a_comparison(many_files, tmp_path):

@@ -205,13 +205,9 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     assert "regime" in narrow and narrow.count("│ hps ") == 2  # a block for each measure
     latex = render([table1(results)], "latex")
     assert r"\usepackage{booktabs,xcolor}" in latex
-    body = latex.partition(r"\midrule")[2].partition(r"\bottomrule")[0].splitlines()
-    body = [line for line in body if line.endswith(r"\\")]
-    # A block for each measure and regime, of two models; the encoder has no head.
-    assert [line.split(" & ")[0] for line in body] == ["data", *[""] * 9]
-    regimes = [line.split(" & ")[2] for line in body]
-    assert regimes == ["native", "", "hps", "", "head", "native", "", "hps", "", "head"]
-    assert {line.count("&") for line in body} == {9}
+    body = [line.split(" & ") for line in latex.splitlines() if line.endswith(r"\\")]
+    regimes = [cell for line in body for cell in line if cell in ("native", "hps", "head")]
+    assert regimes == ["native", "hps", "head"] * 2  # a block for each measure and regime
     with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 

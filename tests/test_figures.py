@@ -365,7 +365,7 @@ def ranks(n: int, seed: int = 0, **columns) -> pl.DataFrame:
     rank = np.arange(1, n + 1)
     step = np.where(rank % 3 == 0, rng.integers(1, 1 + n // 2, n), 0)
     frame = {
-        "system": [f"run_system-{i:03d}x.run" for i in rank],
+        "system": [f"system-{i:03d}x" for i in rank],
         "rank": rank,
         "best_rank": np.maximum(rank - step, 1),
         "worst_rank": np.minimum(rank + step, n),
@@ -397,7 +397,7 @@ def test_rank_intervals_draw_the_numbers_of_the_frame(n, width):
     assert_readable(plot)
     assert plot.figure.get_figheight() < 11
     shown = [text for text, _ in texts(plot)]
-    assert {"001x", "002x", "oblivious", "rank by nDCG@10"} <= set(shown)
+    assert {"system-001x", "system-002x", "oblivious", "rank by nDCG@10"} <= set(shown)
     moved = (frame["best_rank"] < frame["worst_rank"]).sum()
     assert f"Ties leave {moved} of {n} systems without a certain rank" in plot.caption
 

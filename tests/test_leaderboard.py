@@ -314,7 +314,7 @@ def test_columns_that_need_different_rules_are_told(folder, judgements, runs):
     assert board.rows["reproduced"].all()
     said = "no rule serves all columns, so the board describes 2 different rankings; ndcg@5: "
     assert any(note.startswith(said) for note in board.notes)
-    assert "MAP: oblivious = as reported (ascending document ids)" in board.notes
+    assert "MAP: oblivious: ties by ascending document ids" in board.notes
 
 
 def test_numbers_that_no_rule_gives_are_told(folder):

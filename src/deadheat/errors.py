@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # Control characters, changes of writing direction, line separators and half characters.
 _CONTROL_CHARS = re.compile(
@@ -62,3 +63,11 @@ def one_line(error: BaseException) -> str:
 
 class DeadheatWarning(UserWarning):
     """Something about the input changes what the numbers mean."""
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return a question that names what was probably meant; nothing where nothing is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -119,10 +119,11 @@ class EvalSettings:
         """What *oblivious* means, and which scores are used, for the notes under a table.
 
         >>> EvalSettings("id_desc", score_dtype="float32").note
-        'oblivious = as reported (descending document ids); all views: scores rounded to fp32'
+        'oblivious: ties by descending document ids; all views: scores rounded to fp32'
         """
         seen = f"; all views: scores {self.rounding}" if self.rounding else ""
-        return f"oblivious = as reported ({self.tie_order}){seen}"
+        by = "in" if self.tie_break == "input" else "by"
+        return f"oblivious: ties {by} {self.tie_order}{seen}"
 
 
 def _check_tolerance(tie_tolerance: object) -> float:

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from deadheat.cli.help import text_option
-from deadheat.errors import DeadheatError, printable
+from deadheat.errors import DeadheatError, printable, suggest
 
 COMMANDS = {
     "check": "Say whether ties decide your numbers, why, and what to change.",
@@ -43,6 +43,15 @@ class _Commands(click.Group):
         command: click.Command = import_module(f"deadheat.cli.{name}").command
         command.short_help = COMMANDS[name]
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that was probably meant."""
+        if not (ctx.resilient_parsing or args[0].startswith("-") or args[0] in COMMANDS):
+            meant = suggest(args[0], COMMANDS)
+            raise click.UsageError(f"No such command {args[0]!r}{meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
+from deadheat.cli.common import FILE, SCORE_DTYPE, TIE_BREAK, check_standard_input, measures_option
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_line, print_warnings
@@ -23,9 +23,11 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 
 
 @click.command("check", cls=Command, example=_EXAMPLE)
-@click.argument("files", nargs=-1, metavar="[QRELS [NAME=]RUN]")
-@click.option("--model", help="Instead of a run: hub id, folder or .gguf file of a model.")
-@click.option("--dataset", help="Hub id, folder or file that the model is run on.")
+@click.argument("files", nargs=-1, type=FILE, metavar="[QRELS [NAME=]RUN]")
+@click.option(
+    "--model", type=FILE, help="Instead of a run: hub id, folder or .gguf file of a model."
+)
+@click.option("--dataset", type=FILE, help="Hub id, folder or file that the model is run on.")
 @click.option("--model-dtype", help="Format that the model runs in: bf16, fp16 or fp32.")
 @click.option(
     "--samples",

@@ -7,13 +7,19 @@ from typing import Any, TypeVar
 
 import click
 
-from deadheat.cli.help import F, complete_measures
+from deadheat.cli.help import Choice, F, complete_measures
 from deadheat.cli.names import split_names
 from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Engine
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, Result, evaluate_runs as run_all, short_labels
+from deadheat.evaluation import (
+    DEFAULT_MEASURES,
+    Result,
+    evaluate_runs as run_all,
+    name_results,
+    name_runs,
+)
 from deadheat.formats import read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import (
@@ -32,8 +38,10 @@ def explain(choices: Mapping[T, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
-QRELS = click.argument("qrels")
-RUNS = click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+FILE = click.Path()
+"""The type of arguments that are files, so that shells complete their names."""
+QRELS = click.argument("qrels", type=FILE)
+RUNS = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="[NAME=]RUN...")
 
 
 def measures_option(help: str) -> Callable[[F], F]:
@@ -49,16 +57,17 @@ MEASURES = measures_option(
 )
 TIE_BREAK = click.option(
     "--tie-break",
-    type=click.Choice(list(TIE_RULES)),
+    type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
     default="input",
     help="The rule of the oblivious value, the number as reported; `deadheat eval "
     "--tie-rules-help` explains the rules.",
 )
+_DTYPES = {"fp32": "float32", "f32": "float32", "float16": "fp16", "bfloat16": "bf16"}
 SCORE_DTYPE = click.option(
     "--score-dtype",
     "--score-precision",
     "score_dtype",
-    type=click.Choice(list(SCORE_PRECISIONS)),
+    type=Choice(SCORE_PRECISIONS, _DTYPES),
     help="Round scores first, to match an evaluator that does so: float32 in trec_eval 9 and "
     "pytrec_eval. [default: scores as they are]",
 )
@@ -131,7 +140,8 @@ def evaluate_runs(
     with progress_bar(delay=1) as progress:
         results = run_all(judgements, paths, parsed, checked, engine=engine, progress=progress)
     results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
-    print_remarks({result.name: result.remarks for result in results})
+    remarks = [result.remarks for result in results]
+    print_remarks(dict(zip(name_results(results), remarks, strict=True)))
     return results
 
 
@@ -141,8 +151,7 @@ def check_standard_input(*sources: str | None) -> None:
         raise InputError("standard input (-) can be read only once")
 
 
-def labels_of(runs: Sequence[str]) -> list[str]:
-    """Give the names of runs, or short ones for their paths; refuse a run that is given twice."""
-    named = split_names(runs)
-    short = iter(short_labels([run.path for run in named if run.label is None]))
-    return [run.label or next(short) for run in named]
+def name_given(runs: Sequence[str]) -> list[str]:
+    """Return the names of runs given as PATH or NAME=PATH; refuse a run that is given twice."""
+    given = split_names(runs)
+    return name_runs([run.path for run in given], [run.label for run in given])

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from deadheat.cli.common import MEASURES, SCORE_DTYPE, TIE_BREAK, check_standard_input
+from deadheat.cli.common import FILE, MEASURES, SCORE_DTYPE, TIE_BREAK, check_standard_input
 from deadheat.cli.findings import describe_diagnosis
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
@@ -37,7 +37,7 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
 
 
 @click.command("diagnose", cls=Command, example="deadheat diagnose qrels.txt bf16.run -m nDCG@10")
-@click.argument("files", nargs=-1, required=True, metavar="[QRELS] [NAME=]RUN")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="[QRELS] [NAME=]RUN")
 @click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, by name.")
 @MEASURES
 @TIE_BREAK

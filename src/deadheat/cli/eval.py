@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,10 +14,20 @@ from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, WORKERS, make_cluster
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
-from deadheat.evaluation import results_table
+from deadheat.errors import InputError
+from deadheat.evaluation import VIEWS, Result, labels_of, results_table
 from deadheat.measures import help as measures_help
 from deadheat.report import check_citable, citation, render_citation
 from deadheat.settings import TIE_RULES
+from deadheat.tables import number
+
+
+def _brief(results: Sequence[Result], *, percent: bool) -> Iterator[str]:
+    """Yield measure and expected value between tabs, after the run where there are several."""
+    for label, result in zip(labels_of(results), results, strict=True):
+        for name, summary in result.items():
+            run = [label] if len(results) > 1 else []
+            yield "\t".join([*run, name, number(summary.expected, percent=percent)])
 
 
 def _tie_rules_help() -> str:
@@ -33,6 +45,13 @@ def _tie_rules_help() -> str:
 @WORKERS
 @click.option("--per-query", is_flag=True, help="Show every query.")
 @click.option(
+    "--sort", type=click.Choice(VIEWS), help="With --per-query: the largest value of this first."
+)
+@click.option("--top", type=click.IntRange(min=1), help="With --per-query: only so many rows.")
+@click.option(
+    "--brief", is_flag=True, help="Only the expected values, a line each, as ir_measures prints."
+)
+@click.option(
     "--cite",
     is_flag=True,
     help="Tell it as a paper does: sentences, a table, a paragraph for the appendix, BibTeX.",
@@ -49,6 +68,9 @@ def command(
     runs: tuple[str, ...],
     measures: tuple[str, ...],
     per_query: bool,
+    sort: str | None,
+    top: int | None,
+    brief: bool,
     cite: bool,
     out: Output,
     **options: Any,
@@ -63,6 +85,8 @@ def command(
     input.
     """
     out.check(qrels, *runs)
+    if (sort or top) and not per_query:
+        raise InputError("--sort and --top order queries: add --per-query")
     if cite:
         check_citable(out.style, per_query=per_query)
     where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
@@ -71,10 +95,16 @@ def command(
         out.show(citation(results, percent=out.percent))
     elif cite:
         out.write(render_citation(results, out.style, percent=out.percent))
+    elif brief:
+        out.write("\n".join(_brief(results, percent=out.percent)))
     elif out.style == "json":
         data = [result.to_dict(per_query=per_query) for result in results]
         out.write(json.dumps(data, indent=1, ensure_ascii=False))
     else:
         table = results_table(results, per_query=per_query)
+        if sort is not None:
+            frame = table.frame.sort(sort, descending=True, nulls_last=True, maintain_order=True)
+            table = replace(table, frame=frame, grouped=0)
+        table = replace(table, frame=table.frame.head(top)) if top else table
         out.show([table], describe_results(results, out))
     out.exit_if(any(result.warnings for result in results))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deadheat.cli.output import Output
 from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
 from deadheat.errors import DeadheatError
-from deadheat.evaluation import Result, labels_of
+from deadheat.evaluation import Result, name_results
 from deadheat.report import describe_systems, most_moved
 from deadheat.tables import number
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def describe_results(results: Sequence[Result], out: Output) -> str:
     """Describe what ties do to the measure and run that they move most, and name the remedy."""
-    named = dict(zip(labels_of(results), results, strict=True))
+    named = dict(zip(name_results(results), results, strict=True))
     said = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
     if moved is not None:

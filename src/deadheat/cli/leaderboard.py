@@ -95,8 +95,8 @@ shown_options = options(
     cls=Command,
     example="deadheat leaderboard qrels.txt runs/ --published board.csv -o board.html",
 )
-@click.argument("qrels", metavar="QRELS|MANIFEST")
-@click.argument("runs", nargs=-1, metavar="[NAME=]RUN...")
+@click.argument("qrels", type=click.Path(), metavar="QRELS|MANIFEST")
+@click.argument("runs", nargs=-1, type=click.Path(), metavar="[NAME=]RUN...")
 @MEASURES
 @published_options
 @manifest_options

@@ -13,7 +13,7 @@ from deadheat.errors import InputError
 
 
 @click.command("mteb", cls=Command, example="deadheat mteb predictions/ -m nDCG@10 -o mteb.md")
-@click.argument("folder")
+@click.argument("folder", type=click.Path())
 @measures_option(
     "A measure such as nDCG@10 or ndcg_at_10; may be repeated. "
     "[default: nDCG@10, MRR@10, MAP@10, Recall@100]",

@@ -17,7 +17,7 @@ import click
 
 from deadheat._internal.output import utf8, write_whole
 from deadheat._internal.remarks import Remark, lines
-from deadheat.cli.help import F
+from deadheat.cli.help import Choice, F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
@@ -31,6 +31,10 @@ SUFFIXES = {
     ".html": "html",
 }
 """The format that the ending of a file asks for."""
+
+
+NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".parquet", ".pdf", ".docx", ".png", ".svg")
+"""Endings that ask for what tables are not written in."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ class Output:
     def check(self, *inputs: str | Path | None) -> None:
         """Refuse the output file before any work is done; see `check_output`."""
         check_output(self.output, force=self.force, inputs=inputs)
+        if Path(self.output or "").suffix.lower() in NOT_WRITTEN:
+            raise InputError(
+                f"{self.output}: tables are not written in this format; use one of "
+                f"{', '.join(SUFFIXES)}"
+            )
 
     def write(self, text: str) -> None:
         """Write to standard output, or atomically to the file."""
@@ -122,7 +131,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "style": click.option(
         "--format",
         "style",
-        type=click.Choice(STYLES),
+        type=Choice(STYLES, {"tex": "latex", "md": "markdown", "txt": "table"}),
         callback=_choose_style,
         help="csv and json give full precision. [default: table, or by the ending of the output]",
     ),

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from deadheat.cli.common import labels_of
+from deadheat.cli.common import name_given
 from deadheat.cli.names import split_names
 from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
@@ -17,8 +17,8 @@ from deadheat.evaluation import (
     Result,
     evaluate_with_curves,
     is_reproduced_by,
+    name_results,
     same_judgements,
-    short_labels,
 )
 from deadheat.formats import Judgements, Run, read_qrels, read_run
 from deadheat.measures import Measure
@@ -39,7 +39,7 @@ def evaluate_collection(
     """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
     judgements = read_qrels(qrels)
     systems = []
-    for given, name in zip(split_names(paths), labels_of(paths), strict=True):
+    for given, name in zip(split_names(paths), name_given(paths), strict=True):
         run = read_run(given.path, with_ranks=settings.needs_ranks)
         result = evaluate_with_curves(judgements, run, measures, CUTOFFS, settings)
         systems.append(System(result, {"system": name}, run))
@@ -121,7 +121,7 @@ def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> 
         alike.append(result)
     collections = []
     for number, group in enumerate(groups, 1):
-        names = short_labels([result.name for result in group])
+        names = name_results(group)
         systems = [
             System(result, {"system": name}, *given.run_of(result))
             for result, name in zip(group, names, strict=True)

@@ -20,8 +20,8 @@ from deadheat.cli.common import (
     check_standard_input,
     evaluate_runs,
     evaluation_options,
-    labels_of,
     measures_option,
+    name_given,
 )
 from deadheat.cli.help import Command, F
 from deadheat.cli.names import split_name
@@ -198,7 +198,7 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
 
 @_figure("list", "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf")
 @QRELS
-@click.argument("run", metavar="[NAME=]RUN")
+@click.argument("run", type=click.Path(), metavar="[NAME=]RUN")
 @click.option("--query", help="The id of the query. [default: that of the largest range]")
 @_measure_option("Recall@10")
 @click.option(
@@ -235,7 +235,7 @@ def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figure
 
 def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
     if not labels:
-        return labels_of(runs)
+        return name_given(runs)
     if len(labels) != len(runs) or len(set(labels)) < len(labels):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
     return list(labels)

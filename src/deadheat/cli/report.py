@@ -27,7 +27,7 @@ from deadheat.cli.pages import (
 from deadheat.cli.progress import progress_bar
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import DEFAULT_MEASURES, read_results
+from deadheat.evaluation import DEFAULT_MEASURES, name_results, read_results
 from deadheat.measures import Measure, parse_measures
 from deadheat.report.page import Collection, render_page
 from deadheat.settings import EvalSettings
@@ -38,7 +38,7 @@ from deadheat.settings import EvalSettings
     cls=Command,
     example="deadheat report --qrels qrels.txt bm25.run bf16.run -o report.html",
 )
-@click.argument("sources", nargs=-1, required=True, metavar="DIR|RESULT|RUN...")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="DIR|RESULT|RUN...")
 @click.option(
     "--qrels", help="Judgements: the sources are then run files to be evaluated, unless --runs."
 )
@@ -115,7 +115,8 @@ def command(
         title = title or " · ".join(collection.name for collection in collections[:3])
         page = render_page(collections, title=title, top=top, shown=asked, progress=progress)
     results = [system.result for collection in collections for system in collection.systems]
-    print_remarks({result.name: result.remarks for result in results}, of="system")
+    remarks = [result.remarks for result in results]
+    print_remarks(dict(zip(name_results(results), remarks, strict=True)), of="system")
     write(page, output)
     size = len(page.encode())
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

@@ -12,7 +12,7 @@ import numpy as np
 
 from deadheat._internal.remarks import Remark, warning
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, Views, same_judgements, short_names, shown_names
+from deadheat.evaluation import Result, Views, name_results, run_name, same_judgements
 from deadheat.measures import Measure, parse_measures
 
 T = TypeVar("T")
@@ -36,10 +36,7 @@ def name_systems(
     if len(systems) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     results = list(map(result_of, systems))
-    if isinstance(given, Mapping):
-        names = list(map(str, given))
-    else:
-        names = short_names([result.name for result in results])
+    names = list(map(str, given)) if isinstance(given, Mapping) else name_results(results)
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(
             f"{len(twice)} systems are called {twice[0]!r}: compare each once, or name them with "
@@ -62,11 +59,9 @@ def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[s
     """Return the names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    labels = shown_names({name: result.provenance for name, result in systems.items()})
+    paths = {name: result.provenance.run for name, result in systems.items()}
     meant = [
-        name
-        for name, result in systems.items()
-        if baseline in (result.name, Path(result.name).name, labels[name])
+        name for name, path in paths.items() if baseline in (path, Path(path).name, run_name(path))
     ]
     if baseline in systems:
         meant = [baseline]

@@ -11,7 +11,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.packages import pandas_frame
 from deadheat._internal.remarks import Remark, counted, lines, texts
 from deadheat.comparison.statistics import VERDICTS
-from deadheat.evaluation import SPAN, VIEW_COLUMNS, shown_names
+from deadheat.evaluation import SPAN, VIEW_COLUMNS
 from deadheat.provenance import Provenance
 from deadheat.tables import Column, Part, Printable, Table, Tint
 
@@ -94,11 +94,6 @@ class Comparison(Printable):
         inherited = lines(self.system_remarks, "note", of="system")
         return [*rules, *inherited, *texts(self.remarks, "note")]
 
-    @property
-    def labels(self) -> dict[str, str]:
-        """The name of each system in tables; names taken from files are shortened."""
-        return shown_names(self.provenance)
-
     @cached_property
     def verdicts(self) -> pl.DataFrame:
         """How many pairs got each verdict: a row per measure and verdict that was given."""
@@ -164,13 +159,10 @@ class Comparison(Printable):
         grouped: int,
         notes: Sequence[str] = (),
     ) -> Table:
-        """Make a table with the labels of systems."""
-        labels = self.labels
+        """Make a table; the heading of p-values names their correction."""
         test = f"p ({self.settings.test})" if self.settings.test else "p"
 
         def shown(column: Column) -> Column:
-            if column.of in ("a", "b", "system"):
-                return replace(column, words=labels)
             return replace(column, title=test) if column.of == "p_corrected" else column
 
         return Table(frame, [shown(column) for column in columns], title, notes, grouped)

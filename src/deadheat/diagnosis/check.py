@@ -379,7 +379,7 @@ def check_regimes(
         cause = Finding(kind, f"{tied}; {text}")
         remedy = Finding(chosen, f"{describe_remedy(chosen)}; {after}")
     elif left.duplicates >= MAIN * left.tied:
-        cause = Finding("duplicates", f"{tied}, {copies}")
+        cause = Finding("duplicates", f"{tied}, {copies}; the model ran in {format}")
         remedy = Finding("deduplicate", "remove the copies from the candidate lists")
     else:
         why = "its scores are FP32 already" if fp32 else "FP32 scoring separates none of them"

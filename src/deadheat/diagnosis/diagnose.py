@@ -39,6 +39,7 @@ from deadheat.evaluation import (
     Result,
     evaluate_run,
     out_of_reach,
+    run_name,
     views_of,
 )
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
@@ -100,7 +101,7 @@ class Diagnosis(Printable):
     """Where the ties of a run are, where they come from, and what they do."""
 
     name: str
-    """What was diagnosed."""
+    """The name of the run."""
     anatomy: Anatomy
     grid: NumberGrid
     logit_grid: LogitGrid | None = None
@@ -119,6 +120,8 @@ class Diagnosis(Printable):
     """What a reader should know of how judgements and run fit."""
     check: Check | None = None
     """Effect, cause and remedy in three lines, where judgements were given."""
+    source: str = ""
+    """What the run was read from."""
 
     @property
     def warnings(self) -> list[str]:
@@ -278,7 +281,7 @@ def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
     anatomy = dissect(candidates, sizes)
     finite = np.isfinite(sizes.score).all()
     diagnosis = Diagnosis(
-        candidates.source,
+        run_name(candidates.source),
         anatomy,
         grid,
         find_logit_grid(values, step),
@@ -286,6 +289,7 @@ def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
         find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
         settings=settings,
         remarks=tuple(rounding),
+        source=candidates.source,
     )
     return diagnosis, candidates
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat._internal.lazy import pl
@@ -42,7 +41,7 @@ def parts_of(
     """
     anatomy, origins, effect = diagnosis.anatomy, diagnosis.origins, diagnosis.effect
     return [
-        Heading(f"Ties of {Path(diagnosis.name).name}"),
+        Heading(f"Ties of {diagnosis.name}"),
         *([] if diagnosis.check is None else [diagnosis.check.lines(width)]),
         "\n".join(_facts(anatomy)),
         "\n".join(_grids(diagnosis)),

@@ -18,12 +18,7 @@ from deadheat.evaluation.evaluate import (
 )
 from deadheat.evaluation.evaluator import Evaluator as Evaluator
 from deadheat.evaluation.folders import run_parts as run_parts, together as together
-from deadheat.evaluation.names import (
-    run_name as run_name,
-    short_labels as short_labels,
-    short_names as short_names,
-    shown_names as shown_names,
-)
+from deadheat.evaluation.names import name_runs as name_runs, run_name as run_name
 from deadheat.evaluation.neighbours import neighbour_recall as neighbour_recall
 from deadheat.evaluation.pieces import (
     evaluate_groups as evaluate_groups,
@@ -46,7 +41,7 @@ from deadheat.evaluation.result import (
     check_views as check_views,
     flat_summaries as flat_summaries,
     headline as headline,
-    labels_of as labels_of,
+    name_results as name_results,
     results_table as results_table,
 )
 from deadheat.evaluation.runs import evaluate_runs as evaluate_runs

@@ -18,7 +18,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.packages import pandas_frame
 from deadheat._internal.remarks import Remark, added, counted, counted_range, lines, texts
 from deadheat.errors import InputError
-from deadheat.evaluation.names import short_labels
+from deadheat.evaluation.names import name_runs, run_name
 from deadheat.formats import are_numbers, is_unicode
 from deadheat.measures import Measure, parse_measure
 from deadheat.provenance import Provenance
@@ -160,8 +160,8 @@ class Result(Mapping[str, Summary], Printable):
 
     @property
     def name(self) -> str:
-        """What was evaluated: the user's name for it, or where it was read from."""
-        return self.provenance.label or self.provenance.run
+        """What was evaluated: the user's name for it, or that of the file it was read from."""
+        return self.provenance.label or run_name(self.provenance.run)
 
     def named(self, label: str | None) -> Result:
         """Return the same result under a name of your choice; None changes nothing."""
@@ -279,6 +279,7 @@ class Result(Mapping[str, Summary], Printable):
     def to_dict(self, *, per_query: bool = True) -> dict[str, object]:
         """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
         out: dict[str, object] = {
+            "name": self.name,
             "provenance": self.provenance.to_dict(),
             "remarks": [remark.to_dict() for remark in self.remarks],
             "warnings": self.warnings,
@@ -376,22 +377,21 @@ def check_views(views: Sequence[str]) -> None:
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
     """Put results side by side: a row per run and measure, or per run, query and measure."""
     check_fork()
+    named = list(zip(name_results(results), results, strict=True))
     frames = [
         (result.per_query if per_query else result.aggregate).select(
-            pl.lit(result.name).alias("run"),
+            pl.lit(name).alias("run"),
             pl.col("^query_id$").cast(pl.String),
             pl.exclude("query_id"),
         )
-        for result in results
+        for name, result in named
     ]
-    short = labels_of(results)
     several = len(results) > 1
-    names = dict(zip((result.name for result in results), short, strict=True))
-    words = [Column("run", "name", words=names)] if several else []
+    words = [Column("run", "name")] if several else []
     words += [Column("query_id", "name", title="query")] if per_query else []
     if several:
         rules = dict.fromkeys(result.rule for result in results)
-        remarks = {label: result.remarks for label, result in zip(short, results, strict=True)}
+        remarks = {name: result.remarks for name, result in named}
         notes = [*rules, *lines(remarks, "note")]
     else:
         notes = results[0].notes
@@ -399,17 +399,16 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
     return Table(
         pl.concat(frames),
         [*words, Column("measure", "name"), *VIEW_COLUMNS.values()],
-        title=queries if several else f"{short[0]} · {queries}",
+        title=queries if several else f"{named[0][0]} · {queries}",
         notes=notes,
         grouped=int(several),
     )
 
 
-def labels_of(results: Sequence[Result]) -> list[str]:
-    """What each result is called in a table: the name it was given, or a short one of its run."""
-    unnamed = [result.name for result in results if result.provenance.label is None]
-    short = iter(short_labels(unnamed))
-    return [result.provenance.label or next(short) for result in results]
+def name_results(results: Sequence[Result]) -> list[str]:
+    """Return the name of each result: the one it was given, or that of its run (`name_runs`)."""
+    origins = [result.provenance for result in results]
+    return name_runs([origin.run for origin in origins], [origin.label for origin in origins])
 
 
 FEW_MEASURES = 8

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from deadheat._internal.lazy import pl
-from deadheat.errors import InputError
+from deadheat.errors import InputError, suggest
 from deadheat.formats import trec
 from deadheat.formats.columns import Columns
 from deadheat.formats.content import PARQUET, as_it_is, content
@@ -140,11 +140,22 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
             return source, content(source, file)
     except OSError as error:
         fault = _OPEN_ERRORS.get(type(error), f"cannot be read ({error.strerror})")
+        if isinstance(error, FileNotFoundError):
+            fault += _suggest_file(Path(source))
         raise InputError(f"{source:.200}: {fault}") from None
     except InputError:
         raise
     except ValueError as error:
         raise InputError(f"{source!r:.200}: this is not a file name ({error})") from None
+
+
+def _suggest_file(path: Path) -> str:
+    """Return a question that names a file beside the missing one whose name is near."""
+    try:
+        beside = [file.name for file in path.parent.iterdir()]
+    except OSError:
+        return ""
+    return suggest(path.name, beside)
 
 
 def _kind(source: str, file: IO[bytes]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from deadheat._internal.packages import own_version
 from deadheat._internal.remarks import counted_range, lines
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, labels_of, results_table
+from deadheat.evaluation import Result, name_results, results_table
 from deadheat.settings import QUERY_POLICIES
 from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
 
@@ -59,7 +59,7 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
     percent
         63.57 for 0.6357, in the sentences.
     """
-    named = dict(zip(labels_of(results), results, strict=True))
+    named = dict(zip(name_results(results), results, strict=True))
     table = results_table(results)
     columns = {column.sources[0]: column for column in table.columns}
     shown = [columns[name] for name in _SHOWN if name in columns]

@@ -50,7 +50,7 @@ def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
 
 def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | None:
     """Describe one order that ties reverse or leave undecided, and count such orders."""
-    pairs = comparison.pairs.with_columns(pl.col("a", "b").replace(comparison.labels))
+    pairs = comparison.pairs
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
         row = _largest(wrong, "oblivious_difference")

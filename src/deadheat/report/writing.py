@@ -9,7 +9,7 @@ from pathlib import Path
 from deadheat._internal.output import write_whole
 from deadheat.comparison import compare_if_possible
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, labels_of
+from deadheat.evaluation import Result, name_results
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.report.page.collection import Collection, System
 from deadheat.report.page.render import render_page
@@ -53,7 +53,7 @@ def write_report(
         names, given = list(map(str, listed)), list(listed.values())
     else:
         given = list(listed)
-        names = labels_of(given)
+        names = name_results(given)
     if not given:
         raise InputError("there is no result to report: give at least one")
     if (qrels is None) != (runs is None):

@@ -105,4 +105,4 @@ class Table:
     grouped: int = 0
     """Rows with the same first columns, this many, are shown as a group."""
     narrow: Table | None = None
-    """The same values in more rows and fewer columns, for LaTeX and a narrow terminal."""
+    """The same values in more rows and fewer columns, for a narrow terminal."""

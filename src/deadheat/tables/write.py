@@ -230,7 +230,8 @@ def _latex(table: Table, percent: bool) -> str:
     A table that is too wide becomes one table per measure, without the columns that are hidden
     first in a narrow terminal.
     """
-    table = table.narrow or table
+    if TerminalTable(table, percent).width() > PAGE:
+        table = table.narrow or table
     blocks = [table]
     if TerminalTable(table, percent).width() > PAGE and "measure" in table.frame.columns:
         frames = table.frame.partition_by("measure", maintain_order=True)

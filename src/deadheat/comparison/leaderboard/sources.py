@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deadheat.errors import InputError
-from deadheat.evaluation import run_name
+from deadheat.evaluation import name_runs
 from deadheat.formats import RunLike, text_id
 
 if sys.version_info >= (3, 11):
@@ -77,11 +77,7 @@ def find_runs(
         for path in places.values():
             _refuse_outside(path, inside)
     paths = [path for place, path in places.items() if place not in others]
-    names = [run_name(_text(path)) for path in paths]
-    return [
-        Source(_text(path) if names.count(name) > 1 else name, path)
-        for name, path in zip(names, paths, strict=True)
-    ]
+    return list(map(Source, name_runs([_text(path) for path in paths]), paths))
 
 
 def _list_files(path: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from deadheat._internal.remarks import counted
 from deadheat.comparison import align_systems, check_origins
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, labels_of
+from deadheat.evaluation import Result, name_results
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
@@ -21,7 +21,7 @@ def comparable(results: Results) -> dict[str, Result]:
         named = dict(results)
     else:
         listed = [results] if isinstance(results, Result) else list(results)
-        labels = labels_of(listed)
+        labels = name_results(listed)
         if len(set(labels)) < len(labels):
             raise InputError("two of the runs have the same name: give each a label of its own")
         named = dict(zip(labels, listed, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,7 +72,7 @@ def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "co
         scale.tick_params(axis="y", length=0)
         scale.spines["left"].set_visible(False)
     caption = (
-        f"Ranked list of query {ranked.query} by {Path(result.name).name}: {len(relevant)} "
+        f"Ranked list of query {ranked.query} by {result.name}: {len(relevant)} "
         f"documents, {relevant.sum()} of them relevant (stars). Boxes are tie "
         f"groups, listed in the order of the tie rule. {measure!r}: expected "
         f"{values['expected']}, between {values['worst']} and {values['best']} depending on the "

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.remarks import counted
 from deadheat.errors import InputError
-from deadheat.evaluation import short_labels
 from deadheat.report.figures import style
 from deadheat.report.figures.style import COLOURS, INK, MARKERS, Plot
 
@@ -73,7 +72,7 @@ def rank_intervals(
             axes.plot(row["rank"], y, marker, color=colour, ms=34 * height, zorder=4)
             if row[sign] is not None:
                 axes.plot(row[sign], y, "x", color=INK, zorder=3, ms=50 * height, mew=6 * height)
-        style.name_rows(axes, short_labels([row["system"] for row in rows]), width, size)
+        style.name_rows(axes, [row["system"] for row in rows], width, size)
         for label, row in zip(axes.get_yticklabels(), rows, strict=True):
             label.set_color(looks[row["group"]][0] if len(looks) > 1 else INK)
         axes.set_xlim(0.3, len(rows) + 0.7)
