@@ -15,7 +15,7 @@ from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, labels_of, results_table
+from deadheat.evaluation import VIEWS, Result, name_results, results_table
 from deadheat.measures import help as measures_help
 from deadheat.report import check_citable, citation, render_citation
 from deadheat.settings import TIE_RULES
@@ -24,7 +24,7 @@ from deadheat.tables import number
 
 def _brief(results: Sequence[Result], *, percent: bool) -> Iterator[str]:
     """Yield measure and expected value between tabs, after the run where there are several."""
-    for label, result in zip(labels_of(results), results, strict=True):
+    for label, result in zip(name_results(results), results, strict=True):
         for name, summary in result.items():
             run = [label] if len(results) > 1 else []
             yield "\t".join([*run, name, number(summary.expected, percent=percent)])

@@ -92,7 +92,7 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type a
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the value that a name stands for."""
-        return super().convert(self.also.get(str(value).lower(), value), param, ctx)
+        return str(super().convert(self.also.get(str(value).lower(), value), param, ctx))
 
 
 def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], F]:

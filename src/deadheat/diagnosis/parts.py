@@ -205,14 +205,14 @@ def _merge(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
         format, *numbers = row.values()
         formats.setdefault(tuple(numbers), []).append(str(format))
     merged = []
-    for numbers, names in formats.items():
+    for values, names in formats.items():
         digits = sorted(int(name.split()[0]) for name in names if name[0].isdigit())
         words = [name for name in names if not name[0].isdigit()]
         if digits:
             ends = "–".join(map(str, dict.fromkeys((digits[0], digits[-1]))))
             words.append(f"{ends} decimal{'s' * (digits[-1] > 1)}")
         keys = list(rows[0])
-        merged.append(dict(zip(keys, (", ".join(words), *numbers), strict=True)))
+        merged.append(dict(zip(keys, (", ".join(words), *values), strict=True)))
     return merged
 
 
