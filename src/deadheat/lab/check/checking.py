@@ -331,7 +331,7 @@ def _score_logits(
         if made is None:
             continue
         if activate is None or ranks_by_logit(regime):
-            own = {name: each.squeeze(1) for name, each in outputs.items()}
+            own: dict[str, Any] = {name: each.squeeze(1) for name, each in outputs.items()}
             scores[regime] = score(kind, regime=regime, model_dtype=model_dtype, **own)
         else:
             scores[regime] = activate(made, scoring_format(regime, model_dtype).name)
@@ -531,7 +531,9 @@ def _product(
     def multiply(query: Any, own: list[Any]) -> Scores:
         embedded = {"queries": query.reshape(1, -1).cpu(), "documents": torch.stack(own).cpu()}
         function = cast("Scoring", kind)
-        return score(function, regime=regime, model_dtype=model_dtype, **embedded)[0]
+        return cast(
+            "Scores", score(function, regime=regime, model_dtype=model_dtype, **embedded)[0]
+        )
 
     return multiply
 
@@ -551,7 +553,7 @@ def _score_embeddings(
         column = [distinct.index(text) for text in texts]
         for name, way in ways.items():
             parts[name].append(way(query, [documents[text] for text in distinct])[column])
-    return {name: np.concatenate(own) for name, own in parts.items()}
+    return {name: cast("Scores", np.concatenate(own)) for name, own in parts.items()}
 
 
 def _encode(model: Any, texts: list[str], role: str, way: _Way) -> list[Any]:
