@@ -15,6 +15,7 @@ from experiment_folders import made
 
 from deadheat.cli import main
 from deadheat.errors import InputError
+from deadheat.evaluation.corpus import blocks as corpus_blocks
 from deadheat.lab.experiment import (
     Study,
     budget,
@@ -137,9 +138,10 @@ def whole_corpus(made, told, tmp_path):
 
 
 def test_scores_too_many_to_be_stored_are_compared_all_the_same(whole_corpus, told, monkeypatch):
+    monkeypatch.setattr(corpus_blocks, "MIN_DOCUMENTS", 4)
+    monkeypatch.setattr(corpus_blocks, "MAX_DOCUMENTS", 4)
     stored = whole_corpus("stored")
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
-    monkeypatch.setattr(changes, "PIECE", 4)
     long = whole_corpus("long")
     assert not list(long[0].folder.path.rglob("scores"))
     assert ("encoder bf16 data: hps, comparing", 4, 9) in told

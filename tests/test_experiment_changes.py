@@ -15,12 +15,9 @@ import torch
 from safetensors.torch import save_file
 
 import deadheat as dh
-from deadheat.engines import LocalEngine
 from deadheat.evaluation.corpus import blocks as corpus_blocks
-from deadheat.lab.experiment import changes
 from deadheat.lab.experiment.changes import (
     Changes,
-    StoredEmbeddings,
     compare_embeddings,
     compare_scores,
 )
@@ -53,16 +50,13 @@ def test_counts_are_those_of_all_scores_at_once(data):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_blocks, "MIN_DOCUMENTS", 4)
         patch.setattr(corpus_blocks, "MAX_DOCUMENTS", 4)
-        patch.setattr(changes, "PIECE", data.draw(st.integers(1, 50)))
         variants = []
         for number, move in enumerate(moves):
             bounds = sorted(data.draw(st.sets(st.integers(1, max(1, texts - 1)), max_size=5)))
             parts = stored(Path(folder) / str(number), first + move, bounds)
             products = Products.of(torch.tensor(queries, dtype=torch.bfloat16), "dot", "native")
-            variants.append(StoredEmbeddings(products, parts))
-        found = compare_embeddings(
-            variants, documents, LocalEngine(), lambda *one: told.append(one)
-        )
+            variants.append((products, parts))
+        found = compare_embeddings(variants, documents, lambda *one: told.append(one))
     scores = np.array([queries @ (first + move).T for move in moves])
     moved = np.repeat(scores.max(axis=0) - scores.min(axis=0), documents, axis=1)
     assert found == Changes(moved.size, int((moved > 0).sum()), float(moved.max()))
@@ -71,10 +65,10 @@ def test_counts_are_those_of_all_scores_at_once(data):
 
 def test_variants_of_different_length_are_refused(tmp_path):
     queries = Products.of(torch.ones(1, 3, dtype=torch.bfloat16), "dot", "native")
-    whole = StoredEmbeddings(queries, stored(tmp_path / "whole", np.ones((9, 3)), [4]))
-    cut = StoredEmbeddings(queries, stored(tmp_path / "cut", np.ones((8, 3)), [4]))
+    whole = queries, stored(tmp_path / "whole", np.ones((9, 3)), [4])
+    cut = queries, stored(tmp_path / "cut", np.ones((8, 3)), [4])
     with pytest.raises(dh.InputError, match="9 documents"):
-        compare_embeddings([whole, cut], np.ones(9, int), LocalEngine())
+        compare_embeddings([whole, cut], np.ones(9, int))
 
 
 def test_documents_that_some_variant_lacks_are_left_out():

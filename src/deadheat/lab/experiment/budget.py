@@ -12,18 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from deadheat._internal.lazy import pl
-from deadheat.engines import Engine, Progress
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
 from deadheat.evaluation.corpus import stored_shards
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.changes import (
     Changes,
-    StoredEmbeddings,
     compare_embeddings,
     compare_scores,
 )
-from deadheat.lab.experiment.derive import choose_engine, group_texts, read_queries
+from deadheat.lab.experiment.derive import group_texts, read_queries
 from deadheat.lab.experiment.files import FolderError, dump_json
 from deadheat.lab.experiment.folder import ExperimentFolder, hash_short
 from deadheat.lab.experiment.results import StoredResult, compute_key, load_results
@@ -89,9 +88,7 @@ class _Variants:
         """The name of the file that says how far scores differ that are not stored."""
         return f"{self.first.regime}-{hash_short(self.cells)}.json"
 
-    def compare(
-        self, dataset: RetrievalDataset, engine: Engine, progress: Progress | None
-    ) -> Changes:
+    def compare(self, dataset: RetrievalDataset, progress: Progress | None) -> Changes:
         """Compare scores that are not stored: those of every query with the full corpus.
 
         Raises
@@ -105,8 +102,7 @@ class _Variants:
             paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)
             orders.append(np.concatenate(texts))
             queries = read_queries(stored.cell, stored.manifest, regime)
-            parts = stored_shards(paths, tensor="documents", torch=True)
-            variants.append(StoredEmbeddings(queries, parts))
+            variants.append((queries, stored_shards(paths, tensor="documents", torch=True)))
         if not all(np.array_equal(order, orders[0]) for order in orders):
             raise FolderError(f"{first.cell.path} and its variants differ in the order of texts")
         having = [len(documents) for documents in group_texts(dataset).values()]
@@ -114,7 +110,6 @@ class _Variants:
         return compare_embeddings(
             variants,
             np.array(having)[orders[0]],
-            choose_engine(engine, variants[0].parts[0].path),
             None if progress is None else partial(progress, f"{name}, comparing"),
         )
 
@@ -189,7 +184,6 @@ def error_budget(
 def compare_variants(
     folder: ExperimentFolder,
     ran: Mapping[Path, RetrievalDataset],
-    engine: Engine,
     progress: Progress | None = None,
 ) -> None:
     """Store how far scores differ that are too many to be stored themselves.
@@ -201,8 +195,6 @@ def compare_variants(
     ----------
     ran
         The cells that were run or evaluated again; these are compared with their variants.
-    engine
-        Where embeddings are multiplied, if it sees them.
     """
     groups: list[_Variants] = []
     with suppress(FolderError):
@@ -215,7 +207,7 @@ def compare_variants(
         if not paths or len(group.variants) < 2:
             continue
         try:
-            changes = group.compare(ran[paths[0]], engine, progress)
+            changes = group.compare(ran[paths[0]], progress)
         except FolderError:  # what was stored before may not hold any more
             folder.changes.remove(group.changes_file)
         else:

@@ -94,7 +94,7 @@ def run_study(
             except DeadheatError as error:
                 failures.append(Failure(cell, error))
         if ran:
-            compare_variants(experiment, ran, workplace, progress)
+            compare_variants(experiment, ran, progress)
     return failures
 
 
