@@ -159,9 +159,9 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
 
 
 def _add_texts(collections: Sequence[Collection], dataset: str) -> list[Collection]:
-    from deadheat.lab.datasets import read_dataset
+    from deadheat.lab.datasets import load_dataset
 
-    texts = read_dataset(dataset, candidates="full")
+    texts = load_dataset(dataset, candidates="full")
     return [
         replace(collection, queries=texts.queries, documents=texts.corpus)
         for collection in collections

@@ -25,7 +25,7 @@ from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import evaluate_run
 from deadheat.formats import QrelsLike, RunLike, id_column, read_qrels, read_run
-from deadheat.lab.datasets import RetrievalDataset, read_dataset
+from deadheat.lab.datasets import RetrievalDataset, load_dataset
 from deadheat.lab.models import BiEncoder, ClassifierReranker, Reranker
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import ModelProvenance
@@ -190,7 +190,7 @@ def _load(data: object) -> RetrievalDataset:
     if isinstance(data, RetrievalDataset):
         return data
     if isinstance(data, str | os.PathLike):
-        return read_dataset(os.fspath(data))
+        return load_dataset(os.fspath(data))
     raise InputError(
         f"a model is checked on a dataset, not on a {type(data).__name__}: give a folder, a file, "
         "a hub id, or deadheat.lab.datasets.RetrievalDataset(name, queries, corpus, judgements, "

@@ -5,5 +5,5 @@ candidates (``bm25s``) and serve ``ir_datasets:`` ids are imported only when nee
 """
 
 from deadheat.lab.datasets.dataset import RetrievalDataset as RetrievalDataset
-from deadheat.lab.datasets.load import load_dataset as load_dataset, read_dataset as read_dataset
+from deadheat.lab.datasets.load import load_dataset as load_dataset
 from deadheat.lab.datasets.write import write_dataset as write_dataset

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -23,28 +23,18 @@ from deadheat.formats import (
     judgements_from_table,
     needed_column,
 )
+from deadheat.lab.datasets.dataset import RetrievalDataset
 from deadheat.lab.datasets.sources import TableSource
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What a source holds, before queries are dropped and candidates chosen."""
-
-    queries: dict[str, str]
-    corpus: dict[str, str]
-    judgements: dict[str, dict[str, float]]
-    candidates: dict[str, list[str]] | None
-    repeated_judgements: int = 0
-    subset: str | None = None
-    split: str | None = None
-    pooled: bool = False
-    """Whether the corpus is only the candidates of all queries put together."""
+POOLED = "given, in rows"
+"""The candidate rule of rows of texts, whose corpus is only the candidates of all queries."""
 
 
-def read_contents(source: TableSource, subset: str | None, split: str | None) -> Contents:
-    """Recognise the layout of a source and read one subset and split of it."""
+def read_contents(source: TableSource, subset: str | None, split: str | None) -> RetrievalDataset:
+    """Recognise the layout of a source and read one subset and split of it, whatever it holds."""
     names = source.tables
     subsets = [name.removesuffix("-corpus") for name in names if name.endswith("-corpus")]
     if subset == "default":
@@ -62,7 +52,7 @@ def read_contents(source: TableSource, subset: str | None, split: str | None) ->
     return replace(_read_rows(source, subset, split), subset=subset)
 
 
-def _read_current(source: TableSource, prefix: str, split: str | None) -> Contents:
+def _read_current(source: TableSource, prefix: str, split: str | None) -> RetrievalDataset:
     names = source.tables
 
     def find(*choices: str) -> str:
@@ -94,17 +84,18 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Conten
                 queries[query] = _append(queries[query], text)
     corpus = _read_texts_by_id(*read(f"{prefix}corpus"), before="title")
     listed = f"{prefix}top_ranked"
-    return Contents(
+    return RetrievalDataset(
+        name=source.location,
         queries=queries,
         corpus={document: text.strip() for document, text in corpus.items()},
         judgements={query: dict(grades[first:last]) for query, (first, last) in bounds},
         candidates=_read_candidates(*read(listed)) if listed in names else None,
-        repeated_judgements=repeated,
         split=own_split or None,
+        left_out={"repeated judgements": repeated},
     )
 
 
-def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Contents:
+def _read_rows(source: TableSource, subset: str | None, split: str | None) -> RetrievalDataset:
     """Read rows of texts; row 7 becomes query ``q7`` with the documents ``q7-d0``, ``q7-d1``.
 
     Positives come first, as in MTEB and in the paper. Every text is a document of its own:
@@ -138,7 +129,9 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Co
         corpus.update(documents)
         judgements[query] = dict(zip(documents, grades, strict=True))
     candidates = {query: list(documents) for query, documents in judgements.items()}
-    return Contents(queries, corpus, judgements, candidates, split=split or None, pooled=True)
+    return RetrievalDataset(
+        source.location, queries, corpus, judgements, candidates, POOLED, split=split or None
+    )
 
 
 def _choose_split(source: TableSource, table: str, split: str | None) -> str:

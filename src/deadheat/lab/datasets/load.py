@@ -12,7 +12,7 @@ from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.lab.datasets.bm25 import bm25_candidates
 from deadheat.lab.datasets.dataset import RetrievalDataset
-from deadheat.lab.datasets.layouts import Contents, read_contents
+from deadheat.lab.datasets.layouts import POOLED, read_contents
 from deadheat.lab.datasets.sources import open_source
 
 Candidates = Literal["given", "bm25", "full"]
@@ -73,28 +73,6 @@ def load_dataset(
     MissingPackageError
         The source or BM25 needs a package that is not installed.
     """
-    return read_dataset(
-        name_or_path,
-        subset=subset,
-        split=split,
-        revision=revision,
-        candidates=candidates,
-        depth=depth,
-        limit=limit,
-    )
-
-
-def read_dataset(
-    name_or_path: str | Path,
-    *,
-    subset: str | None = None,
-    split: str | None = None,
-    revision: str | None = None,
-    candidates: Candidates = "given",
-    depth: int | None = None,
-    limit: int | None = None,
-) -> RetrievalDataset:
-    """Load a dataset as `load_dataset` does, without emitting warnings."""
     if candidates not in get_args(Candidates):
         choices = ", ".join(get_args(Candidates))
         raise InputError(f"candidates={candidates!r} is unknown; choose one of: {choices}")
@@ -108,7 +86,7 @@ def read_dataset(
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
     name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
     if candidates != "given":
-        if contents.pooled:
+        if contents.candidate_rule == POOLED:
             raise InputError(
                 f"{name} has candidate lists but no corpus: its texts are judged for one query "
                 "only, copies included; use candidates='given'"
@@ -128,15 +106,12 @@ def read_dataset(
     elif lists is not None:
         lists = {query: lists[query][:depth] for query in queries}
         rule = "given" if depth is None else f"given, first {depth}"
-    dataset = RetrievalDataset(
+    dataset = replace(
+        contents,
         name=name,
         queries=queries,
-        corpus=contents.corpus,
-        judgements=contents.judgements,
         candidates=lists,
         candidate_rule=rule,
-        subset=contents.subset,
-        split=contents.split,
         revision=source.revision,
         cut_inside_ties=tuple(cut),
         left_out=left_out,
@@ -145,7 +120,7 @@ def read_dataset(
     return _drop_empty_texts(dataset, source.location)
 
 
-def _check_contents(contents: Contents, location: str) -> None:
+def _check_contents(contents: RetrievalDataset, location: str) -> None:
     """Refuse contents that are empty, or that refer to texts which are not there."""
     queries, corpus, judgements = contents.queries, contents.corpus, contents.judgements
     if not corpus or not queries or not judgements:
@@ -174,7 +149,7 @@ def _check_contents(contents: Contents, location: str) -> None:
 
 
 def _select_queries(
-    contents: Contents, location: str, limit: int | None
+    contents: RetrievalDataset, location: str, limit: int | None
 ) -> tuple[dict[str, str], dict[str, int], tuple[Remark, ...]]:
     """Return the queries that can be evaluated, what was left out, and remarks on it."""
     lists, judgements = contents.candidates, contents.judgements
@@ -196,7 +171,7 @@ def _select_queries(
         "queries without a relevant document": len(judged) - len(relevant),
         "queries without candidates": len(unlisted),
         "queries beyond the limit": len(listed[limit:]) if limit else 0,
-        "repeated judgements": contents.repeated_judgements,
+        **contents.left_out,
     }
     return {query: contents.queries[query] for query in listed[:limit]}, left_out, remarks
 

@@ -43,12 +43,12 @@ from deadheat._internal.packages import require
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.formats import to_parquet, trec_qrels, trec_run
-from deadheat.lab.datasets import RetrievalDataset, read_dataset, write_dataset
+from deadheat.lab.datasets import RetrievalDataset, load_dataset, write_dataset
 from deadheat.lab.datasets.write import make_qrels
 from deadheat.lab.experiment.files import (
     MAX_PARTS,
     SUMS,
-    Fault,
+    FileError,
     FolderError,
     HashedFolder,
     Parts,
@@ -181,7 +181,7 @@ class ExperimentFolder:
         origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
         lists = (folder / "top_ranked.parquet").is_file()
         try:
-            dataset = read_dataset(folder, candidates="given" if lists else "full")
+            dataset = load_dataset(folder, candidates="given" if lists else "full")
         except InputError as error:
             raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
         return replace(
@@ -207,7 +207,7 @@ class ExperimentFolder:
         begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
         return [CellFolder(path) for path in sorted(begun)]
 
-    def verify(self) -> tuple[int, list[Fault]]:
+    def verify(self) -> tuple[int, list[FileError]]:
         """Compare every file with its hash.
 
         Returns
@@ -216,7 +216,7 @@ class ExperimentFolder:
             The number of files that are as they were written, and all that is not: damaged,
             missing, foreign or, where a run was ended, unfinished.
         """
-        known: dict[Path, Fault | None] = {self.path / MARK: None}
+        known: dict[Path, FileError | None] = {self.path / MARK: None}
         cells = sorted(self.path.glob("cells/*/"))
         for folder in [*sorted(self.path.glob("datasets/*/")), *cells, self.changes.path]:
             hashed = HashedFolder(folder)
@@ -230,7 +230,7 @@ class ExperimentFolder:
             hidden = any(part.startswith(".") for part in name.parts)
             if path.is_file() and not hidden and path not in known:
                 own = _OWN_FILES.fullmatch(name.as_posix())
-                known[path] = Fault(path, "unfinished" if own else "foreign")
+                known[path] = FileError(path, "unfinished" if own else "foreign")
         faults = [fault for fault in known.values() if fault is not None]
         return len(known) - len(faults), faults
 
@@ -268,14 +268,14 @@ class CellFolder(HashedFolder):
             for stream, facts in manifest.inputs.items()
         }
 
-    def check_parts(self) -> dict[Path, Fault | None]:
+    def check_parts(self) -> dict[Path, FileError | None]:
         """Check all parts; without a manifest it is not known which are missing."""
-        known: dict[Path, Fault | None] = {}
+        known: dict[Path, FileError | None] = {}
         streams: dict[str, Parts] = {}
         try:
             streams = self.streams()
         except FolderError:
-            known[self.path / MANIFEST] = Fault(self.path / MANIFEST, "damaged")
+            known[self.path / MANIFEST] = FileError(self.path / MANIFEST, "damaged")
         every = {stream: Parts(self.path / stream, MAX_PARTS) for stream in STREAMS}
         for parts in (streams or every).values():
             known |= dict.fromkeys(parts.folder.glob("*.safetensors"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from deadheat.engines import Engine, LocalEngine, Progress
-from deadheat.errors import DeadheatError, InputError
-from deadheat.lab.datasets import RetrievalDataset, read_dataset
+from deadheat.errors import DeadheatError, DeadheatWarning, InputError
+from deadheat.lab.datasets import RetrievalDataset, load_dataset
 from deadheat.lab.experiment.budget import compare_variants
 from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
@@ -122,15 +123,17 @@ def _store_dataset(
     experiment: ExperimentFolder, study: Study, spec: DatasetSpec
 ) -> tuple[RetrievalDataset, str]:
     """Read a dataset, and store it; return it with the name of its folder."""
-    dataset = read_dataset(
-        spec.name,
-        subset=spec.subset,
-        split=spec.split,
-        revision=spec.revision,
-        candidates=study.candidates,
-        depth=None if study.candidates == "full" else study.depth,
-        limit=study.limit,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeadheatWarning)  # its provenance says what was left out
+        dataset = load_dataset(
+            spec.name,
+            subset=spec.subset,
+            split=spec.split,
+            revision=spec.revision,
+            candidates=study.candidates,
+            depth=None if study.candidates == "full" else study.depth,
+            limit=study.limit,
+        )
     return dataset, experiment.store_dataset(dataset)
 
 
