@@ -31,6 +31,7 @@ from deadheat.errors import InputError  # noqa: E402
 from deadheat.lab.experiment import (  # noqa: E402
     Study,
     derive,
+    error_budget,
     load_results,
     run_study,
     running,
@@ -151,6 +152,22 @@ def test_a_full_corpus_is_counted_where_it_lies(made, engine, one_thread, tmp_pa
     assert set(engines) == {(engine,)}
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
     assert not list(tmp_path.rglob("scores"))
+
+
+def test_scores_too_many_to_be_stored_are_compared_all_the_same(
+    made, engine, one_thread, tmp_path, monkeypatch
+):
+    ways = study(made, "product", candidates="full", batch_size=[1, 8])
+    monkeypatch.setattr(derive, "LONGEST_RUN", 0)
+    assert run_study(ways, tmp_path / "here") == []
+    assert run_study(ways, tmp_path / "cluster", engine=engine) == []
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "here")
+    [row] = (
+        error_budget(load_results(tmp_path / "cluster"), ["MRR"])
+        .frame.filter(regime="hps")
+        .to_dicts()
+    )
+    assert row["changed"] > 0
 
 
 def test_a_node_that_dies_in_the_middle_loses_nothing(made, two_nodes, engine, tmp_path):

@@ -115,11 +115,6 @@ def read_queries(cell: CellFolder, manifest: Manifest, regime: str) -> Products:
     return Products.of(queries, cast(Product, manifest.function), regime)
 
 
-def choose_engine(engine: Engine, path: Path) -> Engine:
-    """Return the engine if its workers see a file of this machine, else this process."""
-    return engine if engine.ask(partial(Path.is_file, path)) else LocalEngine()
-
-
 def _report_regime(progress: Progress, regime: str, what: str, done: int, total: int) -> None:
     progress(f"{regime}, {what}", done, total)
 
@@ -185,8 +180,9 @@ def _open_corpus(
     """
     chunks = list(_list_chunks(cell.streams()["documents"], dataset))
     queries = read_queries(cell, manifest, regime)
-    workplace = choose_engine(engine or LocalEngine(), chunks[0].paths[0])
-    return Corpus(queries, list(dataset.queries), open_shards(chunks), workplace)
+    if engine is None or not engine.ask(partial(Path.is_file, chunks[0].paths[0])):
+        engine = LocalEngine()
+    return Corpus(queries, list(dataset.queries), open_shards(chunks), engine)
 
 
 def _list_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChunk]:

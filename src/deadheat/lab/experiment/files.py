@@ -48,17 +48,12 @@ class FolderError(InputError):
     """Something is wrong with the folder or the disk; what was stored before stays valid."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A file that is not what was written."""
+class FileError(FolderError):
+    """A file that is not what was written; an error that says what to do."""
 
-    path: Path
-    what: What
-
-    @property
-    def error(self) -> FolderError:
-        """The fault as an error."""
-        return FolderError(f"{self.path} {ADVICE[self.what]}")
+    def __init__(self, path: Path, what: What) -> None:
+        super().__init__(f"{path} {ADVICE[what]}")
+        self.path, self.what = path, what
 
 
 @dataclass(frozen=True)
@@ -98,11 +93,11 @@ class HashedFolder:
         """Read and parse a file; refuse one that is missing, damaged or not parsed."""
         path = self.path / name
         if not path.is_file():
-            raise Fault(path, "missing").error
+            raise FileError(path, "missing")
         with explain_errors(path, "read"):
             data = path.read_bytes()
         if self.read_hashes().get(name) not in (None, _hash_bytes(data)):
-            raise Fault(path, "damaged").error
+            raise FileError(path, "damaged")
         try:
             return parse(data)
         except Exception as error:  # each parser has its own
@@ -128,13 +123,13 @@ class HashedFolder:
             raise FolderError(f"{path} is damaged: delete it and run the same command again")
         return {line[2]: line[1] for line in found if line}
 
-    def find_faults(self) -> list[Fault]:
+    def find_faults(self) -> list[FileError]:
         """Return the files that are complete according to the list, and are not."""
         faults = []
         for name, recorded in self.read_hashes().items():
             found = _hash_file(self.path / name)
             if found != recorded:
-                faults.append(Fault(self.path / name, "damaged" if found else "missing"))
+                faults.append(FileError(self.path / name, "damaged" if found else "missing"))
         return faults
 
     def _record(self, hashes: Mapping[str, str]) -> None:
@@ -194,15 +189,15 @@ class Parts:
             halved.update(json.loads(metadata.get("halved", "{}")))
         return halved
 
-    def find_faults(self) -> list[Fault]:
+    def find_faults(self) -> list[FileError]:
         """Return parts that are damaged or foreign, and the folder if parts are missing."""
         paths, faults = self._paths(), []
         for path in sorted(self.folder.glob("*.safetensors")):
             if path not in paths.values():
-                faults.append(Fault(path, "foreign"))
+                faults.append(FileError(path, "foreign"))
             elif f".{(_hash_file(path) or '')[:16]}." not in path.name:
-                faults.append(Fault(path, "damaged"))
-        return faults + ([Fault(self.folder, "unfinished")] if len(paths) < self.count else [])
+                faults.append(FileError(path, "damaged"))
+        return faults + ([FileError(self.folder, "unfinished")] if len(paths) < self.count else [])
 
     def _complete(self) -> list[Path]:
         """Return the files of all parts in their order; refuse damaged and missing ones."""
@@ -219,10 +214,10 @@ class Parts:
         return paths
 
 
-def raise_first(faults: Iterable[Fault]) -> None:
+def raise_first(faults: Iterable[FileError]) -> None:
     """Raise the first fault, if there is one."""
     for fault in faults:
-        raise fault.error
+        raise fault
 
 
 def dump_json(data: object) -> bytes:

@@ -12,7 +12,7 @@ from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.lab.datasets import RetrievalDataset
-from deadheat.lab.experiment.files import Fault
+from deadheat.lab.experiment.files import FileError
 from deadheat.lab.experiment.folder import MANIFEST, CellFolder, ExperimentFolder, Manifest
 from deadheat.provenance import ScoreFacts
 
@@ -118,7 +118,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
     for cell in ExperimentFolder(folder).cells():
         manifest = cell.manifest
         if manifest is None:
-            raise Fault(cell.path / MANIFEST, "missing").error
+            raise FileError(cell.path / MANIFEST, "missing")
         begun.append((manifest, cell))
     begun.sort(key=lambda pair: (*_cell_key(pair[0]), *compute_key(pair[0])))
     manifests = [manifest for manifest, _ in begun]

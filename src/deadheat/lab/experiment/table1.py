@@ -94,15 +94,13 @@ def table1(
     if any(row["certain"] for row in narrow):
         notes.append("bold = the highest whatever the tie-break")
     # A block for each regime: models are compared within one.
-    about = [(row["dataset"], row["measure"]) for row in narrow]
-    blocks = list(dict.fromkeys(about))
-    narrow = [
-        row
-        for block in blocks
-        for regime in regimes
-        for row, own in zip(narrow, about, strict=True)
-        if own == block and row["regime"] == regime
-    ]
+    blocks = list(dict.fromkeys((row["dataset"], row["measure"]) for row in narrow))
+    narrow.sort(
+        key=lambda row: (
+            blocks.index((row["dataset"], row["measure"])),
+            regimes.index(str(row["regime"])),
+        )
+    )
     rows = Table(
         pl.DataFrame(narrow, infer_schema_length=None),
         [*_NAMES[:2], Column("regime", "name"), *_NAMES[2:], _EXACT, *_VIEW_COLUMNS],
