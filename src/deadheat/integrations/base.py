@@ -26,7 +26,7 @@ ByQuery: TypeAlias = Mapping[str, Mapping[Any, Any]]
 ALL_QUERIES = EvalSettings(queries="all")
 """How most hosts count: a query without a relevant document as 0."""
 SPREADS = ("std", "range", "bias")
-"""Views that are 0 where no order matters."""
+"""Views that are 0 for a value that does not depend on the order of documents."""
 TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
 """Suffixes of the keys added to a host's own value, and the view of each."""
 
@@ -38,7 +38,7 @@ def load_host(module: str, extra: str) -> Any:
 
 
 def load_attribute(host: str, name: str) -> Any:
-    """Return an attribute that a module in place of its host does not define: the host's."""
+    """Return an attribute of a host, for a module that is imported in place of it."""
     if name.startswith("__"):
         raise AttributeError(f"module 'deadheat.integrations.{host}' has no attribute {name!r}")
     return getattr(load_host(host, host.replace("_", "-")), name)
@@ -125,5 +125,5 @@ def tie_views(metric: str, summary: Summary, reported: float | None = None) -> d
 
 
 def warnings_without(result: Result, expected: str) -> list[str]:
-    """Return the warnings of a result but those on a fact that the host defines, by its name."""
+    """Return the warnings of a result, except those about the fact that is called `expected`."""
     return texts((r for r in result.remarks if expected not in r.values), "warning")

@@ -1,7 +1,6 @@
-"""Haystack: a component that evaluates retrieved documents, and looks at their scores.
+"""Haystack: a component that evaluates retrieved documents by their scores.
 
-Haystack's own evaluators take documents in the order they come in, and never read the scores that
-the retriever wrote on them.
+Haystack's own evaluators use the order of the documents, and ignore the scores of the retriever.
 """
 
 # No `from __future__ import annotations`: Haystack reads the types of `run` to check connections.

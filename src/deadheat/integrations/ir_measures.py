@@ -1,4 +1,4 @@
-"""ir_measures: importing this makes ``E_nDCG@10`` and its siblings measures of ir_measures.
+"""ir_measures: importing this adds ``E_nDCG@10`` and other views to its measures.
 
 For every measure of deadheat there are ``E_…`` (expected), ``Best_…``, ``Worst_…``, ``Range_…``,
 ``Std_…`` and ``Bias_…``, under the names that ir_measures has for the measure and under ours. They
@@ -6,7 +6,7 @@ parse in ``ir_measures.parse_measure``, run in its default pipeline and in PyTer
 ``pt.Experiment``, and can be imported from here.
 
 Queries count as they do there: every judged one, 0 where nothing was retrieved or nothing is
-relevant. ``Bias_…`` is what ir_measures says minus the expectation.
+relevant. ``Bias_…`` is the value of ir_measures minus the expectation.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ VIEWS = {
     "Std": "std",
     "Bias": "bias",
 }
-"""How a name begins, and the view it means."""
+"""The prefix of a name, and its view."""
 _NOT_THE_SAME = {"Accuracy"}
-"""Names of ir_measures that mean something else to others."""
+"""Names of ir_measures that are those of other measures in deadheat."""
 
 
 def tie_rule(measure: Measure) -> str:

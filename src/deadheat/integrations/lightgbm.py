@@ -1,6 +1,6 @@
-"""LightGBM: measures that see ties, for its ``feval`` and ``eval_metric``.
+"""LightGBM: tie-aware measures for its ``feval`` and ``eval_metric``.
 
-Trees give few distinct scores at first, and LightGBM's own metrics leave tied documents in the
+The first trees give few distinct scores, and LightGBM's own metrics leave tied documents in the
 order of the data. `feval` is for `lightgbm.train` and `lightgbm.cv`, `eval_metric` for
 `LGBMRanker.fit`; both can decide when to stop.
 """
@@ -53,7 +53,8 @@ def feval(
         As for `deadheat.evaluate`; ``"ndcg@10"`` and ``"map@10"`` are what LightGBM means by them.
         Measures that are not names, such as ``dh.nDCG @ 10``, are taken as they are.
     views
-        Which views to give, the one to stop by first: all but the bias, which has no direction.
+        Which views to return, the one for early stopping first. The bias is refused: it is neither
+        better when higher nor when lower.
         Each has a name such as ``"ndcg@10_expected"``, and is reported with LightGBM's own.
     empty
         What a query without a relevant document counts as, 1 as in LightGBM; None leaves it out.
@@ -82,7 +83,10 @@ def eval_metric(
     named = _name_measures(measures)
     check_views(views)
     if "bias" in views:
-        raise InputError("LightGBM asks whether higher is better, and of the bias neither is")
+        raise InputError(
+            "the bias is neither better when higher nor when lower, which LightGBM needs to know: "
+            "leave that view out"
+        )
     if empty is not None and not isinstance(empty, (int, float)):
         raise InputError(f"empty must be a number or None, not {empty!r:.60}")
 

@@ -1,7 +1,7 @@
 """LlamaIndex: its `RetrieverEvaluator`, with the scores of the nodes and any view of ties.
 
-LlamaIndex gives its metrics the ids of the retrieved nodes in their order, and not their scores, so
-that no metric there can tell a tie from a difference.
+LlamaIndex gives its metrics the ids of the retrieved nodes in their order, without scores, so none
+of them can detect a tie.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCORES = "retrieved_scores"
 
 
 class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
-    """Evaluates a retriever as the evaluator of that name in LlamaIndex does, and sees the scores.
+    """Evaluates a retriever as the evaluator of that name in LlamaIndex does, with the scores.
 
     A value stands under the name it was asked by, an expectation over all orders of nodes of equal
     scores; other views are added under names such as ``mrr_range``.
@@ -141,7 +141,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
             judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
             distinct = list(dict.fromkeys(self.measures.values()))
             result = evaluate_run(judgements, {"q": scores}, distinct, ALL_QUERIES)
-            # That one query finds nothing relevant is no sign of ids that do not match.
+            # A single query without a relevant document does not mean that ids do not match.
             emit_warnings(warnings_without(result, "judged"))
             values = {
                 name: getattr(result[measure], view) for name, (measure, view) in asked.items()

@@ -53,7 +53,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         Documents of this target are left out.
     numbering
         ``"run"``: every query has a number of its own, and one that comes twice is refused, as
-        its documents would be taken for two queries. ``"batch"``: every call begins anew.
+        its documents would count as two queries. ``"batch"``: every call numbers its queries
+        from the start.
     at
         What stands before the cutoff in a name, for loggers that refuse ``@``.
     options
@@ -98,8 +99,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
                 measure.name == RBP.name and getattr(measure, "gain", "") == "scaled"
             ):
                 raise InputError(
-                    f"{measure!r} rests on the highest grade of all queries, which a batch does "
-                    "not know: " + ("give it max_grade" if open_scale else "choose another gain")
+                    f"{measure!r} depends on the highest grade of all queries, which is not known "
+                    "in a batch: " + ("give it max_grade" if open_scale else "choose another gain")
                 )
         for name, value, choices in (
             ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
@@ -178,7 +179,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         super().sync(*args, **options)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: object, **options: object) -> object:
-        """Follow the model to another device, and never to another precision."""
+        """Move the states to another device, and never cast them to another precision."""
 
         def move(tensor: Tensor) -> Tensor:
             return tensor.to(fn(_torch.zeros(0, device=tensor.device)).device)
@@ -186,7 +187,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         return super()._apply(move, *args, **options)
 
     def extra_repr(self) -> str:
-        """Name the measures where a model is printed."""
+        """Return the measures, for the text of a printed model."""
         return ", ".join(map(repr, self.measures))
 
     def _flatten(

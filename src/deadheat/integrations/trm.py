@@ -134,7 +134,9 @@ def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[in
         shapes = f"scores {list(values.shape)} and is_relevant {list(labels.shape)}"
         raise InputError(f"{shapes} must be two rows of the same length")
     if np.isnan(values).any():
-        raise InputError("a score is NaN, which has no place in a ranking; mend the scores")
+        raise InputError(
+            "a score is NaN and cannot be ranked: replace it or leave the document out"
+        )
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     relevant = np.bincount(group, labels > 0, len(sizes)).astype(int)
     return list(zip(sizes[::-1].tolist(), relevant[::-1].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""MTEB: models in a named regime, tasks whose results know of ties, and stored predictions.
+"""MTEB: models in a named regime, tasks that report ties, and stored predictions.
 
 MTEB is imported on first use of what needs it, so stored predictions can be read without it.
 """

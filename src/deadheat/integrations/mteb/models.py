@@ -15,14 +15,14 @@ from deadheat.scoring import Regime, parse_regime
 
 _models = load_host("mteb.models", "mteb")
 SETTING = "deadheat_regime"
-"""Under this name a result's metadata and its place in MTEB's cache tell the regime."""
+"""The name of the regime in the metadata of a result and in the path of MTEB's cache."""
 
 
 def wrap(model: Any, regime: Regime | None = None) -> Any:
     """Wrap a model for MTEB, so that it scores in the regime asked for.
 
-    MTEB runs the scoring head of every ``CrossEncoder`` it is given in FP32, by changing the
-    model itself. What this gives it runs as it is, and the model you pass in stays as it was.
+    MTEB runs the scoring head of every ``CrossEncoder`` in FP32, by changing the model itself. It
+    does not change the model that this function returns, nor the model that you pass in.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _check_one_model(contents: Mapping[Path, Mapping[str, object]]) -> None:
-    """Refuse predictions of several models: their numbers would stand under one name."""
+    """Refuse predictions of several models: their results would have one name."""
     models: dict[str, Path] = {}
     for path, content in contents.items():
         meta = content.get(_META)
@@ -142,7 +142,7 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
             if not whole:
                 raise InputError(
                     f"{path}: the predictions of {subset!r} are no ranked lists of documents: "
-                    f"{task} is not a retrieval or reranking task, and has no ties to look at"
+                    f"{task} is not a retrieval or reranking task, and has no ties"
                 )
             yield Predictions(path, task, subset, split, lists)
 
@@ -162,7 +162,7 @@ def _load_task(predictions: Predictions) -> Any:
     if not isinstance(task, mteb.abstasks.AbsTaskRetrieval):
         raise InputError(
             f"{predictions.path}: {name} is a task of {task.metadata.type}, not of retrieval or "
-            "reranking: it has no ranked lists to look at"
+            "reranking: it has no ranked lists"
         )
     return task
 
@@ -205,8 +205,8 @@ def _evaluate(
     if task is None and own:
         remarks.append(
             warning(
-                "{own:query} found in the lists of their own: some tasks leave such a document "
-                "out, and MTEB, which knows, has no such task here",
+                "{own:query} with a document of the same id in its list: some tasks leave such "
+                "documents out, and the installed MTEB does not have this task to tell",
                 own=own,
             )
         )

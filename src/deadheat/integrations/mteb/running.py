@@ -1,4 +1,4 @@
-"""`mteb.evaluate` with every view of the ties, and a cache that notices results without them."""
+"""`mteb.evaluate` with every view of the ties, and a cache that detects results without them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tie_aware_cache(cache: ResultCache | None = None, *, run_again: bool = True)
     """Return a cache of MTEB that does not reuse results without the views of their ties.
 
     MTEB reuses a stored result whatever keys it has, so a task made `tie_aware` after its result
-    was stored would stay without them, and nothing would say so.
+    was stored would stay without them, and without a warning.
 
     Parameters
     ----------

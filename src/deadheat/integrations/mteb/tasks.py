@@ -1,8 +1,8 @@
 """Tasks of MTEB whose results hold every view of their ties.
 
-MTEB keeps a thousand documents of each query. Which of those that tie with the last one it keeps
-is chance, and how many they are is lost. Where an encoder searches the whole corpus, every score
-is counted.
+MTEB keeps a thousand documents of each query. Of the documents that tie with the last one, it keeps
+arbitrary ones, and their number is lost. Where an encoder searches the whole corpus, every score is
+counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Tasks = TypeVar("Tasks")
 
 
 def tie_aware(tasks: Tasks) -> Tasks:
-    """Let retrieval and reranking tasks report every view of their ties, beside MTEB's values.
+    """Make retrieval and reranking tasks report every view of their ties with MTEB's values.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _each_task(tasks: object) -> Iterator[AbsTask]:
 
 
 class _Hook:
-    """Stands between MTEB and a task: counts the scores of a search, and adds the keys of ties."""
+    """Replaces two methods of a task: counts the scores of a search, and adds the keys of ties."""
 
     def __init__(self, task: Any) -> None:
         self.task = task

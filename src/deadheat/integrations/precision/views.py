@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
     @property
     def layer(self) -> str:
-        """The regime without what becomes of the logits: where FP32 begins."""
+        """The regime without the ending for log-odds: it says where FP32 begins."""
         return self.regime.removesuffix(LOGIT)
 
     @property

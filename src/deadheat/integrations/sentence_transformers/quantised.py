@@ -28,13 +28,13 @@ def quantised(
         differ. ``"int8"``: each dimension on a grid of 256 values; a score is the dot product,
         an exact whole number.
     rescore
-        Queries as they are, only documents quantised: how a second stage rescores what a first
-        one found. Here every document is scored so; no first stage, which would have to break
-        ties of its own, chooses before.
+        Only documents are quantised, not queries: as a second stage rescores the documents that a
+        first stage found. Here every document is scored this way, without a first stage, whose
+        cut would go through ties.
     ranges
         For ``"int8"``: the least and the largest value of each dimension, ``[2, dimensions]``.
         Unless given they are taken from the documents of the first call, and kept; a value
-        outside takes the nearest place on the grid.
+        outside gets the nearest value on the grid.
 
     Returns
     -------

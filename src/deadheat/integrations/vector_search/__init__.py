@@ -1,9 +1,9 @@
-"""Vector search: what an index finds, with the tie group that the cut at k goes through made whole.
+"""Vector search: what an index finds, and all documents that tie with the last one.
 
 An index gives the k nearest documents and drops others that are exactly as near as the last of
-them. `search` asks for these, too, so that every view of a measure with a cutoff of at most k is
-that of the whole collection, though little more than k documents are fetched. faiss, usearch,
-hnswlib, qdrant and lancedb are known; anything else with the two methods of `Index` will do.
+them. `search` fetches these as well, so that every view of a measure with a cutoff of at most k is
+that of the whole collection, although little more than k documents are fetched. faiss, usearch,
+hnswlib, qdrant and lancedb are supported; for others, write a subclass of `Index`.
 """
 
 from deadheat.integrations.vector_search.completing import (

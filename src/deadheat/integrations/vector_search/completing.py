@@ -75,7 +75,7 @@ def search(
 def complete_groups(
     index: object, queries: ArrayLike, ids: Sequence[ArrayLike], scores: Sequence[ArrayLike]
 ) -> Completed:
-    """Ask an index which documents have the last score of each list, and put them behind it.
+    """Ask an index which documents have the last score of each list, and append them to it.
 
     An index that has a range search is asked for all documents that are as near. Any other is
     searched with k doubled until the group ends. An approximate index finds as much of a group as

@@ -17,7 +17,7 @@ Lists: TypeAlias = list[tuple[Array, Array]]
 
 
 class Index(ABC):
-    """An index that can be searched, and perhaps asked for all documents down to a score."""
+    """An index that can be searched; some can also return all documents down to a score."""
 
     larger_is_better: bool = False
     """Whether its scores are similarities; False where they are distances."""
@@ -48,7 +48,7 @@ class Index(ABC):
 
 
 def without_padding(ids: ArrayLike, scores: ArrayLike) -> tuple[Array, Array]:
-    """Leave out what stands where fewer documents were found."""
+    """Return ids and scores without the padding of a list with fewer documents."""
     row = np.asarray(ids)
     listed = row != PADDING if row.dtype.kind == "i" else np.ones(len(row), bool)
     return row[listed], np.asarray(scores)[listed]

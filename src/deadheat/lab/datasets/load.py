@@ -177,7 +177,7 @@ def _select_queries(
 
 
 def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:
-    """Leave out what no model reads, and documents that are then neither listed nor judged."""
+    """Leave out empty texts, and documents that are then neither listed nor judged."""
     corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
     queries = {query: text for query, text in dataset.queries.items() if text.strip()}
     left_out = {

@@ -24,7 +24,7 @@ def write_dataset(dataset: RetrievalDataset, write: Callable[[str, bytes], None]
         Called with the name and the bytes of each file: ``corpus.parquet``, ``queries.parquet``,
         ``qrels.parquet`` and, where there are candidate lists, ``top_ranked.parquet``.
     """
-    # What is judged but has no text was empty; without it the judgements would point nowhere.
+    # Judged documents without a text were empty; every judged document must be in the corpus.
     judged = (doc for grades in dataset.judgements.values() for doc in grades)
     empty = {doc: "" for doc in judged if doc not in dataset.corpus}
     tables = {

@@ -233,7 +233,7 @@ def _group_variants(results: Sequence[StoredResult]) -> list[_Variants]:
 
 
 def _identify(stored: StoredResult) -> Hashable:
-    """Return what a result is a result of, however it was computed."""
+    """Return what identifies a result, apart from how it was computed."""
     settings = stored.manifest.settings.items()
     other = frozenset((name, value) for name, value in settings if name not in COMPUTE_SETTINGS)
     return stored.dataset, stored.model, stored.model_dtype, stored.regime, other

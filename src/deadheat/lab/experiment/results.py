@@ -1,4 +1,4 @@
-"""Reading a DIR: results with what they are results of, scores, logits and texts."""
+"""Read the folder of a study: results with their settings, scores, logits and texts."""
 
 from __future__ import annotations
 

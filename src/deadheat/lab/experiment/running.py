@@ -100,7 +100,7 @@ def run_study(
 
 
 def _cache(make: Callable[[K], T]) -> Callable[[K], T]:
-    """Return a function that calls another once for every argument, also where it fails."""
+    """Return a function that keeps what another returns or raises for each argument."""
     outcomes: dict[K, T | DeadheatError] = {}
 
     def call(key: K) -> T:

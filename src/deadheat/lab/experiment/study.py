@@ -65,7 +65,7 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class Compute:
-    """How a forward pass is computed: it should change nothing, and in low precision it does."""
+    """How a forward pass is computed; in low precision its outputs depend on it."""
 
     batch_size: int = 16
     attention: str | None = None
@@ -245,7 +245,7 @@ def paper_study(**words: object) -> Study:
 
 _LISTS = ("model_dtypes", "regimes", "scoring_dtypes", "measures", "cutoffs")
 _ONE_OR_MORE = ("batch_size", "attention", "threads")
-"""Lists that a single value stands for, too."""
+"""Keys that take a list or a single value."""
 _SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
 """Keys whose values are whole numbers, and the smallest of them; others are text."""
 _CHOICES = {

@@ -1,6 +1,6 @@
 """Models: a checkpoint and texts in; logits or embeddings in the model's own dtype out.
 
-No scores are made here: softmax, sigmoid and product belong to ``deadheat.scoring``.
+Scores are computed elsewhere: softmax, sigmoid and product are in ``deadheat.scoring``.
 """
 
 from deadheat.lab.models.biencoders import BiEncoder as BiEncoder

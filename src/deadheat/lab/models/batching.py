@@ -133,7 +133,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def check_texts(texts: Sequence[str], what: str) -> None:
-    """Refuse what would give an embedding or a logit without meaning."""
+    """Refuse texts without content, whose embeddings or logits would mean nothing."""
     if isinstance(texts, str):
         raise InputError(f"{what} must be a list of texts, not one text: wrap it in a list")
     if len(texts) == 0:
