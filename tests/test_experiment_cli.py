@@ -120,7 +120,7 @@ def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nmeasures = ['nDGC']", "did you mean nDCG"),
         ("models = ['a']\ndatasets = ['b']\ncandidates = 'all'", "must be one of given, bm25"),
         ("models = ['a']\ndatasets = ['b']\nregimes = []", "at least one model dtype and one"),
-        ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "dot or cosine"),
+        ("models = [{name='a', similarity='x'}]\ndatasets = ['b']", "one of dot, cosine"),
         ("models = [", "not valid TOML"),
         ("models = " + "[" * 50_000, "not valid TOML"),
     ],

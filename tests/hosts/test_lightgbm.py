@@ -154,7 +154,7 @@ LABELS = np.array([1, 0])
     [
         (lambda: feval("ndgc@3"), "did you mean nDCG"),
         (lambda: feval("ndcg@3", ["mean"]), "views must be some of"),
-        (lambda: feval("ndcg@3", ["bias"]), "higher is better"),
+        (lambda: feval("ndcg@3", ["bias"]), "higher is better.* bias"),
         (lambda: feval("ndcg@3", empty="skip"), "empty must be a number or None"),
         (lambda: eval_metric("MRR")(LABELS, LABELS, None, None), "names no queries"),
         (lambda: eval_metric("MRR")(LABELS, np.ones((2, 2)), None, [2]), "one score for each"),

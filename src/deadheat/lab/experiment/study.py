@@ -248,10 +248,7 @@ _ONE_OR_MORE = ("batch_size", "attention", "threads")
 """Keys that take a list or a single value."""
 _SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
 """Keys whose values are whole numbers, and the smallest of them; others are text."""
-_CHOICES = {
-    "candidates": (CANDIDATES, f"one of {', '.join(CANDIDATES)}"),
-    "similarity": (("dot", "cosine"), "dot or cosine"),
-}
+_CHOICES = {"candidates": CANDIDATES, "similarity": ("dot", "cosine")}
 Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
 
 
@@ -291,8 +288,8 @@ def _check(name: str, value: object, at: str) -> object:
         raise InputError(f"{at} must be {word}, not {value!r}")
     if isinstance(value, int) and value < _SMALLEST.get(name, 0):
         raise InputError(f"{at} must be at least {_SMALLEST[name]}, not {value}")
-    if name in _CHOICES and value not in _CHOICES[name][0]:
-        raise InputError(f"{at} must be {_CHOICES[name][1]}, not {value!r}")
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise InputError(f"{at} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
     if name == "model_dtypes":
         value = parse_format(value).name
         if value not in MODEL_DTYPES:
