@@ -83,7 +83,7 @@ def eval_metric(
     named = _name_measures(measures)
     check_views(views)
     if "bias" in views:
-        raise InputError("LightGBM must know if higher is better, and a bias is best at 0: leave it out")
+        raise InputError("LightGBM must know if higher is better; for a bias, 0 is: leave it out")
     if empty is not None and not isinstance(empty, (int, float)):
         raise InputError(f"empty must be a number or None, not {empty!r:.60}")
 
