@@ -100,7 +100,7 @@ def test_a_query_among_its_own_documents_is_pointed_out(tmp_path, qrels):
     lists = {"q1": {"q1": 0.9, "a": 0.5}}
     store(tmp_path / "own", "Unknown", {"default": {"test": lists}})
     done = deadheat(tmp_path / "own", "--qrels", qrels)
-    assert "some tasks leave such a document out" in done.stderr
+    assert "some tasks leave such documents out" in done.stderr
 
 
 def test_the_table_fits_and_explains_the_rules(folder, qrels):
