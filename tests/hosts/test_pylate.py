@@ -74,3 +74,25 @@ def test_a_model_in_fp32_has_nothing_to_gain(model):
 def test_maxsim_is_not_scored_in_low_precision(model):
     with pytest.raises(InputError, match="cannot score a ColBERT in low precision"):
         dh.low_precision(model)
+
+
+def test_check_measures_what_high_precision_leaves(model):
+    from deadheat.lab.datasets import RetrievalDataset
+
+    corpus = {f"d{i}": text for i, text in enumerate(TEXTS)}
+    data = RetrievalDataset(
+        "tiny", {"q": TEXTS[0]}, corpus, {"q": {"d0": 1, "d7": 1}}, {"q": list(corpus)}
+    )
+    found = dh.check(model, data, "MAP")
+    view = dh.high_precision(model)
+    for regime, scores in {
+        found.now: score(model, model.similarity),
+        "hps": score(view, view.similarity),
+    }.items():
+        run = {"q": dict(zip(corpus, scores.tolist(), strict=True))}
+        assert (
+            found.regimes[regime].result["MAP"]
+            == dh.evaluate({"q": {"d0": 1, "d7": 1}}, run, ["MAP"])["MAP"]
+        )
+    assert found.regimes["hps"].tied < found.regimes[found.now].tied
+    assert "as pylate" in found.effect
