@@ -80,19 +80,12 @@ def test_check_measures_what_high_precision_leaves(model):
     from deadheat.lab.datasets import RetrievalDataset
 
     corpus = {f"d{i}": text for i, text in enumerate(TEXTS)}
-    data = RetrievalDataset(
-        "tiny", {"q": TEXTS[0]}, corpus, {"q": {"d0": 1, "d7": 1}}, {"q": list(corpus)}
-    )
-    found = dh.check(model, data, "MAP")
-    view = dh.high_precision(model)
-    for regime, scores in {
-        found.now: score(model, model.similarity),
-        "hps": score(view, view.similarity),
-    }.items():
-        run = {"q": dict(zip(corpus, scores.tolist(), strict=True))}
-        assert (
-            found.regimes[regime].result["MAP"]
-            == dh.evaluate({"q": {"d0": 1, "d7": 1}}, run, ["MAP"])["MAP"]
-        )
+    judged, lists = {"q": {"d0": 1, "d7": 1}}, {"q": list(corpus)}
+    data = RetrievalDataset("tiny", {"q": TEXTS[0]}, corpus, judged, lists)
+    found = dh.check(model, data, "MAP", batch_size=32)  # that of encode
+    for regime, own in {found.now: model, "hps": dh.high_precision(model)}.items():
+        values = score(own, own.similarity).tolist()
+        run = {"q": dict(zip(corpus, values, strict=True))}
+        assert found.regimes[regime].result["MAP"] == dh.evaluate(judged, run, ["MAP"])["MAP"]
     assert found.regimes["hps"].tied < found.regimes[found.now].tied
     assert "as pylate" in found.effect
