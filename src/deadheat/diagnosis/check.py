@@ -438,7 +438,7 @@ def find_cause(diagnosis: Diagnosis) -> Finding:
     is_saturated = anatomy.saturated >= MAIN * anatomy.tied and not format
     is_rounded = decimals.isdigit() and int(decimals) <= MOST_DECIMALS
     # The first that holds.
-    causes: tuple[tuple[object, str, str | None], ...] = (
+    causes: tuple[tuple[object, str, object], ...] = (
         ("fused ranks" in main, "fused ranks", "the scores are sums of 1 / (60 + rank)"),
         (scale, "few values", steps),
         (grid.not_excluded, "few values", few),

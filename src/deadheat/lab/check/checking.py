@@ -129,7 +129,10 @@ def check(
     dataset, of = _sample(_load(data), samples)
     report = progress or (lambda what, done, total: None)
     ran = _run(subject, dataset, batch_size, tokenizer, regime, report)
-    frames = {name: score_lists(ran.outputs, make, dataset) for name, make in ran.scoring.items()}
+    frames = {
+        name: score_lists(ran.outputs, partial(_to_array, function), dataset)
+        for name, function in ran.scoring.items()
+    }
     now = ran.now if ran.now != GIVEN else _name_given(frames, ran.model_dtype)
     if now not in frames:
         raise InputError(f"this model has no regime {now!r}: choose one of {', '.join(frames)}")
@@ -166,7 +169,7 @@ class _Run(NamedTuple):
     model_dtype: str
     outputs: dict[str, Any]
     """As `deadheat.lab.experiment.score_lists` takes them."""
-    scoring: dict[str, Callable[..., Scores]]
+    scoring: dict[str, Callable[..., Tensor]]
     """Per regime: makes scores of the outputs."""
     now: str
     """The regime that the user's code computes, or `GIVEN`."""
@@ -174,6 +177,10 @@ class _Run(NamedTuple):
     """Which code that is, in words."""
     cost: dict[str, float]
     """Per regime: time that it adds to the forward pass, as a share of it."""
+
+
+def _to_array(function: Callable[..., Tensor], **outputs: Any) -> Scores:
+    return cast("Scores", function(**outputs).float().cpu().reshape(-1).numpy())
 
 
 def _is_model(subject: object) -> bool:
@@ -247,8 +254,7 @@ def _run(
     if isinstance(model, Reranker | BiEncoder):
         own = "native" if model.provenance.model_dtype == "fp32" else "hps"
         how = "scored as you named" if regime else "scored as most libraries do"
-        run = _run_reranker if isinstance(model, Reranker) else _run_bi_encoder
-        return run(model, dataset, progress, regime or own, how)
+        return _run_loaded(model, dataset, progress, regime or own, how)
     if "CrossEncoder" in names:
         return _run_cross_encoder(model, dataset, batch_size, progress)
     if "SparseEncoder" not in names and names & {"SentenceTransformer", "MultiVectorEncoder"}:
@@ -256,8 +262,8 @@ def _run(
     if hasattr(model, "config") and type(model).__name__.endswith("ForSequenceClassification"):
         reranker = _wrap_classifier(model, tokenizer, batch_size)
         if len(reranker.provenance.outputs) == 1:
-            return _run_reranker(reranker, dataset, progress, "hps-logit", "ranked by the logits")
-        return _run_reranker(reranker, dataset, progress, "native", "softmax in the model's dtype")
+            return _run_loaded(reranker, dataset, progress, "hps-logit", "ranked by the logits")
+        return _run_loaded(reranker, dataset, progress, "native", "softmax in the model's dtype")
     raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
 
 
@@ -266,10 +272,18 @@ def _list_pairs(dataset: RetrievalDataset) -> list[tuple[str, str]]:
     return [(dataset.queries[q], dataset.corpus[doc]) for q, own in lists.items() for doc in own]
 
 
-def _run_reranker(
-    model: Reranker, dataset: RetrievalDataset, progress: Progress, now: str, how: str
+def _run_loaded(
+    model: Reranker | BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
 ) -> _Run:
-    """Run a reranker of `deadheat.lab.models`."""
+    """Run a model of `deadheat.lab.models`."""
+    settings = model.provenance
+    name, dtype = settings.model, settings.model_dtype
+    if isinstance(model, BiEncoder):
+        (queries,) = model.batches(list(dataset.queries.values()), "query").collect(progress)
+        (documents,) = model.batches(list(group_texts(dataset)), "document").collect(progress)
+        embedded = {"queries": queries, "documents": documents}
+        scoring = _score_embeddings("dot" if settings.normalised else "cosine", dtype)
+        return _Run(name, dtype, embedded, scoring, now, how, {})
     try:
         head = model.head()
     except InputError:  # no plain linear layer gives the logits
@@ -279,9 +293,8 @@ def _run_reranker(
     logits, *hidden = batches.collect(progress)
     seconds = time.perf_counter() - begun
     in_fp32 = None if head is None else (hidden[0], head.weight, head.bias)
-    settings = model.provenance
-    outputs, scoring, cost = _score_logits(logits, in_fp32, settings.model_dtype, seconds)
-    return _Run(settings.model, settings.model_dtype, outputs, scoring, now, how, cost)
+    outputs, scoring, cost = _score_logits(logits, in_fp32, dtype, seconds)
+    return _Run(name, dtype, outputs, scoring, now, how, cost)
 
 
 def _score_logits(
@@ -290,7 +303,7 @@ def _score_logits(
     model_dtype: str,
     seconds: float,
     activate: Callable[[Tensor, Format], Tensor] | None = None,
-) -> tuple[dict[str, Tensor], dict[str, Callable[..., Scores]], dict[str, float]]:
+) -> tuple[dict[str, Tensor], dict[str, Callable[..., Tensor]], dict[str, float]]:
     """Return outputs, the scoring of every regime, and what each adds to the forward pass.
 
     Parameters
@@ -314,16 +327,17 @@ def _score_logits(
             added = (time.perf_counter() - begun) / seconds
         cost = {regime: added for regime in REGIMES if uses_head(regime)}
 
-    def compute(regime: str, **outputs: Tensor) -> Scores:
+    def compute(regime: str, **outputs: Tensor) -> Tensor:
         own = outputs["head_logits" if uses_head(regime) else "logits"]
         if ranks_by_logit(regime):
-            scores = log_odds(own, pairs=pairs)
-        else:
-            scores = function(own, scoring_format(regime, model_dtype))
-        return cast("Scores", scores.float().reshape(-1).numpy())
+            return cast("Tensor", log_odds(own, pairs=pairs))
+        return function(own, scoring_format(regime, model_dtype))
 
-    regimes = [r for r in REGIMES if not (fp32 and r == "hps")]
-    scoring = {r: partial(compute, r) for r in regimes if len(outputs) == 2 or not uses_head(r)}
+    scoring: dict[str, Callable[..., Tensor]] = {
+        regime: partial(compute, regime)
+        for regime in REGIMES
+        if not (fp32 and regime == "hps") and ("head_logits" in outputs or not uses_head(regime))
+    }
     return outputs, scoring, cost
 
 
@@ -423,9 +437,8 @@ def _run_cross_encoder(
     outputs, scoring, cost = _score_logits(logits, head, _dtype_of(model), seconds, activate)
     if isinstance(own, torch.nn.Identity) and logits.shape[1] == 1:  # scores are logits already
         scoring = {r: make for r, make in scoring.items() if not ranks_by_logit(r)}
-    scores = cast("Scores", given.float().reshape(-1).numpy())
-    scoring = {GIVEN: lambda **_: scores, **scoring}
-    return _Run(*_describe(model), outputs, scoring, GIVEN, _name_library(model), cost)
+    scoring = {GIVEN: lambda **_: given, **scoring}
+    return _Run(outputs=outputs, scoring=scoring, cost=cost, **_describe(model))
 
 
 def _run_encoder(
@@ -456,23 +469,12 @@ def _run_encoder(
 
     kind = str(getattr(model, "similarity_fn_name", ""))
     scoring = _score_embeddings(kind, _dtype_of(model), similar)
-    return _Run(*_describe(model), outputs, scoring, GIVEN, _name_library(model), {})
-
-
-def _run_bi_encoder(
-    model: BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
-) -> _Run:
-    """Run a bi-encoder of `deadheat.lab.models`."""
-    (queries,) = model.batches(list(dataset.queries.values()), "query").collect(progress)
-    (documents,) = model.batches(list(group_texts(dataset)), "document").collect(progress)
-    settings, outputs = model.provenance, {"queries": queries, "documents": documents}
-    scoring = _score_embeddings("dot" if settings.normalised else "cosine", settings.model_dtype)
-    return _Run(settings.model, settings.model_dtype, outputs, scoring, now, how, {})
+    return _Run(outputs=outputs, scoring=scoring, cost={}, **_describe(model))
 
 
 def _score_embeddings(
-    kind: str, model_dtype: str, similarity: Callable[[Any, Any], Tensor] | None = None
-) -> dict[str, Callable[..., Scores]]:
+    kind: str, model_dtype: str, similarity: Callable[..., Tensor] | None = None
+) -> dict[str, Callable[..., Tensor]]:
     """Return how each regime scores a query with its documents.
 
     Parameters
@@ -480,29 +482,18 @@ def _score_embeddings(
     kind
         ``"dot"``, ``"cosine"``, or another name of a similarity.
     similarity
-        What a library itself computes; a product in FP32 unless given.
+        What a library itself computes; a product unless given.
     """
-    product = cast("Product", kind)
-
-    def native(queries: Any, documents: Any) -> Tensor:
-        return torch_functions.product(queries, documents, model_dtype, product)
-
-    def hps(queries: Any, documents: Any) -> Tensor:
-        if similarity is None:
-            return torch_functions.product(queries, documents, "fp32", product)
-        return similarity(*(_widen(each) for each in (queries, documents)))
-
-    def score(function: Callable[..., Tensor], **outputs: Any) -> Scores:
-        return cast("Scores", function(**outputs).float().cpu().reshape(-1).numpy())
-
-    used: dict[str, Callable[..., Tensor]] = {}
+    product = partial(torch_functions.product, kind=cast("Product", kind))
+    scoring: dict[str, Callable[..., Tensor]] = {}
     if similarity is not None:
-        used[GIVEN] = similarity
+        scoring[GIVEN] = similarity
     if kind in ("dot", "cosine"):
-        used["native"] = native
+        scoring["native"] = partial(product, dtype=model_dtype)
     if model_dtype != "fp32":
-        used["hps"] = hps
-    return {name: partial(score, function) for name, function in used.items()}
+        own = similarity or product
+        scoring["hps"] = lambda queries, documents: own(_widen(queries), _widen(documents))
+    return scoring
 
 
 def _widen(embeddings: Any) -> Any:
@@ -512,17 +503,17 @@ def _widen(embeddings: Any) -> Any:
     return embeddings.float()
 
 
-def _describe(model: Any) -> tuple[str, str]:
-    """Return name and format of a model of sentence-transformers or PyLate."""
+def _describe(model: Any) -> dict[str, Any]:
+    """Name a model of sentence-transformers or PyLate, its format, and whose scores it gives."""
     title = getattr(getattr(model, "model_card_data", None), "base_model", None)
-    return str(title or type(model).__name__), _dtype_of(model)
-
-
-def _name_library(model: Any) -> str:
-    """Say whose scores a model gives."""
-    packages = [cls.__module__.partition(".")[0] for cls in type(model).__mro__]
+    packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
     library = "pylate" if "pylate" in packages else "sentence-transformers"
-    return f"as {library} {version(library)} scores"
+    return {
+        "name": str(title or type(model).__name__),
+        "model_dtype": _dtype_of(model),
+        "how": f"as {library} {version(library)} scores",
+        "now": GIVEN,
+    }
 
 
 def _dtype_of(model: Any) -> str:

@@ -155,7 +155,7 @@ def score_lists(
                 queries=outputs["queries"][q : q + 1], documents=outputs["documents"][rows]
             ).reshape(-1)
             of_queries.append(own[[column[place[doc]] for doc in documents]])
-        scores = np.concatenate(of_queries)
+        scores = cast(Scores, np.concatenate(of_queries))
     lengths = [len(documents) for documents in lists.values()]
     listed = id_column([doc for documents in lists.values() for doc in documents])
     return _make_frame(id_column(list(lists)), lengths, listed, scores)
