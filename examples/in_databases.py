@@ -33,22 +33,32 @@ titles = [" ".join(rng.choice(WORDS, 4, replace=False)) for _ in range(1_000)]
 questions = [" ".join(titles[place].split()[:2]) for place in relevant]
 
 
+SELECT = "SELECT id, embedding <-> %s::vector AS distance FROM documents ORDER BY distance "
+
+
+def fill_postgresql(uri: str) -> None:
+    """Store the vectors in a new table."""
+    import psycopg
+
+    with psycopg.connect(uri) as database:
+        database.execute("CREATE EXTENSION vector")
+        database.execute("CREATE TABLE documents (id integer, embedding vector(32))")
+        with database.cursor().copy("COPY documents FROM STDIN") as copy:
+            for name, vector in zip(ids.tolist(), vectors.tolist(), strict=True):
+                copy.write_row((name, str(vector)))
+
+
 def search_postgresql() -> tuple[Hits, Hits]:
     """Return lists of ten by LIMIT, and those by WITH TIES."""
     import pgserver
     import psycopg
 
     server = pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
-    select = "SELECT id, embedding <-> %s::vector AS distance FROM documents ORDER BY distance "
+    fill_postgresql(server.get_uri())
     with psycopg.connect(server.get_uri()) as database:
-        database.execute("CREATE EXTENSION vector")
-        database.execute("CREATE TABLE documents (id integer, embedding vector(32))")
-        with database.cursor().copy("COPY documents FROM STDIN") as copy:
-            for row in zip(ids.tolist(), vectors.tolist(), strict=True):
-                copy.write_row((row[0], str(row[1])))
         cut, whole = (
             {
-                query: database.execute(select + end, [str(vector.tolist())]).fetchall()
+                query: database.execute(SELECT + end, [str(vector.tolist())]).fetchall()
                 for query, vector in enumerate(queries)
             }
             for end in ("LIMIT 10", "FETCH FIRST 10 ROWS WITH TIES")

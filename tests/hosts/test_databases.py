@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 from importlib.util import find_spec
 from itertools import pairwise
 from math import log
@@ -101,6 +102,34 @@ def test_the_page_names_the_order_of_ties(name, example, search):
         ):
             kept = {"id": "lowest ids", "insertion": "first inserted"}[key]
     assert f"| {name} | {inside} | {kept} |" in PAGE
+
+
+def test_an_approximate_index_of_postgresql_does_not_complete_groups(example, search):
+    """Not before index scans are switched off, in a new connection."""
+    _, whole = search("PostgreSQL")
+    import pgserver
+    import psycopg
+
+    server = pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
+    example.fill_postgresql(server.get_uri())
+    select = example.SELECT + "FETCH FIRST 10 ROWS WITH TIES"
+    found = []
+    for setting in ("hnsw.ef_search = 12", "enable_indexscan = off"):
+        with psycopg.connect(server.get_uri()) as database:
+            database.execute(
+                "CREATE INDEX IF NOT EXISTS hnsw ON documents USING hnsw (embedding vector_l2_ops)"
+            )
+            database.execute(f"SET {setting}")
+            found.append(
+                [
+                    len(database.execute(select, [str(q)]).fetchall())
+                    for q in example.queries.tolist()
+                ]
+            )
+    server.cleanup()
+    sizes = [len(hits) for hits in whole.values()]
+    assert max(found[0]) <= 12 < max(sizes)
+    assert found[1] == sizes
 
 
 def test_the_recipe_of_chroma():
