@@ -633,7 +633,15 @@ def test_the_figures_of_the_documentation_can_be_made(tmp_path):
     command = [sys.executable, str(script), "--figures-only", "--output", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     drawn = {path.stem for path in tmp_path.iterdir()}
-    assert drawn == {"query", "ranked-list", "curves", "comparison", "ranks", "grades"}
+    assert drawn == {
+        "query",
+        "ranked-list",
+        "curves",
+        "comparison",
+        "ranks",
+        "grades",
+        "score-histograms",
+    }
     assert "BF16 and BF16 + HPS coincide." in done.stdout
     told = (script.parents[1] / "README.md").read_text(encoding="utf-8")
     values = re.findall(r"\d\.\d{4}", done.stdout.splitlines()[1])  # under the query of README

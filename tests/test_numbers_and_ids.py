@@ -274,7 +274,7 @@ def test_scores_beyond_float64_are_shown_rounded_and_not_diagnosed():
     assert shown.doc_ids == ["c", "b", "a"]
     assert shown.scores.tolist() == [2.0**60] * 3
     assert shown.size.tolist() == [1, 1, 1]
-    with pytest.raises(dh.InputError, match="no grid of floating-point numbers"):
+    with pytest.raises(dh.InputError, match="number grid is unknown"):
         dh.diagnose({"q": FAR})
 
 
