@@ -469,7 +469,8 @@ def last_lines(*words: str) -> str:
 def test_the_last_lines_say_what_ties_do_and_the_remedy(folder):
     said = last_lines("eval", "q", "r", "o", "-m", "Recall@2", "-m", "MRR")
     assert said.startswith("Ties can move Recall@2 of r by 0.2500;")
-    assert "Remedy" in said and "mean over tie orders (87.5 ± 12.5)" in said
+    assert "Remedy report the mean over tie orders (0.8750)" in said
+    assert "deadheat check q r -m Recall@2" in said
     assert "by 25.00 points" in last_lines("eval", "q", "r", "-m", "Recall@2", "--percent")
     quiet = run("eval", "q", "o", "-m", "Recall@2").stdout.splitlines()[-1]
     assert quiet == "Ties cannot move any of these values."
@@ -477,7 +478,7 @@ def test_the_last_lines_say_what_ties_do_and_the_remedy(folder):
     for style in ("csv", "json", "markdown", "latex", "html"):
         assert "Ties can move" not in run("eval", "q", "r", "--format", style).stdout
     piped = run("eval", "q", "-", "-m", "Recall@2", stdin=RUN).stdout
-    assert "Ties can move" in piped and "Remedy" not in piped
+    assert "Remedy" in piped and "deadheat check" not in piped
 
 
 def test_a_diagnosis_begins_with_effect_cause_and_remedy(folder):

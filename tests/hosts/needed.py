@@ -14,6 +14,7 @@ import pytest
 
 HOSTS = {
     "beir": ["beir", "pytrec_eval"],
+    "databases": ["pgserver", "psycopg", "duckdb", "tantivy", "bm25s"],
     "haystack": ["haystack"],
     "ir-measures": ["ir_measures", "pandas", "pytrec_eval"],
     "lightgbm": ["lightgbm", "sklearn"],

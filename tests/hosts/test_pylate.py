@@ -74,3 +74,18 @@ def test_a_model_in_fp32_has_nothing_to_gain(model):
 def test_maxsim_is_not_scored_in_low_precision(model):
     with pytest.raises(InputError, match="cannot score a ColBERT in low precision"):
         dh.low_precision(model)
+
+
+def test_check_measures_what_high_precision_leaves(model):
+    from deadheat.lab.datasets import RetrievalDataset
+
+    corpus = {f"d{i}": text for i, text in enumerate(TEXTS)}
+    judged, lists = {"q": {"d0": 1, "d7": 1}}, {"q": list(corpus)}
+    data = RetrievalDataset("tiny", {"q": TEXTS[0]}, corpus, judged, lists)
+    found = dh.check(model, data, "MAP", batch_size=32)  # that of encode
+    for regime, own in {found.now: model, "hps": dh.high_precision(model)}.items():
+        values = score(own, own.similarity).tolist()
+        run = {"q": dict(zip(corpus, values, strict=True))}
+        assert found.regimes[regime].result["MAP"] == dh.evaluate(judged, run, ["MAP"])["MAP"]
+    assert found.regimes["hps"].tied < found.regimes[found.now].tied
+    assert "as pylate" in found.effect

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.cli.output import Output
-from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
-from deadheat.errors import DeadheatError
+from deadheat.diagnosis import choose_regime, describe_remedy, hang
 from deadheat.evaluation import Result, name_results
 from deadheat.report import describe_systems, most_moved
 from deadheat.tables import number
@@ -25,14 +23,17 @@ def describe_results(results: Sequence[Result], out: Output) -> str:
     named = dict(zip(name_results(results), results, strict=True))
     said = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
-    if moved is not None:
-        origin = named[moved[0]].provenance
-        files = (origin.qrels or "-", origin.run)
-        if all(Path(file).is_file() for file in files):  # standard input cannot be read again
-            with suppress(DeadheatError):  # options that check does not take
-                check = check_run(*files, moved[1].measure, **vars(origin.settings))
-                return f"{said}\n{hang('Remedy', check.remedy, out.columns)}"
-    return said
+    if moved is None:
+        return said
+    name, summary = moved
+    mean = number(summary.expected, percent=out.percent)
+    remedy = f"report the mean over tie orders ({mean}) and the range"
+    origin = named[name].provenance
+    files = (origin.qrels or "-", origin.run)
+    if all(Path(file).is_file() for file in files):
+        command = shlex.join(["deadheat", "check", *files, "-m", summary.measure])
+        remedy += f"; for the cause and what removes it: {command}"
+    return f"{said}\n{hang('Remedy', remedy, out.columns)}"
 
 
 def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:

@@ -29,8 +29,7 @@ FEW = 10
 """A run that has so many documents per distinct score has few values."""
 MOST_DECIMALS = 8
 """More decimals than this are not what a file was rounded to."""
-_FLOAT_GRIDS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8", "fp8_e5m2": "FP8"}
-_MEASURE_IT = "deadheat check --model measures the gain"
+_FLOAT_GRIDS = {"bf16": "a BF16", "fp16": "an FP16", "fp8_e4m3": "an FP8", "fp8_e5m2": "an FP8"}
 _REMEDIES = {
     "hps": ("compute the scores in FP32", 'deadheat.high_precision(model, regime="hps")'),
     "head": ("compute the last layer in FP32", "deadheat.high_precision(model)"),
@@ -46,11 +45,44 @@ _REMEDIES = {
 """Regimes that remove ties, the cheapest first: what each does, and the call."""
 
 
+_ADVICE = {
+    "grid": (
+        "if {format} model gave them, compute its last step in FP32: model = "
+        "deadheat.high_precision(model); deadheat check --model measures the gain",
+        "head",
+    ),
+    "logits": (
+        "compute the last layer in FP32: model = deadheat.high_precision(model); deadheat check "
+        "--model measures the gain",
+        "head",
+    ),
+    "saturation": (
+        "if these are probabilities, rank by logits: model = deadheat.high_precision(model, "
+        'scores="logit")',
+        "head-logit",
+    ),
+    "decimals": ("if the scores were rounded for the file, write all digits", "more digits"),
+    "int8": ("if quantised vectors gave the scores, rescore with float vectors", "rescore"),
+    "whole numbers": ("if binary or int8 vectors gave them, rescore with floats", "rescore"),
+    "constant tails": ("if these documents were not scored, leave them out", "leave out"),
+    "fused ranks": (
+        "if the system has a second key, such as the best rank, break ties by it",
+        "second key",
+    ),
+    "few values": ("if the system has finer scores, use them", "finer scores"),
+    "equal scores": ("if these documents are duplicates, remove them", "deduplicate"),
+}
+"""What to do about each cause that scores can show, and the kind of remedy that it is."""
+
+
 class Finding(NamedTuple):
     """A cause or a remedy."""
 
-    kind: str
     text: str
+    kind: str = "none"
+
+
+NOTHING = Finding("nothing to do")
 
 
 @dataclass(frozen=True)
@@ -73,10 +105,10 @@ class Check(Printable):
     """What was checked."""
     effect: str
     cause: str
-    remedy: str
     cause_kind: str
     """``"none"``, ``"scoring"``, ``"head"``, ``"saturation"``, ``"duplicates"``, ``"grid"``,
     ``"logits"``, ``"few values"``, ``"decimals"``, ``"equal scores"``, …"""
+    remedy: str
     remedy_kind: str
     """``"none"``, ``"hps"``, ``"head"``, ``"hps-logit"``, ``"head-logit"``, ``"deduplicate"``,
     ``"more digits"``, ``"more documents"``, ``"expectation"``, …"""
@@ -123,30 +155,20 @@ class Check(Printable):
             for row in regime.result.aggregate.to_dicts()
         ]
         views = ("expected", "worst", "best", "range", "oblivious", "bias")
-        columns = [
-            Column("regime", "name"),
-            Column("tied", "count"),
-            Column("measure", "name"),
-            *(VIEW_COLUMNS[view] for view in views),
-        ]
-        documents = max(regime.documents for regime in self.regimes.values())
+        columns = [Column("regime", "name"), Column("tied", "count"), Column("measure", "name")]
+        columns += [VIEW_COLUMNS[view] for view in views]
+        documents = self.regimes[self.now].documents
         title = f"{Path(self.name).name}: {documents:,} documents, one forward pass"
         return Table(pl.DataFrame(rows), columns, title, self.result.notes, grouped=2)
 
     def to_dict(self) -> dict[str, object]:
         """Return texts, kinds and numbers as plain values."""
-        facts: dict[str, object] = {
-            name: getattr(self, name)
-            for name in ("name", "effect", "cause", "remedy", "cause_kind", "remedy_kind", "range")
-        }
-        facts["measures"] = self.result.to_dict(per_query=False)["measures"]
+        names = ("name", "effect", "cause", "remedy", "cause_kind", "remedy_kind", "range")
+        facts: dict[str, object] = {name: getattr(self, name) for name in names}
+        facts["measures"] = _values(self.result)
         facts["regimes"] = {
-            name: {
-                "documents": regime.documents,
-                "tied": regime.tied,
-                "measures": regime.result.to_dict(per_query=False)["measures"],
-            }
-            for name, regime in self.regimes.items()
+            name: {"documents": own.documents, "tied": own.tied, "measures": _values(own.result)}
+            for name, own in self.regimes.items()
         }
         return facts
 
@@ -156,8 +178,11 @@ class Check(Printable):
 
     def lines(self, width: int | None = None) -> str:
         """Return the three lines, broken at a width with a hanging indent; None is 80 columns."""
-        texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
-        return "\n".join(hang(name, text, width or 80) for name, text in texts.items())
+        return "\n".join(hang(name, text, width or 80) for name, text in self._texts.items())
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        return {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
 
     def __repr__(self) -> str:
         """Say in a line what it is; `print` shows the three lines."""
@@ -167,25 +192,23 @@ class Check(Printable):
         return self.lines()
 
     def _repr_html_(self) -> str:
-        texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
-        rows = [
-            f'<tr><th style="text-align:left">{name}</th>'
-            f'<td style="text-align:left">{html.escape(text)}</td></tr>'
-            for name, text in texts.items()
-        ]
+        left = 'style="text-align:left"'
+        rows = (
+            f"<tr><th {left}>{name}</th><td {left}>{html.escape(text)}</td></tr>"
+            for name, text in self._texts.items()
+        )
         return f"<table>{''.join(rows)}</table>"
+
+
+def _values(result: Result) -> object:
+    return result.to_dict(per_query=False)["measures"]
 
 
 def hang(name: str, text: str, width: int) -> str:
     """Write a text after its name, broken at a width with a hanging indent."""
-    return textwrap.fill(
-        text,
-        max(width, 40),
-        initial_indent=f"{name:9}",
-        subsequent_indent=" " * 9,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    breaks = {"break_on_hyphens": False, "break_long_words": False}
+    indents = {"initial_indent": f"{name:9}", "subsequent_indent": " " * 9}
+    return textwrap.fill(text, max(width, 40), **indents, **breaks)  # type: ignore[arg-type]
 
 
 def most_moved(summaries: Iterable[Summary]) -> Summary:
@@ -252,52 +275,42 @@ def check_scores(
     in_float32
         The run evaluated in float32, where that ties more documents.
     """
-    settings, anatomy = result.provenance.settings, diagnosis.anatomy
-    summary = most_moved(result.values())
-    effect = describe_range(summary, settings)
-    cause, remedy = Finding("none", ""), Finding("none", "nothing to do")
+    anatomy, summary = diagnosis.anatomy, most_moved(result.values())
+    effect = describe_range(summary, result.provenance.settings)
     tied = f"{percent(anatomy.tied, anatomy.documents)} of the documents are tied"
-    wider = [b for b in bounds if b.best - b.worst > result[b.measure].range + 1e-12]
+    cause, remedy = Finding("no two documents of a query have the same score"), NOTHING
     if summary.range:
         cause = find_cause(diagnosis)
-        cause = Finding(cause.kind, f"{tied}; {cause.text}")
         remedy = _find_remedy(cause.kind, diagnosis, summary)
-    elif not anatomy.tied:
-        cause = Finding("none", "no two documents of a query have the same score")
-    else:
+        cause = cause._replace(text=f"{tied}; {cause.text}")
+    elif anatomy.tied:
         which = "it" if len(result) == 1 else "these measures"
-        cause = Finding("none", f"{tied}, but no order of them changes {which}")
-    if in_float32 is not None and not summary.range:
-        moved = most_moved(in_float32.values())
-        if moved.range:
-            write = _writer(moved.range)
-            effect += (
-                f"; but in float32, by which pytrec_eval and trec_eval 9 rank, ties can move "
-                f"{moved.measure} by {write(moved.range)} points"
-            )
-            pairs = counted(anatomy.float32_pairs, "further pair")
-            cause = Finding("float32", f"the cast to float32 ties {pairs} of documents")
-            remedy = Finding(
-                "float64",
-                "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10",
-            )
+        cause = Finding(f"{tied}, but no order of them changes {which}")
+    moved = summary if in_float32 is None else most_moved(in_float32.values())
+    if moved.range and not summary.range:
+        effect += (
+            f"; but in float32, by which pytrec_eval and trec_eval 9 rank, ties can move "
+            f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
+        )
+        pairs = counted(anatomy.float32_pairs, "further pair")
+        tool = "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10"
+        cause = Finding(f"the cast to float32 ties {pairs} of documents", "float32")
+        remedy = Finding(tool, "float64")
+    wider = [b for b in bounds if b.best - b.worst > result[b.measure].range + 1e-12]
     if wider:
         most = max(wider, key=lambda b: b.best - b.worst)
-        write = _writer(most.best - most.worst)
-        lists = counted(most.lists, "list")
+        write, lists = _writer(most.best - most.worst), counted(most.lists, "list")
         effect += (
             f"; {lists} may have been cut inside a tie, which leaves {most.measure} anywhere in "
             f"{write(most.worst)}–{write(most.best)}"
         )
         more = "if the lists were cut at a rank, retrieve more documents or cut at a score"
-        if remedy.kind == "none":
-            cause = Finding("cut lists", f"{tied}; {lists} of the run end inside a tie group")
-            remedy = Finding("more documents", more)
+        if remedy is NOTHING:
+            cause = Finding(f"{tied}; {lists} of the run end inside a tie group", "cut lists")
+            remedy = Finding(more, "more documents")
         else:
-            remedy = Finding(remedy.kind, f"{remedy.text}; {more}")
-    return Check(
-        diagnosis.name, effect, cause.text, remedy.text, cause.kind, remedy.kind, result=result
-    )
+            remedy = remedy._replace(text=f"{remedy.text}; {more}")
+    return Check(diagnosis.name, effect, *cause, *remedy, result)
 
 
 def choose_regime(ranges: Mapping[str, float], now: str) -> str:
@@ -353,20 +366,19 @@ def check_regimes(
         Whether the dataset has more queries.
     """
     given = regimes[now]
-    summary = most_moved(given.result.values())
-    format, fp32 = model_dtype.upper(), model_dtype == "fp32"
+    summary, format = most_moved(given.result.values()), model_dtype.upper()
     effect = f"{describe_range(summary, given.result.provenance.settings)}; {how}"
-    ranges = {r: most_moved(own.result.values()).range for r, own in regimes.items()}
+    ranges = {name: most_moved(own.result.values()).range for name, own in regimes.items()}
     chosen = choose_regime(ranges, now)
     left = regimes[chosen]
     tied = f"{percent(given.tied, given.documents)} of the documents are tied"
     copies = f"{left.duplicates:,} of them copies of another text in the list"
-    cause, remedy = Finding("none", ""), Finding("none", "nothing to do")
+    remedy = NOTHING
     if not summary.range:
         unmoved = f"{tied}, but no order of them changes this" if given.tied else "no ties"
-        cause = Finding("none", f"{unmoved}; the model ran in {format}")
+        cause = Finding(f"{unmoved}; the model ran in {format}")
         if sampled and given.tied:
-            remedy = Finding("none", "nothing to do for these queries; check more with --samples")
+            remedy = Finding("nothing to do for these queries; check more with --samples")
     elif chosen != now:
         measured = left.result[summary.measure]
         write = _writer(measured.range or 0.001)
@@ -375,117 +387,90 @@ def check_regimes(
         after += f" ({copies})" if left.duplicates else ""
         after += f", {summary.measure} {value}"
         after += f", forward pass + {100 * cost[chosen]:.1f} %" if chosen in cost else ""
-        kind, text = _explain_regimes(ranges, now, chosen, format)
-        cause = Finding(kind, f"{tied}; {text}")
-        remedy = Finding(chosen, f"{describe_remedy(chosen)}; {after}")
+        text, kind = _explain_regimes(ranges, chosen, format)
+        cause = Finding(f"{tied}; {text}", kind)
+        remedy = Finding(f"{describe_remedy(chosen)}; {after}", chosen)
     elif left.duplicates >= MAIN * left.tied:
-        cause = Finding("duplicates", f"{tied}, {copies}; the model ran in {format}")
-        remedy = Finding("deduplicate", "remove the copies from the candidate lists")
+        cause = Finding(f"{tied}, {copies}; the model ran in {format}", "duplicates")
+        remedy = Finding("remove the copies from the candidate lists", "deduplicate")
     else:
-        why = "its scores are FP32 already" if fp32 else "FP32 scoring separates none of them"
-        cause = Finding("model", f"{tied}; the model ran in {format}, and {why}")
-        remedy = Finding("expectation", report_expectation(summary))
-    return Check(
-        name,
-        effect,
-        cause.text,
-        remedy.text,
-        cause.kind,
-        remedy.kind,
-        given.result,
-        dict(regimes),
-        now,
-    )
+        fp32 = "its scores are FP32 already"
+        why = fp32 if model_dtype == "fp32" else "FP32 scoring separates none of them"
+        cause = Finding(f"{tied}; the model ran in {format}, and {why}", "model")
+        remedy = Finding(report_expectation(summary), "expectation")
+    return Check(name, effect, *cause, *remedy, given.result, dict(regimes), now)
 
 
-def _explain_regimes(
-    ranges: Mapping[str, float], now: str, chosen: str, format: str
-) -> tuple[str, str]:
+def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> Finding:
     """Say which step made the ties that a regime removes."""
     if chosen == "hps":
-        return "scoring", f"the scoring function in {format} makes them"
-    head, hps = ranges.get("head", 0.0), ranges.get("hps", 0.0)
+        return Finding(f"the scoring function in {format} makes them", "scoring")
     saturated = "probabilities near 1 are too coarse even in FP32"
-    if chosen == "hps-logit" or (chosen == "head-logit" and head >= hps):
-        return "saturation", saturated
+    by_logit = chosen.endswith("-logit")
+    if chosen == "hps-logit" or (by_logit and ranges.get("head", 0) >= ranges.get("hps", 0)):
+        return Finding(saturated, "saturation")
     layer = f"the last layer makes them: its {format} logits are already tied"
-    return "head", f"{layer}, and {saturated}" if chosen == "head-logit" else layer
+    return Finding(f"{layer}, and {saturated}" if by_logit else layer, "head")
 
 
 def find_cause(diagnosis: Diagnosis) -> Finding:
     """Find what the scores themselves show of why documents are tied."""
-    grid, logits, scale, tied = (
+    grid, logits, scale, anatomy = (
         diagnosis.grid,
         diagnosis.logit_grid,
         diagnosis.scale,
-        diagnosis.anatomy.tied,
+        diagnosis.anatomy,
     )
-    main = {cause.name: cause for cause in diagnosis.causes if cause.documents >= MAIN * tied}
-    if "fused ranks" in main:
-        return Finding("fused ranks", "the scores are sums of 1 / (60 + rank)")
-    if scale is not None:
-        values = f"{scale.used} values from {scale.lowest:g} to {scale.highest:g}"
-        return Finding("few values", f"all scores are among {values} in steps of {scale.step:g}")
-    few = Finding("few values", f"the run has only {counted(grid.distinct, 'distinct score')}")
-    if grid.not_excluded:
-        return few
-    format = _FLOAT_GRIDS.get(grid.name.partition(",")[0])
-    if diagnosis.anatomy.saturated >= MAIN * tied and format is None:
-        return Finding("saturation", "half of these or more are above 0.9999, where FP32 is coarse")
-    if format is not None:
-        also = ", and so do the logits that they are sigmoids of" if logits is not None else ""
-        return Finding("grid", f"all scores lie on {_with_article(format)} grid{also}")
-    if logits is not None:
-        kind = {"bf16": "BF16 values", "fp16": "FP16 values"}.get(logits.name)
-        of = kind or f"multiples of {logits.name}"
-        return Finding("logits", f"the scores are FP32, but the logits are already tied ({of})")
-    if grid.distinct <= MOST and FEW * grid.distinct <= diagnosis.anatomy.documents:
-        return few
-    if "constant tails" in main:
-        return Finding("constant tails", "most of these share the last score of their list")
-    if "plateaus" in main:
-        return Finding("plateaus", "they form large groups far from other scores: not rounding")
-    if grid.name == "integer":
-        return Finding("whole numbers", "all scores are whole numbers")
-    if grid.name == "int8":
-        return Finding("int8", "all scores lie on an int8 grid")
-    decimals = grid.name.partition(" ")[0]
-    if decimals.isdigit() and int(decimals) <= MOST_DECIMALS:
-        return Finding("decimals", f"all scores have at most {grid.name}")
+    main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
+    format, decimals = _float_grid(diagnosis), grid.name.partition(" ")[0]
+    few = f"the run has only {counted(grid.distinct, 'distinct score')}"
+    steps = scale and (
+        f"all scores are among {scale.used} values from {scale.lowest:g} to {scale.highest:g} in "
+        f"steps of {scale.step:g}"
+    )
+    on_grid = f"all scores lie on {format} grid"
+    on_grid += ", and so do the logits that they are sigmoids of" if logits else ""
+    of = logits and (
+        f"multiples of {logits.name}" if "/" in logits.name else f"{logits.name.upper()} values"
+    )
     full = "FP32" if grid.name.startswith("fp32") else "FP64"
-    return Finding("equal scores", f"the scores are full {full} numbers, with no sign of rounding")
+    is_few = grid.distinct <= MOST and FEW * grid.distinct <= anatomy.documents
+    is_saturated = anatomy.saturated >= MAIN * anatomy.tied and not format
+    is_rounded = decimals.isdigit() and int(decimals) <= MOST_DECIMALS
+    # The first that holds.
+    causes: tuple[tuple[object, str, object], ...] = (
+        ("fused ranks" in main, "fused ranks", "the scores are sums of 1 / (60 + rank)"),
+        (scale, "few values", steps),
+        (grid.not_excluded, "few values", few),
+        (
+            is_saturated,
+            "saturation",
+            "half of these are above 0.9999, where FP32 is coarse",
+        ),
+        (format, "grid", on_grid),
+        (logits, "logits", f"the scores are FP32, but the logits are already tied ({of})"),
+        (is_few, "few values", few),
+        ("constant tails" in main, "constant tails", "most share the last score of their list"),
+        ("plateaus" in main, "plateaus", "they form large groups far from other scores"),
+        (grid.name == "integer", "whole numbers", "all scores are whole numbers"),
+        (grid.name == "int8", "int8", "all scores lie on an int8 grid"),
+        (is_rounded, "decimals", f"all scores have at most {grid.name}"),
+        (True, "equal scores", f"the scores are full {full} numbers, with no sign of rounding"),
+    )
+    return next(Finding(str(text), kind) for holds, kind, text in causes if holds)
 
 
-def _with_article(format: str) -> str:
-    return f"{'a' if format == 'BF16' else 'an'} {format}"
+def _float_grid(diagnosis: Diagnosis) -> str:
+    """Return the low-precision format that holds all scores, with its article; or nothing."""
+    return _FLOAT_GRIDS.get(diagnosis.grid.name.partition(",")[0], "")
 
 
 def _find_remedy(cause: str, diagnosis: Diagnosis, summary: Summary) -> Finding:
     """Choose what to do about a cause; a remedy that scores cannot prove is conditional."""
     expectation = report_expectation(summary)
-    if cause in ("grid", "logits"):
-        text = describe_remedy("head")
-        if cause == "grid":
-            grid = _FLOAT_GRIDS[diagnosis.grid.name.partition(",")[0]]
-            step = text.replace("the last layer", "its last step")
-            text = f"if {_with_article(grid)} model gave them, {step}"
-        return Finding("head", f"{text}; {_MEASURE_IT}")
-    if cause == "saturation":
-        _, call = _REMEDIES["head-logit"]
-        return Finding("head-logit", f"if these are probabilities, rank by logits: model = {call}")
-    conditions = {
-        "decimals": ("more digits", "if the scores were rounded for the file, write all digits"),
-        "int8": ("rescore", "if quantised vectors gave the scores, rescore with float vectors"),
-        "whole numbers": ("rescore", "if binary or int8 vectors gave them, rescore with floats"),
-        "constant tails": ("leave out", "if these documents were not scored, leave them out"),
-        "fused ranks": (
-            "second key",
-            "if the system has a second key, such as the best rank, break ties by it",
-        ),
-        "few values": ("finer scores", "if the system has finer scores, use them"),
-        "equal scores": ("deduplicate", "if these documents are duplicates, remove them"),
-    }
-    if cause not in conditions:
-        return Finding("expectation", expectation)
-    kind, advice = conditions[cause]
-    return Finding(kind, f"{advice}; otherwise {expectation}")
+    if cause not in _ADVICE:
+        return Finding(expectation, "expectation")
+    advice, kind = _ADVICE[cause]
+    if kind in _REMEDIES:
+        return Finding(advice.format(format=_float_grid(diagnosis)), kind)
+    return Finding(f"{advice}; otherwise {expectation}", kind)

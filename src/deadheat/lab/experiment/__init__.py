@@ -4,6 +4,10 @@ from deadheat.lab.experiment.budget import (
     error_budget as error_budget,
     is_computed_twice as is_computed_twice,
 )
+from deadheat.lab.experiment.derive import (
+    group_texts as group_texts,
+    score_lists as score_lists,
+)
 from deadheat.lab.experiment.files import ADVICE as ADVICE
 from deadheat.lab.experiment.folder import ExperimentFolder as ExperimentFolder
 from deadheat.lab.experiment.paper_table import against_paper as against_paper

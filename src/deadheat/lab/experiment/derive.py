@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -55,6 +55,9 @@ def evaluate_cell(
     full = dataset.candidates is None
     too_long = full and depth is None and dataset.pairs > LONGEST_RUN
     outputs = {} if full else cell.outputs()
+    if manifest.function == "sigmoid":
+        outputs = {name: logits.squeeze(1) for name, logits in outputs.items()}
+    compute = partial(score, cast(Scoring, manifest.function), model_dtype=model.model_dtype)
     inputs = {
         stream: replace(facts, halved=streams[stream].halved())
         for stream, facts in manifest.inputs.items()
@@ -74,7 +77,7 @@ def evaluate_cell(
             frame = (
                 _score_corpus(corpus, dataset, depth, report)
                 if full
-                else _score_lists(outputs, manifest, regime, dataset)
+                else score_lists(outputs, partial(compute, regime=regime), dataset)
             )
             run = replace(read_run(frame), complete=full and depth is None)
             result = evaluate_run(judgements, run, measures)
@@ -119,16 +122,22 @@ def _report_regime(progress: Progress, regime: str, what: str, done: int, total:
     progress(f"{regime}, {what}", done, total)
 
 
-def _score_lists(
-    outputs: dict[str, torch.Tensor], manifest: Manifest, regime: str, dataset: RetrievalDataset
+def score_lists(
+    outputs: Mapping[str, Any], compute: Callable[..., Scores], dataset: RetrievalDataset
 ) -> pl.DataFrame:
-    """Score candidate lists: pairs of a reranker, or each query with its own candidates alone."""
-    function, lists = cast(Scoring, manifest.function), dataset.candidates or {}
-    compute = partial(score, function, regime=regime, model_dtype=manifest.model.model_dtype)
+    """Score candidate lists: pairs of a reranker, or each query with its own candidates alone.
+
+    Parameters
+    ----------
+    outputs
+        ``logits`` and perhaps ``head_logits``, a row per pair; or ``queries`` and ``documents``,
+        a row per query and per text of `group_texts`.
+    compute
+        Makes scores of pairs, or of a query and documents; called with the outputs by name.
+    """
+    lists = dataset.candidates or {}
     if "logits" in outputs:
-        if function == "sigmoid":
-            outputs = {name: logits.squeeze(1) for name, logits in outputs.items()}
-        scores = compute(logits=outputs["logits"], head_logits=outputs.get("head_logits"))
+        scores = compute(**outputs)
     else:
         texts = enumerate(group_texts(dataset).values())
         place = {doc: i for i, documents in texts for doc in documents}
@@ -139,9 +148,9 @@ def _score_lists(
             column = {row: i for i, row in enumerate(rows)}
             own = compute(
                 queries=outputs["queries"][q : q + 1], documents=outputs["documents"][rows]
-            )[0]
+            ).reshape(-1)
             of_queries.append(own[[column[place[doc]] for doc in documents]])
-        scores = np.concatenate(of_queries)
+        scores = cast(Scores, np.concatenate(of_queries))
     lengths = [len(documents) for documents in lists.values()]
     listed = id_column([doc for documents in lists.values() for doc in documents])
     return _make_frame(id_column(list(lists)), lengths, listed, scores)

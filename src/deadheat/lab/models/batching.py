@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from deadheat.engines import Progress
 from deadheat.errors import InputError, one_line
 from deadheat.provenance import InputFacts, ModelProvenance
 
@@ -87,11 +88,16 @@ class Batches:
         """What happened to the inputs so far: how many were cut, which batches were halved."""
         return replace(self.plan.inputs, halved=self.halved)
 
-    def collect(self) -> Tensors:
+    def collect(self, progress: Progress | None = None) -> Tensors:
         """Run every batch and return the tensors, rows in the order of the input list."""
         import torch
 
-        columns = zip(*map(self.run, range(len(self))), strict=True)
+        outputs = []
+        for number in range(len(self)):
+            outputs.append(self.run(number))
+            if progress is not None:
+                progress("running the model", number + 1, len(self))
+        columns = zip(*outputs, strict=True)
         order = torch.tensor([i for indices in self.plan.batches for i in indices]).argsort()
         return tuple(torch.cat(column)[order] for column in columns)
 
