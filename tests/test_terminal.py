@@ -57,7 +57,8 @@ def in_terminal(columns: int, folder: Path, *commands: str, env: dict[str, str] 
 
 
 def without_colour(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+    """Remove colours, and the movements of the cursor that erase a progress bar."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
 @pytest.fixture(scope="module")
