@@ -19,7 +19,7 @@ from deadheat.cli.common import (
     check_standard_input,
     explain,
 )
-from deadheat.cli.engines import CLUSTER, make_cluster
+from deadheat.cli.engines import CLUSTER, make_engine
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.output import Output, options, output_options, print_line, print_warnings
@@ -148,9 +148,10 @@ def command(
     2 bad usage or input.
     """
     out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
-    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
+    where = {"engine": engine, "ray_address": ray_address}
+    where["workers"] = workers if engine == "ray" else None  # here, --workers is a number of threads
     settings = {name: value for name, value in settings.items() if value is not None}
-    settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
+    settings |= {"engine": make_engine(where), "workers": workers}
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         if not runs and qrels.lower().endswith(".toml"):
