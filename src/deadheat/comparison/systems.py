@@ -175,6 +175,8 @@ def compare_results(
     for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    if len(systems) < 2:
+        raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     names = list_pairs(systems, baseline)
     remarks = check_origins(systems)
     systems, alignment = align_systems(systems, measures, queries)
@@ -213,8 +215,6 @@ def compare_if_possible(
     options
         As for `deadheat.compare`.
     """
-    if len(systems) < 2:
-        return None, "there is one system: nothing to compare it with"
     chosen = {
         name: replace(result, views={m: v for m, v in result.views.items() if m in measures})
         for name, result in systems.items()
