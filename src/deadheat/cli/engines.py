@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
+from deadheat.cli.help import F
 from deadheat.cli.output import options
 from deadheat.engines import Engine
 from deadheat.errors import InputError
@@ -24,11 +25,14 @@ CLUSTER = options(
         help="host:port or auto. [default: a cluster of this machine alone]",
     ),
 )
-WORKERS = click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Workers on the cluster. [default: all there is]",
-)
+
+
+def workers_option(help: str) -> Callable[[F], F]:
+    """Make the option --workers."""
+    return click.option("--workers", type=click.IntRange(min=1), help=help)
+
+
+WORKERS = workers_option("Workers on the cluster. [default: all there is]")
 ENGINE = options(
     CLUSTER,
     WORKERS,
