@@ -54,7 +54,7 @@ def _tie_rules_help() -> str:
 @click.option(
     "--cite",
     is_flag=True,
-    help="Tell it as a paper does: sentences, a table, a paragraph for the appendix, BibTeX.",
+    help="Write what a paper needs: sentences, a table, a paragraph for the appendix, BibTeX.",
 )
 @output_options()
 @text_option("--measures-help", measures_help.as_text, "Define every measure, with its edge cases.")

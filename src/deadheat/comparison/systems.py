@@ -26,7 +26,7 @@ from deadheat.comparison.statistics import (
     METHODS,
     Outcomes,
     duel,
-    rank_intervals,
+    rank_columns,
     ranks,
     sign,
     verdict,
@@ -309,19 +309,13 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     frames = []
     for measure in next(iter(systems.values())).views:
         summaries = [result[measure] for result in systems.values()]
-        values = {
-            view: np.array([getattr(summary, view) for summary in summaries], np.float64)
-            for view in ("expected", "std", "worst", "best", "oblivious")
-        }
-        best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
+        views = rank_columns(summaries, ("expected", "std", "worst", "best", "oblivious"))
         columns = {
             "measure": [repr(measure)] * len(systems),
             "system": list(systems),
-            "rank": ranks(values["expected"]),
-            "best_rank": best_rank,
-            "worst_rank": worst_rank,
-            "oblivious_rank": ranks(values["oblivious"]),
-            **values,
+            **{name: views.pop(name) for name in ("rank", "best_rank", "worst_rank")},
+            "oblivious_rank": ranks(views["oblivious"]),
+            **views,
         }
         frames.append(pl.DataFrame(columns, nan_to_null=True).sort("rank", maintain_order=True))
     return pl.concat(frames)
