@@ -64,13 +64,9 @@ def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
     if moved is None:
         return said
     worst, measure = named[moved[0]], moved[1].measure
-    ranges = {r.regime: r.result[measure].range for r in results if _same_cell(r, worst)}
+    ranges = {r.regime: r.result[measure].range for r in results if r.cell.path == worst.cell.path}
     chosen = choose_regime(ranges, worst.regime)
     if chosen == worst.regime:
         return said
     left = f"the range of {measure} is then {number(ranges[chosen], percent=out.percent)}"
     return f"{said}\n{hang('Remedy', f'{describe_remedy(chosen)}; {left}', out.columns)}"
-
-
-def _same_cell(one: StoredResult, other: StoredResult) -> bool:
-    return one.cell.path == other.cell.path
