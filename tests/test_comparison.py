@@ -293,7 +293,7 @@ def test_fewer_than_two_systems_are_refused(three):
         with pytest.raises(dh.InputError, match=r"two systems or more, not [01]"):
             dh.compare(results)
     with pytest.raises(dh.InputError, match="two systems or more, not 1"):
-        dh.compare({"q": {"d": 1}}, "one.run")
+        dh.compare({"q": {"d": 1}}, [{"q": {"d": 0.5}}])
 
 
 def test_what_is_not_a_result_is_refused(three):

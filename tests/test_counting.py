@@ -262,7 +262,7 @@ def test_a_stream_gives_the_values_of_the_whole_list():
     for start in range(0, 3_000, 431):
         counter.update(scores[:, start : start + 431], start)
     groups = counter.groups()
-    measures = [m @ 100 for m in MEASURES if not m.needs_judged]
+    measures = [m if m.whole_list else m @ 100 for m in MEASURES if not m.needs_judged]
     result = dh.evaluate_arrays(relevance, scores, measures)
     assert dh.evaluation.evaluate_groups(groups, measures).views == result.views
 
@@ -498,7 +498,7 @@ def test_without_positions_every_view_lies_between_worst_and_best(scores, labels
     groups = counter.groups()
     placed = TieCounter(1, np.zeros(len(document)), row[0, document], labels[document], document)
     placed.update(row)
-    for measure in [m @ 1 for m in MEASURES if not m.needs_judged]:
+    for measure in [m if m.whole_list else m @ 1 for m in MEASURES if not m.needs_judged]:
         expected, best, worst, oblivious, _ = measure.views(groups)[:, 0]
         assert worst - 1e-12 <= oblivious <= best + 1e-12
         assert expected == measure.views(placed.groups())[0, 0]

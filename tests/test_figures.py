@@ -249,7 +249,7 @@ def test_the_caption_tells_tie_rule_queries_and_regimes():
     ("results", "message"),
     [
         ([], "no result"),
-        ([result(0, "nDCG@10"), result(1, "MRR@10")], "same name"),
+        ([result(0, "nDCG@10"), result(1, "MRR@10")], "2 systems are called"),
         ({"a": result(0, "nDCG@5,10"), "b": result(1, "MRR@5,10")}, "no measure in common"),
         ({"a": result(0, "nDCG@5,10"), "b": result(1, "nDCG@5,7")}, "several cutoffs"),
         (result(0, ["nDCG@10", "MRR", "MAP"]), "several cutoffs"),

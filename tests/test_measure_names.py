@@ -108,25 +108,33 @@ def test_every_declared_alias_parses_in_any_case(measure):
                 assert dh.measures.parse_measure(f"{text}@7") == measure @ 7
 
 
-positive = st.one_of(
-    st.integers(1, 10**6), st.floats(1e-300, 1e100), st.just(True), st.just(np.float64(0.1))
-)
-VALUES = {
-    "cutoff": st.one_of(st.none(), st.integers(1, 2**63 - 1), st.just(np.int32(5))),
-    "rel": st.one_of(st.none(), positive),
-    "p": st.floats(0, 1, exclude_min=True, exclude_max=True),
-    "max_grade": st.one_of(st.none(), st.floats(1e-9, 500), st.integers(1, 500)),
-}
+def values(measure, name, declared):
+    """Draw any value that a parameter allows."""
+    if declared.choices:
+        return st.sampled_from(list(declared.choices))
+    limits = declared.limits
+    low = limits.get("above", limits.get("at_least"))
+    high = limits.get("below", limits.get("at_most", 2**63 - 1 if declared.whole else 1e100))
+    open_ends = {"exclude_min": "above" in limits, "exclude_max": "below" in limits}
+    number = st.integers(low, high) if declared.whole else st.floats(low, high, **open_ends)
+    others = (declared.default, None, True, 5, 10**6, np.int32(5), np.float64(0.1))
+    allowed = [value for value in others if is_allowed(measure, name, value)]
+    return st.one_of(number, st.sampled_from(allowed))
+
+
+def is_allowed(measure, name, value):
+    try:
+        measure(**{name: value})
+    except dh.InputError:
+        return False
+    return True
 
 
 @st.composite
 def any_measure(draw):
     measure = draw(st.sampled_from(MEASURES))
-    values = {
-        name: st.sampled_from(list(declared.choices)) if declared.choices else VALUES[name]
-        for name, declared in measure.parameters().items()
-    }
-    return measure(**{name: draw(value) for name, value in values.items()})
+    declared = measure.parameters()
+    return measure(**{name: draw(values(measure, name, declared[name])) for name in declared})
 
 
 @given(any_measure())

@@ -295,7 +295,7 @@ def test_other_queries_and_measures_are_said(tmp_path):
     assert any("on the 1 of 2 queries" in text for text in first["warnings"])
     assert set(first["measures"]) == {"MRR"}
     assert second["measures"] == {} and "no measure in common" in second["warnings"][0]
-    assert "one system" in alone["warnings"][0]
+    assert "two systems or more, not 1" in alone["warnings"][0]
     shown = pages[0]["collections"][0]["systems"][1]["values"]["MRR"][1]
     assert np.isnan(np.frombuffer(base64.b64decode(shown), "<f4")).sum() == 4
 

@@ -561,7 +561,7 @@ def test_collections_are_chosen_and_linked(show):
     choose(browser, "#collection", 1)
     assert text_of(browser, "#count").startswith("1 of 1")
     assert texts_of(browser, ".leading:not([hidden]) tbody th") == ["", "", "a"]
-    assert "Not compared: there is one system" in text_of(browser, "#comparison")
+    assert "Not compared: a comparison needs two systems or more" in text_of(browser, "#comparison")
     one(browser, "#query-table tbody tr").click()
     link = browser.current_url
     assert link.endswith("#query=q9&system=a&measure=Recall%405&collection=second")

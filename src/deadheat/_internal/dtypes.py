@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from deadheat._internal.numbers import round_to_odd
 from deadheat._internal.packages import require
-from deadheat.errors import InputError
+from deadheat.errors import InputError, suggest
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,8 @@ def parse_format(name: object) -> Format:
     key = str(name).strip().lower().removeprefix("torch.").replace("-", "_")
     if key in _NAMES:
         return _NAMES[key]
-    near = difflib.get_close_matches(key, _NAMES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known formats: {', '.join(FORMATS)}"
-    raise InputError(f"unknown number format {str(name)!r}; {hint}")
+    hint = suggest(key, _NAMES) or f"; known formats: {', '.join(FORMATS)}"
+    raise InputError(f"unknown number format {str(name)!r}{hint}")
 
 
 def parse_float_format(name: object) -> Format:

@@ -33,7 +33,6 @@ EXTRAS = {
     "peft": "models",
     "qdrant_client": "qdrant",
     "safetensors": "models",
-    "scipy": "leaderboard",
     "sentence_transformers": "models",
     "torch": "models",
     "transformers": "models",
@@ -66,7 +65,7 @@ def require(module: str, purpose: str) -> ModuleType:
     Parameters
     ----------
     module
-        ``torch``, ``scipy.stats``, …
+        ``torch``, ``matplotlib.style``, …
     purpose
         What needs it, in words that can begin a sentence.
     """

@@ -55,13 +55,42 @@ MEASURES = measures_option(
     "Measures such as nDCG@10,MRR@10; several cutoffs as nDCG@5,10. May be repeated. "
     f"[default: {', '.join(DEFAULT_MEASURES)}]",
 )
-TIE_BREAK = click.option(
-    "--tie-break",
-    type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
-    default="input",
-    help="The rule of the oblivious value, the number as reported; `deadheat eval "
-    "--tie-rules-help` explains the rules.",
-)
+
+
+def tie_break_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
+    """Make the option --tie-break; `meaning` describes what happens without it."""
+    return click.option(
+        "--tie-break",
+        type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
+        default=default,
+        help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
+        "explains the rules." + (f" [default: {meaning}]" if meaning else ""),
+    )
+
+
+def queries_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
+    """Make the option --queries; `meaning` describes what happens without it."""
+    return click.option(
+        "--queries",
+        type=click.Choice(list(QUERY_POLICIES)),
+        default=default,
+        help="Which queries count. "
+        + (f"[default: {meaning}] " if meaning else "")
+        + explain(QUERY_POLICIES),
+    )
+
+
+def alpha_option(help: str) -> Callable[[F], F]:
+    """Make the option --alpha."""
+    return click.option(
+        "--alpha",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.05,
+        help=help,
+    )
+
+
+TIE_BREAK = tie_break_option("input")
 _DTYPES = {"fp32": "float32", "f32": "float32", "float16": "fp16", "bfloat16": "bf16"}
 SCORE_DTYPE = click.option(
     "--score-dtype",
@@ -86,26 +115,20 @@ evaluation_options = options(
         default=0.0,
         help="Treat scores at most this far apart, and chains of such scores, as tied.",
     ),
-    click.option(
-        "--queries",
-        type=click.Choice(list(QUERY_POLICIES)),
-        default="judged",
-        help="Which queries count. " + explain(QUERY_POLICIES),
-    ),
+    queries_option("judged"),
     NAN,
 )
+COMPARISON = ("baseline", "alpha", "resamples", "seed")
+"""Names of the options of `comparison_options`."""
 comparison_options = options(
     click.option(
         "--baseline",
         metavar="SYSTEM",
         help="Compare all others with this one, not all pairs; by its name or file.",
     ),
-    click.option(
-        "--alpha",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        default=0.05,
-        help="Level of the tests over queries, and how likely random tie-breaking may at most be "
-        "to reverse two systems.",
+    alpha_option(
+        "Level of the tests over queries, and largest accepted chance that random tie-breaking "
+        "reverses a decided pair."
     ),
     click.option(
         "--resamples",

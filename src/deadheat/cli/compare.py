@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from deadheat._internal.remarks import texts
-from deadheat.cli.common import comparison_options, evaluate_runs, run_options
+from deadheat.cli.common import COMPARISON, comparison_options, evaluate_runs, run_options
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
@@ -37,10 +37,6 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     measures: tuple[str, ...],
-    baseline: str | None,
-    alpha: float,
-    resamples: int,
-    seed: int,
     all_pairs: bool,
     table: str | None,
     out: Output,
@@ -58,17 +54,11 @@ def command(
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
     out.check(qrels, *runs)
+    how = {name: options.pop(name) for name in COMPARISON}
     results = evaluate_runs(qrels, runs, measures, **options)
     with progress_bar() as progress:
-        comparison = compare_results(
-            name_systems(results, check_result),
-            baseline=baseline,
-            alpha=alpha,
-            resamples=resamples,
-            seed=seed,
-            queries=options["queries"],
-            progress=progress,
-        )
+        systems = name_systems(results, check_result)
+        comparison = compare_results(systems, queries=options["queries"], progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been printed
     if out.style == "json":
         out.write(comparison.to_json())

@@ -11,7 +11,6 @@ import click
 from deadheat._internal.lazy import pl
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, check_output, print_line, write
-from deadheat.cli.pages import compare_systems
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
@@ -152,4 +151,4 @@ def _collection(recording: Recording) -> Collection:
         for regime, result in recording.results.items()
     ]
     collection = Collection(f"{recording.scoring}: {recording.model}", systems, recording.qrels)
-    return compare_systems(collection, MORE_MEASURES)
+    return collection.compare(MORE_MEASURES)

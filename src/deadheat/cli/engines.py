@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
+from deadheat.cli.help import F
 from deadheat.cli.output import options
-from deadheat.engines import Engine, LocalEngine
+from deadheat.engines import Engine
 from deadheat.errors import InputError
 
 CLUSTER = options(
@@ -24,11 +25,14 @@ CLUSTER = options(
         help="host:port or auto. [default: a cluster of this machine alone]",
     ),
 )
-WORKERS = click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Workers on the cluster. [default: all there is]",
-)
+
+
+def workers_option(help: str) -> Callable[[F], F]:
+    """Make the option --workers."""
+    return click.option("--workers", type=click.IntRange(min=1), help=help)
+
+
+WORKERS = workers_option("Workers on the cluster. [default: all there is]")
 ENGINE = options(
     CLUSTER,
     WORKERS,
@@ -37,31 +41,17 @@ ENGINE = options(
 ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
 
 
-def make_cluster(given: Mapping[str, Any], *, workers_here: bool = False) -> Engine | None:
-    """Make the cluster that the options of a command ask for; None: the work is done here.
-
-    With `workers_here`, the option --workers is also allowed without a cluster.
-    """
-    given = dict.fromkeys(ENGINE_OPTIONS) | dict(given)
-    if given["engine"] == "ray":
-        return make_engine(given)
-    make_engine(
-        given | {"workers": None} if workers_here else given
-    )  # refuses options of a cluster
-    return None
-
-
-def make_engine(given: Mapping[str, Any]) -> Engine:
-    """Make the engine that the options of a command ask for."""
+def make_engine(given: Mapping[str, Any]) -> Engine | None:
+    """Make the engine that the options of a command ask for; None: the work is done here."""
     if given["engine"] == "ray":
         from deadheat.engines import RayCluster
 
         return RayCluster(
             given["ray_address"],
             workers=given["workers"],
-            gpus_per_worker=given["gpus_per_worker"] or 0,
+            gpus_per_worker=given.get("gpus_per_worker") or 0,
         )
     for name in ENGINE_OPTIONS[1:]:
-        if given[name] is not None:
+        if given.get(name) is not None:
             raise InputError(f"--{name.replace('_', '-')} is about a Ray cluster: add --engine ray")
-    return LocalEngine()
+    return None

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from deadheat.cli.common import evaluate_runs, run_options
-from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, WORKERS, make_cluster
+from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, WORKERS, make_engine
 from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
@@ -54,7 +54,7 @@ def _tie_rules_help() -> str:
 @click.option(
     "--cite",
     is_flag=True,
-    help="Tell it as a paper does: sentences, a table, a paragraph for the appendix, BibTeX.",
+    help="Write what a paper needs: sentences, a table, a paragraph for the appendix, BibTeX.",
 )
 @output_options()
 @text_option("--measures-help", measures_help.as_text, "Define every measure, with its edge cases.")
@@ -90,7 +90,7 @@ def command(
     if cite:
         check_citable(out.style, per_query=per_query)
     where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
-    results = evaluate_runs(qrels, runs, measures, engine=make_cluster(where), **options)
+    results = evaluate_runs(qrels, runs, measures, engine=make_engine(where), **options)
     if cite and out.style == "table":
         out.show(citation(results, percent=out.percent))
     elif cite:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deadheat.cli.output import Output
-from deadheat.diagnosis import choose_regime, describe_remedy, hang
+from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
+from deadheat.errors import DeadheatError
 from deadheat.evaluation import Result, name_results
 from deadheat.report import describe_systems, most_moved
 from deadheat.tables import number
@@ -16,6 +18,10 @@ from deadheat.tables import number
 if TYPE_CHECKING:
     from deadheat.diagnosis import Diagnosis
     from deadheat.lab.experiment import StoredResult
+
+
+SMALL = 8_000_000
+"""Bytes of a run and its judgements up to which they are read again to find the remedy."""
 
 
 def describe_results(results: Sequence[Result], out: Output) -> str:
@@ -33,6 +39,9 @@ def describe_results(results: Sequence[Result], out: Output) -> str:
     if all(Path(file).is_file() for file in files):
         command = shlex.join(["deadheat", "check", *files, "-m", summary.measure])
         remedy += f"; for the cause and what removes it: {command}"
+        if sum(Path(file).stat().st_size for file in files) <= SMALL:
+            with suppress(DeadheatError):  # check does not take all options
+                remedy = check_run(*files, summary.measure, **vars(origin.settings)).remedy
     return f"{said}\n{hang('Remedy', remedy, out.columns)}"
 
 
@@ -55,13 +64,9 @@ def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
     if moved is None:
         return said
     worst, measure = named[moved[0]], moved[1].measure
-    ranges = {r.regime: r.result[measure].range for r in results if _same_cell(r, worst)}
+    ranges = {r.regime: r.result[measure].range for r in results if r.cell.path == worst.cell.path}
     chosen = choose_regime(ranges, worst.regime)
     if chosen == worst.regime:
         return said
     left = f"the range of {measure} is then {number(ranges[chosen], percent=out.percent)}"
     return f"{said}\n{hang('Remedy', f'{describe_remedy(chosen)}; {left}', out.columns)}"
-
-
-def _same_cell(one: StoredResult, other: StoredResult) -> bool:
-    return one.cell.path == other.cell.path

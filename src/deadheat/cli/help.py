@@ -9,42 +9,17 @@ import click
 
 F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
-    "What to evaluate": (
-        *(
-            "model",
-            "models",
-            "datasets",
-            "subset",
-            "split",
-            "revision",
-            "file",
-            "paper",
-            "qrels_path",
-        ),
-        *("measures", "measure", "cutoffs", "queries", "query", "nan", "runs", "dataset", "logits"),
-        *("tolerance", "levels", "samples", "max_range"),
-    ),
-    "How the model is run": (
-        *(
-            "model_dtypes",
-            "model_dtype",
-            "regime",
-            "regimes",
-            "scoring_dtypes",
-            "batch_size",
-            "max_length",
-        ),
-        *("limit", "candidates", "depth", "device", "trust_remote_code"),
-    ),
-    "Published numbers": ("published", "columns", "name_column", "group", "allow_outside"),
-    "Ties": ("tie_break", "tie_tolerance", "score_dtype"),
-    "Comparison": ("baseline", "alpha", "resamples", "seed"),
-    "Where the work is done": ("engine", "ray_address", "workers", "gpus_per_worker"),
-    "Output": (
-        *("per_query", "cite", "all_pairs", "table", "ties", "worst", "by", "sort", "top", "rows"),
-        *("labels", "title", "details", "brief"),
-        *("percent", "style", "wide", "width", "output", "folder", "force", "strict", "report"),
-    ),
+    "What to evaluate": "model models datasets subset split revision file paper qrels_path "
+    "measures measure cutoffs queries query nan runs dataset logits tolerance levels samples "
+    "max_range",
+    "How the model is run": "model_dtypes model_dtype regime regimes scoring_dtypes batch_size "
+    "max_length limit candidates depth device trust_remote_code",
+    "Published numbers": "published columns name_column group allow_outside",
+    "Ties": "tie_break tie_tolerance score_dtype",
+    "Comparison": "baseline alpha resamples seed",
+    "Where the work is done": "engine ray_address workers gpus_per_worker",
+    "Output": "per_query cite all_pairs table ties worst by sort top rows labels title details "
+    "brief percent style wide width output folder force strict report",
 }
 """Names of parameters under the headings of a help text; all others go under the last one."""
 _OTHER = "Other options"
@@ -59,7 +34,7 @@ class Command(click.Command):
 
     def grouped_options(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Options and what they do, under the headings of their groups."""
-        headings = {name: heading for heading, names in _GROUPS.items() for name in names}
+        headings = {name: heading for heading, names in _GROUPS.items() for name in names.split()}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
         ctx.show_default = True
         for option in self.get_params(ctx):

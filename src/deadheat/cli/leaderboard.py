@@ -16,10 +16,12 @@ from deadheat.cli.common import (
     MEASURES,
     NAN,
     SCORE_DTYPE,
+    alpha_option,
     check_standard_input,
-    explain,
+    queries_option,
+    tie_break_option,
 )
-from deadheat.cli.engines import CLUSTER, make_cluster
+from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, make_engine, workers_option
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
 from deadheat.cli.output import Output, options, output_options, print_line, print_warnings
@@ -35,7 +37,6 @@ from deadheat.comparison.leaderboard import (
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import RunLike
 from deadheat.report import describe_leaderboard
-from deadheat.settings import QUERY_POLICIES, TIE_RULES
 
 published_options = options(
     click.option(
@@ -60,27 +61,10 @@ published_options = options(
     ),
 )
 rule_options = options(
-    click.option(
-        "--tie-break",
-        type=click.Choice(list(TIE_RULES)),
-        help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
-        "explains the rules. [default: that of the published numbers, or input]",
-    ),
+    tie_break_option(None, "that of the published numbers, or input"),
     SCORE_DTYPE,
-    click.option(
-        "--queries",
-        type=click.Choice(list(QUERY_POLICIES)),
-        help="Which queries count. [default: as in the published numbers, or judged] "
-        + explain(QUERY_POLICIES),
-    ),
+    queries_option(None, "as in the published numbers, or judged"),
     NAN,
-)
-manifest_options = options(
-    click.option(
-        "--allow-outside",
-        is_flag=True,
-        help="Let a MANIFEST name files outside of its folder: by absolute paths, '..' or links.",
-    ),
 )
 shown_options = options(
     click.option("--title", help="What the board is called. [default: its file]"),
@@ -99,22 +83,16 @@ shown_options = options(
 @click.argument("runs", nargs=-1, type=click.Path(), metavar="[NAME=]RUN...")
 @MEASURES
 @published_options
-@manifest_options
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Let a MANIFEST name files outside of its folder: by absolute paths, '..' or links.",
+)
 @rule_options
 @shown_options
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Largest accepted chance that random tie-breaking reverses a decided pair.",
-)
+@alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
 @CLUSTER
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="Runs read at a time. [default: one per core, here or of the cluster]",
-)
+@workers_option("Runs read at a time. [default: one per core, here or of the cluster]")
 @output_options()
 @click.pass_context
 def command(
@@ -131,9 +109,6 @@ def command(
     sort: str | None,
     top: int | None,
     out: Output,
-    engine: str,
-    ray_address: str | None,
-    workers: int | None,
     **settings: Any,
 ) -> None:
     """Evaluate all runs of a leaderboard, and how ties change values, ranks and winners.
@@ -148,9 +123,12 @@ def command(
     2 bad usage or input.
     """
     out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
-    where = {"engine": engine, "ray_address": ray_address, "workers": workers}
     settings = {name: value for name, value in settings.items() if value is not None}
-    settings |= {"engine": make_cluster(where, workers_here=True), "workers": workers}
+    where = {name: settings.pop(name, None) for name in ENGINE_OPTIONS}
+    settings["workers"] = where["workers"]
+    if where["engine"] == "here":
+        where["workers"] = None  # they are threads of this process
+    settings["engine"] = make_engine(where)
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         if not runs and qrels.lower().endswith(".toml"):

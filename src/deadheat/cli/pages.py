@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from deadheat.cli.common import name_given
 from deadheat.cli.names import split_names
-from deadheat.comparison import compare_if_possible
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import (
@@ -131,23 +129,6 @@ def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> 
         qrels = given.judgements if found else None
         collections.append(Collection(Path(title).name, systems, qrels))
     return collections
-
-
-def compare_systems(
-    collection: Collection, shown: Sequence[Measure] | None, **options: Any
-) -> Collection:
-    """Return a collection with its systems compared, or with the reason why they are not.
-
-    Parameters
-    ----------
-    shown
-        Measures to compare in; those that the page shows unless given.
-    options
-        As for `deadheat.compare`.
-    """
-    measures = collection.measures(shown)
-    compared, reason = compare_if_possible(collection.results, measures, **options)
-    return replace(collection, comparison=compared, not_compared=reason)
 
 
 def _belongs(result: Result, other: Result) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from deadheat.cli.common import (
+    COMPARISON,
     MEASURES,
     check_standard_input,
     comparison_options,
@@ -19,7 +20,6 @@ from deadheat.cli.help import Command
 from deadheat.cli.output import FORCE, check_output, print_line, print_remarks, write
 from deadheat.cli.pages import (
     GivenRuns,
-    compare_systems,
     evaluate_collection,
     group_results,
     read_experiment,
@@ -97,7 +97,7 @@ def command(
     if runs and qrels is None:
         raise InputError("--runs are read together with their judgements: give --qrels, too")
     check_standard_input(qrels, *runs, *sources)
-    how = {name: options.pop(name) for name in ("baseline", "alpha", "resamples", "seed")}
+    how = {name: options.pop(name) for name in COMPARISON}
     with progress_bar() as progress:
         if qrels is not None and not runs:
             asked = asked or parse_measures(DEFAULT_MEASURES)
@@ -109,7 +109,7 @@ def command(
             _check_measures(collections, asked)
         if dataset is not None:
             collections = _add_texts(collections, dataset)
-        collections = [compare_systems(collection, asked, **how) for collection in collections]
+        collections = [collection.compare(asked, **how) for collection in collections]
         if how["baseline"] is not None and not any(c.comparison for c in collections):
             raise InputError(collections[0].not_compared)
         title = title or " · ".join(collection.name for collection in collections[:3])

@@ -32,15 +32,13 @@ def name_systems(
     """
     if isinstance(given, (str, Path, Result)):
         given = [given]
-    systems = list(given.values() if isinstance(given, Mapping) else given)  # type: ignore[arg-type]
-    if len(systems) < 2:
-        raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
-    results = list(map(result_of, systems))
+    systems = given.values() if isinstance(given, Mapping) else given
+    results = list(map(result_of, systems))  # type: ignore[arg-type]
     names = list(map(str, given)) if isinstance(given, Mapping) else name_results(results)
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(
-            f"{len(twice)} systems are called {twice[0]!r}: compare each once, or name them with "
-            "a dict {name: …}"
+            f"{len(twice)} systems are called {twice[0]!r}: give each once, or name them with a "
+            "dict {name: …}"
         )
     return dict(zip(names, results, strict=True))
 

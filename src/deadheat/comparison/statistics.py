@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.comparison.tie_orders import n_draws, sample_sums
-from deadheat.evaluation import Floats, Result, Views
+from deadheat.evaluation import Floats, Result, Summary, Views
 from deadheat.measures import Measure
 
 TOLERANCE = 1e-12
@@ -415,6 +415,17 @@ def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
 def ranks(values: Floats) -> NDArray[np.int64]:
     """Rank of every value, 1 for the highest; equal values share the better rank."""
     return np.asarray(1 + (values > values[:, None] + TOLERANCE).sum(axis=1))
+
+
+def rank_columns(summaries: Sequence[Summary], views: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return columns for systems in one measure: some of their views, and their ranks.
+
+    `views` must have expected, worst and best. A view that a measure does not have is NaN.
+    """
+    values = {view: np.array([getattr(s, view) for s in summaries], np.float64) for view in views}
+    best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
+    own = {"rank": ranks(values["expected"]), "best_rank": best_rank, "worst_rank": worst_rank}
+    return values | own
 
 
 def rank_intervals(worst: Floats, best: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ from deadheat.comparison.statistics import (
     METHODS,
     Outcomes,
     duel,
-    rank_intervals,
+    rank_columns,
     ranks,
     sign,
     verdict,
@@ -175,6 +175,8 @@ def compare_results(
     for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or value < least:
             raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+    if len(systems) < 2:
+        raise InputError(f"a comparison needs two systems or more, not {len(systems)}")
     names = list_pairs(systems, baseline)
     remarks = check_origins(systems)
     systems, alignment = align_systems(systems, measures, queries)
@@ -213,8 +215,6 @@ def compare_if_possible(
     options
         As for `deadheat.compare`.
     """
-    if len(systems) < 2:
-        return None, "there is one system: nothing to compare it with"
     chosen = {
         name: replace(result, views={m: v for m, v in result.views.items() if m in measures})
         for name, result in systems.items()
@@ -309,19 +309,13 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     frames = []
     for measure in next(iter(systems.values())).views:
         summaries = [result[measure] for result in systems.values()]
-        values = {
-            view: np.array([getattr(summary, view) for summary in summaries], np.float64)
-            for view in ("expected", "std", "worst", "best", "oblivious")
-        }
-        best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
+        views = rank_columns(summaries, ("expected", "std", "worst", "best", "oblivious"))
         columns = {
             "measure": [repr(measure)] * len(systems),
             "system": list(systems),
-            "rank": ranks(values["expected"]),
-            "best_rank": best_rank,
-            "worst_rank": worst_rank,
-            "oblivious_rank": ranks(values["oblivious"]),
-            **values,
+            **{name: views.pop(name) for name in ("rank", "best_rank", "worst_rank")},
+            "oblivious_rank": ranks(views["oblivious"]),
+            **views,
         }
         frames.append(pl.DataFrame(columns, nan_to_null=True).sort("rank", maintain_order=True))
     return pl.concat(frames)

@@ -335,13 +335,12 @@ def _check_depth(groups: TieGroups, measures: Sequence[Measure], known: int) -> 
 
 
 _CUT = (
-    "{lists:list} cut inside a tie group within reach of {measures:each}: documents with the same "
-    "score may be missing, and no evaluator can know them; retrieve more documents, or cut at a "
-    "score"
+    "{lists:list} cut inside a tie group that can change {measures:each}: documents with the same "
+    "score may be missing; retrieve more documents, or cut by score instead of rank"
 )
 _COMPLETE = (
-    "{lists:list} with an end inside a tie group within reach of {measures:each}: taken to be "
-    "complete"
+    "{lists:list} with an end inside a tie group that can change {measures:each}: deadheat assumes "
+    "that nothing was cut off"
 )
 
 

@@ -28,7 +28,7 @@ class Example:
     ranked: tuple[float | None, ...]
     """Grades of the documents in the order of their ranks; None for one that nobody judged."""
     working: str
-    """How the value is worked out."""
+    """How the value is worked out, as Python writes it except for the signs ``·``, ``−``, ``^``."""
     value: float
     """The value, to four digits."""
     unretrieved: tuple[float, ...] = ()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from deadheat._internal.output import write_whole
-from deadheat.comparison import compare_if_possible
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, name_results
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
@@ -73,8 +71,6 @@ def write_report(
     collection = Collection(
         Path(given[0].provenance.judgements or "results").name, systems, judgements
     )
-    compared, reason = compare_if_possible(collection.results, collection.measures())
-    collection = replace(collection, comparison=compared, not_compared=reason)
-    page = render_page([collection], title=title or ", ".join(names[:3]))
+    page = render_page([collection.compare()], title=title or ", ".join(names[:3]))
     write_whole(target, page.encode())
     return target

@@ -17,7 +17,10 @@ from deadheat.tables.table import (
     Tint as Tint,
     Verbatim as Verbatim,
 )
-from deadheat.tables.terminal import shorten_name as shorten_name
+from deadheat.tables.terminal import (
+    shorten_name as shorten_name,
+    shorten_names as shorten_names,
+)
 from deadheat.tables.write import (
     STYLES as STYLES,
     Part as Part,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from deadheat.tables.cells import Cell, headings, rows_of
@@ -87,11 +88,12 @@ class TerminalTable:
             caption=caption if table.notes else None,
             width=self.width(name_length),  # or rich would take it from the names
         )
-        is_name = [column.kind == "name" for column in table.columns]
-        names = [{row[i].full for row in self.rows} for i, named in enumerate(is_name) if named]
-        shorten = all(  # shortened names must remain distinct
-            len({shorten_name(name, name_length) for name in own}) == len(own) for own in names
-        )
+        short = {
+            i: shorten_names((row[i].full for row in self.rows), name_length)
+            for i, column in enumerate(table.columns)
+            if column.kind == "name"
+        }
+        shorten = all(len(set(own.values())) == len(own) for own in short.values())
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             folded = column.kind == "name" and not shorten
             built.add_column(
@@ -101,9 +103,10 @@ class TerminalTable:
                 overflow="fold" if folded else "ellipsis",
             )
 
-        def text(cell: Cell, column: Column) -> Text:
-            if column.kind == "name":
-                return Text(shorten_name(cell.full, name_length) if shorten else cell.full)
+        def text(cell: Cell, i: int) -> Text:
+            column = table.columns[i]
+            if column.kind == "name":  # shortened names must remain distinct
+                return Text(short[i][cell.full] if shorten else cell.full)
             style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
@@ -112,7 +115,7 @@ class TerminalTable:
         groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
         for group in groups:
             for i, row in enumerate(group):
-                shown = list(map(text, row, table.columns))
+                shown = [text(cell, place) for place, cell in enumerate(row)]
                 if i:  # only the first row of a group shows what its rows share
                     shown[: table.grouped] = [Text()] * table.grouped
                 built.add_row(*shown)
@@ -205,3 +208,32 @@ def shorten_name(name: str, length: int) -> str:
     while cell_len(front) + 1 + cell_len(back) > length:  # letters of double width
         front, back = (front[:-1], back) if len(front) > len(back) else (front, back[1:])
     return f"{front}…{back}"
+
+
+def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
+    """Return short forms of names that are used together, if one of them is too long.
+
+    The words that all of them begin and end with are left out first.
+
+    >>> shorten_names(["reranker-bf16-native", "reranker-bf16-head"], 12)
+    {'reranker-bf16-native': '…-native', 'reranker-bf16-head': '…-head'}
+    """
+    from rich.cells import cell_len
+
+    distinct = list(dict.fromkeys(names))
+    start = end = 0
+    if len(distinct) > 1 and max(map(cell_len, distinct)) > length:
+        start = _count_shared(distinct)
+        end = _count_shared([name[start:][::-1] for name in distinct])
+    return {
+        name: shorten_name(
+            "…" * (start > 0) + name[start : len(name) - end] + "…" * (end > 0), length
+        )
+        for name in distinct
+    }
+
+
+def _count_shared(names: Sequence[str]) -> int:
+    """Count the letters of the words that all names begin with, up to the mark after them."""
+    shared = commonprefix(names)  # noqa: RUF071 (by letters, not by folders)
+    return max(0, *(shared.rfind(mark) for mark in "-_./ "))

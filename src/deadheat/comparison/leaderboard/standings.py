@@ -21,11 +21,12 @@ from deadheat.comparison.statistics import (
     duel,
     first_places,
     keeps_order,
+    rank_columns,
     rank_intervals,
     ranks,
     sign,
 )
-from deadheat.evaluation import Floats, Result
+from deadheat.evaluation import VIEWS, Floats, Result
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
@@ -151,11 +152,7 @@ class Standing:
     ) -> Standing:
         """Put the runs beside what was published of them; `rows` are their names in the board."""
         results = [entry.results[measure] for entry in entries.values()]
-        summaries = [result[measure] for result in results]
-        views = {
-            view: np.array([getattr(summary, view) for summary in summaries], np.float64)
-            for view in ("expected", "std", "worst", "best", "range", "oblivious", "bias")
-        }
+        views = rank_columns([result[measure] for result in results], VIEWS)
         cells = [None if column is None else column.cells.get(rows.get(n, "")) for n in entries]
         met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
         values = {} if column is None else {row: c.value for row, c in column.cells.items()}
@@ -165,7 +162,6 @@ class Standing:
         names = [] if board is None else board.names
         places = [names.index(rows[name]) if name in rows else None for name in entries]
         words = {} if board is None else {word_column(h): board.words[h] for h in board.words}
-        best_rank, worst_rank = rank_intervals(views["worst"], views["best"])
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
@@ -175,9 +171,6 @@ class Standing:
             "reproduced": met,
             "published_rank": [place_of.get(rows.get(name, "")) for name in entries],
             **views,
-            "rank": ranks(views["expected"]),
-            "best_rank": best_rank,
-            "worst_rank": worst_rank,
             "cut_lists": [entry.cut[measure] for entry in entries.values()],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],

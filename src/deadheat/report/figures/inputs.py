@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deadheat._internal.remarks import counted
-from deadheat.comparison import align_systems, check_origins
+from deadheat.comparison import align_systems, check_origins, check_result, name_systems
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, name_results
+from deadheat.evaluation import Result
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
 """One result, several, or several by the labels they get in the figure."""
@@ -17,14 +17,7 @@ _NAMED = 12
 
 def comparable(results: Results) -> dict[str, Result]:
     """Return results by label, in their common measures; refuse different queries."""
-    if isinstance(results, Mapping) and not isinstance(results, Result):
-        named = dict(results)
-    else:
-        listed = [results] if isinstance(results, Result) else list(results)
-        labels = name_results(listed)
-        if len(set(labels)) < len(labels):
-            raise InputError("two of the runs have the same name: give each a label of its own")
-        named = dict(zip(labels, listed, strict=True))
+    named = name_systems(results, check_result)
     if not named:
         raise InputError("no result given: a figure needs at least one")
     check_origins(named)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deadheat._internal.output import write_whole
 from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.tables import shorten_name
+from deadheat.tables import shorten_names
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -157,5 +157,6 @@ def shorten(names: Sequence[str], length: int) -> list[str]:
     ['bge-re…v2-m3', 'gte']
     """
     clean = list(map(printable, names))
-    short = [shorten_name(name, length) for name in clean]
-    return short if len(set(short)) == len(set(clean)) else shorten(clean, length + 4)
+    short = shorten_names(clean, length)
+    distinct = len(set(short.values())) == len(short)
+    return [short[name] for name in clean] if distinct else shorten(clean, length + 4)

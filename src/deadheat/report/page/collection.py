@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from deadheat.comparison import Comparison
+from deadheat.comparison import CompareOptions, Comparison, compare_if_possible
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
 from deadheat.tables import Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,21 @@ class Collection:
     def results(self) -> dict[str, Result]:
         """The results by the `names` of their systems."""
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
+
+    def compare(
+        self, shown: Sequence[Measure] | None = None, **options: Unpack[CompareOptions]
+    ) -> Collection:
+        """Return the collection with its systems compared, or with the reason why they are not.
+
+        Parameters
+        ----------
+        shown
+            Measures to compare in; those that the page shows unless given.
+        options
+            As for `deadheat.compare`.
+        """
+        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
+        return replace(self, comparison=compared, not_compared=reason)
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
         """Return the measures of the leaderboard, the comparison and the query explorer.
