@@ -181,7 +181,7 @@ def _effect(
         others = anatomy.end_tied - effect.cut_lists
         complete = (
             f" The others ({others:,}) hold all relevant documents of their queries, or these have "
-            "none, and are taken to be complete."
+            "none: deadheat assumes that nothing was cut off."
         )
         yield (
             f"Lists that end inside a tie group while relevant documents are missing, and so were "
