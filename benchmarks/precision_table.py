@@ -89,17 +89,20 @@ def main() -> None:
         *scoring_costs.costs(str(minilm), data, "bf16", 64, label="MiniLM embedder"),
     ]
     recorded, logits = compare_recording(results)
+    scored = [stored for stored in results if stored.regime in REGIMES]
     tables = {
-        "TABLE": table1(results),
-        "FORWARD": split_effects(results),
+        "TABLE": table1(scored).narrow,
+        "FORWARD": split_effects(scored),
         "RECORDED": recorded,
         "LOGITS": logits,
-        "BUDGET": error_budget(every, MEASURES[:1]),
-        "TIES": ties_table(results),
+        "BUDGET": error_budget([s for s in every if s.regime in REGIMES], MEASURES[:1]),
+        "TIES": ties_table(scored),
         "COSTS": Table(pl.DataFrame(timed), scoring_costs.COLUMNS),
     }
     text = TEXT.replace("<!-- FACTS -->", facts(results))
     for name, table in tables.items():
+        columns = [column for column in table.columns if column.of != "dataset"]
+        table = replace(table, columns=columns)
         text = text.replace(f"<!-- {name} -->", render([table], "markdown", percent=True))
     print(text.rstrip())
 

@@ -42,17 +42,14 @@ def classify(model, tokenizer, pairs=PAIRS):
 
 
 def rerank(model, tokenizer, texts):
-    """Score texts by the code that the model card of Qwen3-Reranker publishes, unchanged."""
-    token_false_id = tokenizer.convert_tokens_to_ids("no")
-    token_true_id = tokenizer.convert_tokens_to_ids("yes")
+    """Score texts by the operations of the snippet that is published with Qwen3-Reranker."""
+    no = tokenizer.convert_tokens_to_ids("no")
+    yes = tokenizer.convert_tokens_to_ids("yes")
     inputs = tokenizer(texts, padding=True, return_tensors="pt").to(model.device)
     with torch.no_grad():
-        batch_scores = model(**inputs).logits[:, -1, :]
-        true_vector = batch_scores[:, token_true_id]
-        false_vector = batch_scores[:, token_false_id]
-        batch_scores = torch.stack([false_vector, true_vector], dim=1)
-        batch_scores = torch.nn.functional.log_softmax(batch_scores, dim=1)
-        return batch_scores[:, 1].exp()
+        last = model(**inputs).logits[:, -1, :]
+        pair = torch.stack([last[:, no], last[:, yes]], dim=1)
+        return torch.nn.functional.log_softmax(pair, dim=1)[:, 1].exp()
 
 
 def warnings_of(function):
