@@ -36,13 +36,17 @@ COLUMNS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--format", default="table")
+    print(render([build_table()], parser.parse_args().format, percent=True))
+
+
+def build_table() -> Table:
+    """Return a row per part and measure."""
     rows = [row for part in PUBLISHED for row in compare(part)]
     notes = [
         "positives first: the order of MTEB 1.38; ids: today's MTEB (pytrec_eval's rule)",
         "tie orders: the worst and the best value over all orders of tied documents",
     ]
-    table = Table(pl.DataFrame(rows), COLUMNS, "BM25 on AskUbuntu, in percent", notes, grouped=1)
-    print(render([table], parser.parse_args().format, percent=True))
+    return Table(pl.DataFrame(rows), COLUMNS, "BM25 on AskUbuntu, in percent", notes, grouped=1)
 
 
 def compare(part: str) -> list[dict[str, object]]:

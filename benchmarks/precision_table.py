@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import askubuntu  # noqa: E402
 import polars as pl  # noqa: E402
 import scoring_costs  # noqa: E402
 from public_collections import write_wikiqa  # noqa: E402
@@ -97,6 +98,7 @@ def main() -> None:
         "LOGITS": logits,
         "BUDGET": error_budget([s for s in every if s.regime in REGIMES], MEASURES[:1]),
         "TIES": ties_table(scored),
+        "ASKUBUNTU": askubuntu.build_table(),
         "COSTS": Table(pl.DataFrame(timed), scoring_costs.COLUMNS),
     }
     text = TEXT.replace("<!-- FACTS -->", facts(results))
