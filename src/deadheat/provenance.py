@@ -86,7 +86,7 @@ class ModelProvenance(Record):
     """As used; low-precision outputs depend on it, and on `max_length`."""
     max_length: int
     attn_implementation: str
-    """The attention kernels that transformers chose or was told to use."""
+    """The attention kernels that transformers used."""
     trust_remote_code: bool
     outputs: tuple[str, ...] = ()
     """Names of the logits in the order of their columns; empty for a bi-encoder."""

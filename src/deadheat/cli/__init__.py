@@ -22,7 +22,7 @@ COMMANDS = {
     "verify": "Check that a stored run is what was written.",
     "plot": "Draw a figure for a paper: PNG, SVG or PDF.",
     "report": "Write one self-contained web page about results.",
-    "mteb": "Show what MTEB's values owe to ties.",
+    "mteb": "Show how ties affect MTEB scores.",
     "demo": "Show what ties do to recorded outputs of three real models.",
 }
 """Modules of this package, each with one `command`, and what the command is for.

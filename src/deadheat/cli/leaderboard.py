@@ -50,7 +50,7 @@ published_options = options(
         "columns",
         multiple=True,
         metavar="NAME=MEASURE",
-        help="Measure of a published column whose heading does not tell it; NAME= leaves the "
+        help="Measure of a published column whose heading does not name it; NAME= leaves the "
         "column out. May be repeated.",
     ),
     click.option("--name-column", metavar="NAME", help="The published column of names."),

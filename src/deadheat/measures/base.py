@@ -26,7 +26,7 @@ class Example:
     measure: str
     """The measure as it is written, with its cutoff."""
     ranked: tuple[float | None, ...]
-    """Grades of the documents in the order of their ranks; None for one that nobody judged."""
+    """Grades of the documents in the order of their ranks; None for one without a judgement."""
     working: str
     """How the value is worked out, as Python writes it except for the signs ``·``, ``−``, ``^``."""
     value: float

@@ -13,7 +13,7 @@ from deadheat.ties import Floats, Ints, TieGroups
 
 @dataclass(frozen=True, repr=False)
 class JudgedMeasure(LinearMeasure):
-    """Judged@k: the share of the first k documents that have a judgement, whatever it says.
+    """Judged@k: the share of the first k documents that have a judgement, relevant or not.
 
     A list shorter than k is divided by its own length. Arrays of labels count as judged
     throughout.

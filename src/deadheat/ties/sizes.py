@@ -39,7 +39,7 @@ class GroupSizes:
 
 
 class SizeCounter:
-    """Counts all tie groups of lists that pass by in pieces; keeps every distinct score."""
+    """Counts all tie groups of lists that come in pieces; stores every distinct score."""
 
     def __init__(self, n_queries: int) -> None:
         self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
