@@ -89,8 +89,8 @@ from deadheat.scoring import REGIMES
     "--batch-size",
     type=int,
     multiple=True,
-    help="Inputs per forward pass. Given several times (as the next two): run with each, and report "
-    "how far scores and measures move. [default: 16]",
+    help="Inputs per forward pass. Given several times (as the next two): run with each, and "
+    "report how far scores and measures move. [default: 16]",
 )
 @click.option("--attention", multiple=True, help="eager, sdpa, … [default: transformers' choice]")
 @click.option("--threads", type=int, multiple=True, help="Of torch on a CPU. [default: torch's]")
