@@ -92,7 +92,7 @@ def main() -> None:
     recorded, logits = compare_recording(results)
     scored = [stored for stored in results if stored.regime in REGIMES]
     tables = {
-        "TABLE": table1(scored).narrow,
+        **{measure: compare_regimes(scored, measure) for measure in MEASURES},
         "FORWARD": split_effects(scored),
         "RECORDED": recorded,
         "LOGITS": logits,
@@ -107,6 +107,22 @@ def main() -> None:
         table = replace(table, columns=columns)
         text = text.replace(f"<!-- {name} -->", render([table], "markdown", percent=True))
     print(text.rstrip())
+
+
+def compare_regimes(results: list[StoredResult], measure: str) -> Table:
+    """Return a row per regime, model and dtype; the columns that hold the answer come first."""
+    frame = table1(results).narrow.frame.filter(measure=measure)
+    columns = (
+        Column("regime", "name"),
+        Column("model", "name"),
+        Column("model_dtype", "name", title="dtype"),
+        Column("FP32_M", title="FP32"),
+        Column("expected"),
+        Column("range"),
+        Column("oblivious", title="input order"),
+        Column("bias", "signed"),
+    )
+    return Table(frame, columns)
 
 
 def split_effects(results: list[StoredResult]) -> Table:
