@@ -172,7 +172,7 @@ def split_effects(results: list[StoredResult]) -> Table:
 def compare_recording(results: list[StoredResult]) -> tuple[Table, Table]:
     """Compare the adapter with its recorded outputs: values of every regime, and logits.
 
-    FP16 is in the recording alone: on a CPU it takes hours.
+    FP16 is in the recording alone: it is slow on a CPU, and is not run here.
     """
     recorded = pl.read_parquet(Path(demo.__file__).parent / "data" / "smollm2-wikiqa.parquet")
     here = {
