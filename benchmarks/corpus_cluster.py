@@ -28,8 +28,8 @@ from corpus_speed import MEASURES, RELEVANT, Example
 
 import deadheat as dh
 from deadheat.engines import LocalEngine
-from deadheat.evaluation.corpus.blocks import count_shard
 from deadheat.evaluation.corpus.chunks import open_shards
+from deadheat.evaluation.corpus.count import CountTask
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
@@ -62,7 +62,7 @@ class _Counted:
         self._workers, self._wire = workers, wire
 
     def results(self, pieces: Any, task: Any) -> Iterator[tuple[Any, Any]]:
-        is_scan = task.func is not count_shard
+        is_scan = not isinstance(task, CountTask)
         what = "ids of judged documents" if is_scan else "scores of judged documents"
         self._wire.count(what, task)
         for piece, result in self._workers.results(pieces, task):

@@ -16,7 +16,7 @@ from quiet import quiet
 
 import deadheat as dh
 from deadheat.evaluation.corpus import blocks as corpus_blocks
-from deadheat.evaluation.corpus.evaluate import ShardWorker, digest_products
+from deadheat.evaluation.corpus.evaluate import digest_products, make_worker
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
 from deadheat.scoring import Products, score
@@ -159,9 +159,9 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
     exact = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
     multiply, times = Products.multiply, []
 
-    def noisy(self, documents, out):
+    def noisy(self, documents):
         times.append(1)
-        return multiply(self, documents, out) * np.float32(1 + len(times) * 2e-7)
+        return multiply(self, documents) * np.float32(1 + len(times) * 2e-7)
 
     monkeypatch.setattr(Products, "multiply", noisy)
     found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
@@ -323,23 +323,29 @@ def test_a_third_pass_that_ends_early_is_refused():
 def test_chunks_in_another_order_the_second_time_are_refused():
     asked, vectors, qrels = example()
     passes = iter([in_chunks(vectors), in_chunks(vectors)[::-1]])
-    with pytest.raises(dh.InputError, match="is not where it was"):
+    with pytest.raises(dh.InputError, match=r"position \d+ .* in the first pass"):
         dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
 
 
-def test_other_positions_the_second_time_are_refused():
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [(lambda p: np.roll(p, 1), "position .* first pass"), (lambda p: p + 300, "judged documents")],
+)
+def test_other_positions_the_second_time_are_refused(shift, words):
     asked, vectors, qrels = example()
     ids, places = [f"d{d}" for d in range(300)], np.arange(300)
-    passes = iter([[(ids, vectors, places)], [(ids, vectors, np.roll(places, 1))]])
-    with pytest.raises(dh.InputError, match="is not where it was"):
+    passes = iter([[(ids, vectors, places)], [(ids, vectors, shift(places))]])
+    with pytest.raises(dh.InputError, match=words):
         dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
 
 
-def test_other_chunks_of_the_same_documents_the_second_time_are_refused():
+def test_other_chunks_of_the_same_documents_the_second_time():
     asked, vectors, qrels = example()
     passes = iter([in_chunks(vectors), in_chunks(vectors, 300)])
-    with pytest.raises(dh.InputError, match="'d290' is not where it was"):
-        dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+    found = dh.evaluate_corpus(named(asked), lambda: next(passes), qrels, ["MRR"])
+    assert (
+        found["MRR"] == dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"])["MRR"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -352,7 +358,7 @@ def test_other_chunks_of_the_same_documents_the_second_time_are_refused():
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "l2"}, "unknown similarity 'l2'"),
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "hamming"}, "need bits"),
         ((["q0"], np.ones((1, 24), bool)), {}, "similarity is hamming"),
-        ((["q0"], np.ones((1, 24), "i1")), {"similarity": "cosine"}, "score in fp32"),
+        ((["q0"], np.ones((1, 24), "i1")), {"similarity": "cosine"}, "no cosine product of int8"),
         ((["q0"], np.ones((1, 24), "f4")), {"regime": "head"}, "unknown regime 'head'"),
         ((["other"], np.ones((1, 24), "f4")), {}, "no query of the run is judged"),
     ],
@@ -443,7 +449,7 @@ def test_wrong_stages_are_refused(change, words):
 @pytest.mark.parametrize("as_tensor", [False, True])
 @pytest.mark.parametrize("step", [8, 16, 64])
 def test_documents_that_share_an_embedding_tie(as_tensor, step):
-    """Scored once and counted as often as they are, wherever in the corpus they stand."""
+    """Wherever in the corpus they stand."""
     asked, vectors, _ = example()
     rng = np.random.default_rng(1)
     text = rng.integers(0, 60, 300)  # five documents to a text
@@ -548,9 +554,6 @@ def test_rows_that_no_document_has():
     found = dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
     whole = dh.evaluate_corpus(named(asked), [(every, vectors[:299])], qrels, ["MRR"])
     assert found["MRR"] == whole["MRR"]
-    vectors[299, 0] = np.nan
-    with pytest.raises(dh.InputError, match="a row without a document: "):
-        dh.evaluate_corpus(named(asked), chunks, qrels, ["MRR"])
 
 
 def test_small_shards_are_multiplied_together(monkeypatch):
@@ -589,7 +592,7 @@ WRONG_SHARDS = {
     "numbers and names": (lambda v: [*numbered(v, (0, 9)), lambda: [(["x", "8"], v[:2])]],
                           r"'8' more than once, in shard 0 and shard 1; give"),
     "one place": (lambda v: [*sharded(v, [np.arange(9)]), lambda: [(["x"], v[:1], [4])]],
-                  "two documents of the corpus have the position 4, in shard 0 and shard 1"),
+                  "two documents of the corpus have the position 4"),
     "width": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1, :9])]],
               r"chunk 0 of shard 1 of the corpus: embeddings of the shape \[1, 9\]"),
     "nan": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.nan)]],
@@ -665,9 +668,9 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
     asked, _, _ = example()
     products = Products.of(asked, "dot", "native")
     digest = digest_products(products)
-    ShardWorker(products, digest)
+    make_worker(products, digest)
     with pytest.raises(dh.InputError, match=r"differ in their last bits .* one kind"):
-        ShardWorker(Products.of(np.nextafter(asked, 9), "dot", "native"), digest)
+        make_worker(Products.of(np.nextafter(asked, 9), "dot", "native"), digest)
 
 
 def test_progress_is_told_block_by_block(monkeypatch):

@@ -229,8 +229,9 @@ def test_workers_take_the_number_of_threads_that_was_asked_for(made, engine, tmp
     ("address", "message"),
     [
         ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
-        ("somewhere", "is no address of a Ray cluster .a port is missing"),
-        ("host:many", "is no address of a Ray cluster"),
+        ("somewhere", "no Ray cluster answers at somewhere .*host:port or auto"),
+        ("host:many", "no Ray cluster answers at host:many"),
+        ("127.0.0.1:99999", "no Ray cluster answers at 127.0.0.1:99999"),
     ],
 )
 def test_addresses_that_cannot_be(address, message):

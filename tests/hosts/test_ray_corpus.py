@@ -167,10 +167,10 @@ class Crashing(Part):
         os._exit(1)
 
 
-def test_a_worker_that_crashes_is_not_said_to_have_had_no_memory(corpus, engine):
+def test_a_worker_that_crashes_again_and_again_ends_the_work(corpus, engine):
     queries, path, qrels = corpus
     shards = [Crashing(path, range(0, 3_000)), *in_parts(path, 2)[1:]]
-    with pytest.raises(dh.InputError, match=r"lost its worker 3 times .* it crashed, or was kill"):
+    with pytest.raises(dh.InputError, match=r"lost its worker 3 times .* it crashed"):
         dh.evaluate_corpus(queries, shards, qrels, MEASURES, engine=engine)
 
 
@@ -183,7 +183,7 @@ class Hungry(Part):
 
 def test_a_worker_out_of_memory_is_named(corpus, engine):
     queries, path, qrels = corpus
-    with pytest.raises(dh.InputError, match=r"worker on .* failed .* ran out of memory; use small"):
+    with pytest.raises(dh.InputError, match=r"worker on .* ran out of memory .* use smaller"):
         dh.evaluate_corpus(queries, [Hungry(path, range(1))], qrels, engine=engine)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -13,10 +11,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-Barrier = Callable[[], None]
-"""Waits until all items that were given before are processed."""
-Items = Callable[[Barrier], Iterable[T]]
-"""Makes items; the function that it is called with waits until all earlier ones are processed."""
 
 _POLL_SECONDS = 0.2
 """How long a wait lasts at most before it is repeated, so that an interrupt is noticed."""
@@ -24,7 +18,7 @@ _POLL_SECONDS = 0.2
 
 def share_work(
     work: Callable[[T], R],
-    items: Items[T],
+    items: Iterable[T],
     threads: int,
     begin: Callable[[], object] | None = None,
 ) -> Iterator[R]:
@@ -41,60 +35,34 @@ def share_work(
 
     Notes
     -----
-    After a failure or an interrupt no further item is taken. Of several failures, that of the
-    earliest item is raised, whichever thread was faster.
+    After a failure or an interrupt no further item is taken. Of several items that fail, the error
+    of the earliest is raised, whichever thread was faster.
 
     Examples
     --------
-    >>> list(share_work(abs, lambda _: range(-2, 3), threads=3))
+    >>> list(share_work(abs, range(-2, 3), threads=3))
     [2, 1, 0, 1, 2]
     """
     from concurrent.futures import ThreadPoolExecutor, wait  # it takes a while to import
 
-    begun: set[int] = set()
+    def process(held: list[T]) -> R:
+        return work(held.pop())  # the pool would keep a reference to the item itself
+
+    def finish(future: Future[R]) -> R:
+        while not wait([future], _POLL_SECONDS).done:
+            pass
+        return future.result()
+
     pending: deque[Future[R]] = deque()
-    done: deque[R] = deque()
-    made, first_error = 0, math.inf
-
-    def process(number: int, held: list[T]) -> R:
-        nonlocal first_error
+    with ThreadPoolExecutor(threads, initializer=begin) as pool:
         try:
-            if begin is not None and get_ident() not in begun:
-                begun.add(get_ident())
-                begin()
-            if number > first_error:
-                raise RuntimeError("not processed: an earlier item failed")
-            return work(held.pop())  # the pool would keep a reference to the item itself
-        except BaseException:
-            first_error = min(first_error, number)
-            raise
-
-    def wait_for(allowed: int = 0) -> None:
-        """Wait until so many items, at most, are not processed."""
-        while len(pending) > allowed:
-            while not wait(list(pending)[:1], _POLL_SECONDS).done:
-                pass
-            future = pending.popleft()
-            if future.exception() is not None:
-                pending.clear()  # later failures are not raised
-            done.append(future.result())
-
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            try:
-                for item in items(wait_for):
-                    held = [item]
-                    del item  # keep no reference while the next one is made
-                    pending.append(pool.submit(process, made, held))
-                    made += 1
-                    wait_for(2 * threads - 1)
-                    while done:
-                        yield done.popleft()
-            except Exception:
-                wait_for()  # raises the failure of an earlier item instead, if there is one
-                raise
-            wait_for()
-        except BaseException:
-            first_error = -1
-            raise
-    yield from done
+            for item in items:
+                held = [item]
+                del item  # keep no reference while the next one is made
+                pending.append(pool.submit(process, held))
+                if len(pending) == 2 * threads:
+                    yield finish(pending.popleft())
+            while pending:
+                yield finish(pending.popleft())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

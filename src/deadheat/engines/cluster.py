@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,8 +25,6 @@ ATTEMPTS = 3
 """How often one piece of work may lose its worker before the run ends with an error."""
 LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-transformers")
 """Packages whose version must be the same wherever results are computed."""
-
-_MEMORY = "it ran out of memory; use smaller batches or chunks, or fewer workers per machine"
 
 
 class RayCluster:
@@ -112,11 +109,10 @@ class _Actor:
             return self._work(piece, *shared)
         except DeadheatError as error:
             raise InputError(str(error)) from None  # not every error can be sent
-        except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             raise InputError(
-                f"the worker on {platform.node()} failed ({one_line(error)}): {_MEMORY}"
+                f"the worker on {platform.node()} ran out of memory ({one_line(error)}): use "
+                "smaller batches or chunks, or fewer workers per machine"
             ) from None
 
 
@@ -223,7 +219,11 @@ class _RayPool:
             cause = _WorkError(f"{name} failed on a worker: {error}")
             raise getattr(error, "cause", None) or error from cause
         if attempt == ATTEMPTS:
-            raise InputError(_describe_loss(error)) from error
+            raise InputError(
+                f"a piece of work lost its worker {ATTEMPTS} times in a row "
+                f"({type(error).__name__}): it crashed, was killed, or ran out of memory (see the "
+                "logs of the cluster); what was done before stays valid"
+            ) from error
 
     def _dismiss(self, actor: Any) -> None:
         self._actors.discard(actor)
@@ -255,24 +255,3 @@ def _check_versions(drivers: dict[str, str]) -> None:
             f"the worker on {platform.node()} has other versions: {', '.join(differing)}; its "
             "numbers could differ, install the same versions on every machine"
         )
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, of a worker or of Ray, says that memory ran out."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    # Ray's message about a dead worker lists memory among the possible causes: that does not count.
-    words = re.compile("out of memory|not enough memory|low on memory|allocate memory", re.I)
-    return words.search(str(error)) is not None
-
-
-def _describe_loss(error: Exception) -> str:
-    """Return the message for a piece of work that lost its worker too often."""
-    why, hint = type(error).__name__, "it crashed, or was killed: see the logs of the cluster"
-    if _is_out_of_memory(error):
-        # The last line says what happened; where a process died, Ray only lists possible causes.
-        why, hint = (str(error).strip().splitlines() or [why])[-1][:200] or why, _MEMORY
-    return (
-        f"a piece of work lost its worker {ATTEMPTS} times in a row ({why}): {hint}; what was done "
-        "before stays valid"
-    )

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from types import ModuleType
-from urllib.parse import urlsplit
 
 from deadheat.errors import InputError, one_line
 
@@ -135,27 +134,18 @@ def _find_nodes(address: str) -> set[str]:
 
 
 def _check_listens(address: str) -> None:
-    """Refuse what is no address, and one at which nothing listens, for which Ray would wait."""
+    """Refuse an address at which nothing listens, for which Ray would wait."""
+    host, _, port = address.rpartition(":")
     try:
-        parts = urlsplit(f"//{address}")
-        host, port = parts.hostname, parts.port
-        if host is None or port is None:
-            raise ValueError("a port is missing" if host else "a host is missing")
-    except ValueError as error:
-        raise InputError(
-            f"{address!r} is no address of a Ray cluster ({error}): write host:port or auto"
-        ) from None
-    try:
-        socket.create_connection((host, port), timeout=ANSWER_SECONDS).close()
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise _silent(address, why, ANSWER_SECONDS) from None
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _silent(address, one_line(error), ANSWER_SECONDS) from None
 
 
 def _silent(address: str, why: str, seconds: float) -> InputError:
     return InputError(
         f"no Ray cluster answers at {address} ({why}) within {seconds:g} seconds: check the "
-        "address, that the cluster is up, and that this machine belongs to it"
+        "address (host:port or auto), that the cluster is up, and that this machine belongs to it"
     )
 
 

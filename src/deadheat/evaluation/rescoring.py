@@ -15,15 +15,15 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import block_length, score_chunk
-from deadheat.evaluation.corpus.chunks import Chunks, OpenShard, Shard, open_shards
+from deadheat.evaluation.corpus.blocks import score_blocks
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, Shard, open_shards
 from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
 from deadheat.measures import Measure, parse_measures
 from deadheat.scoring import Matrix, Product, Products
-from deadheat.ties import Ints, TopCounter, check_number
+from deadheat.ties import TopCounter, check_number, find_columns
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,13 @@ def evaluate_rescoring(
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
     lock = Lock()
 
-    def find_best(positions: Ints, scores: Matrix) -> None:
+    def find_best(block: Chunk, scores: Matrix) -> None:
         with lock:
-            counter.update(scores, positions=positions)
+            counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
     corpus = Corpus(one, names, [_choose_stage(shard, shard.open, 1) for shard in shards])
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
-    first = replace(first, remarks=(*first.remarks, *scan.find_missing(judgements)))
     scanned = zip(scan.shards, shards, strict=True)
     finer = [_choose_stage(shard, given.open, 2) for shard, given in scanned]
     frame = _rescore(counter, Corpus(two, names, finer))
@@ -132,7 +131,7 @@ def evaluate_rescoring(
 
 def _choose_stage(shard: Shard, open: OpenShard, stage: int) -> Shard:
     """Return a shard whose chunks have the embeddings of one stage alone."""
-    return replace(shard, open=partial(_read_stage, open, stage), reuses_buffers=True)
+    return replace(shard, open=partial(_read_stage, open, stage))
 
 
 def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
@@ -150,24 +149,21 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     """Score the candidates, and every document that ties with the last, in the second stage."""
     kept = counter.kept
     scores = np.empty(len(kept.position))
-    names: list[str] = [""] * len(kept.position)
-    order = np.argsort(kept.position, kind="stable")
-    ascending = kept.position[order]
-    step = block_length(corpus.products.n_queries)
-    for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
-        first, last = np.searchsorted(ascending, (chunk.positions[0], chunk.positions[-1] + 1))
-        for start in range(first, last, step):
-            own = order[start : min(start + step, last)]
-            rows, place = np.unique(kept.position[own] - chunk.positions[0], return_inverse=True)
-            candidates = chunk.take(rows)
-            products = score_chunk(corpus.products, candidates)
-            scores[own] = exact_floats(products[kept.query[own], place])
-            for i, row in zip(own.tolist(), place.tolist(), strict=True):
-                names[i] = text_id(candidates.ids[row])
+    names = np.empty(len(kept.position), object)
+
+    def look_up(block: Chunk, found: Matrix) -> None:
+        column, inside = find_columns(block.positions, kept.position)
+        scores[inside] = exact_floats(found[kept.query[inside], column[inside]])
+        names[inside] = [text_id(block.ids[i]) for i in column[inside].tolist()]
+
+    chunks = chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards)
+    wanted = np.unique(kept.position)
+    candidates = (chunk.take(np.flatnonzero(np.isin(chunk.positions, wanted))) for chunk in chunks)
+    list(score_blocks(corpus.products, candidates, len(wanted), look_up))
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
-            "doc_id": pl.Series(names, dtype=pl.String),
+            "doc_id": pl.Series(names.tolist(), dtype=pl.String),
             "score": scores,
         }
     )

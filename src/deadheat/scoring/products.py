@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from deadheat._internal.dtypes import Format, parse_format
 from deadheat._internal.numbers import check_tensors, is_tensor
-from deadheat._internal.packages import require
 from deadheat.errors import InputError
 from deadheat.provenance import ScoringProvenance
 from deadheat.scoring import functions, torch_functions
@@ -82,25 +81,26 @@ class Products:
             ready, n_queries, width, kind, regime, given, format, _type(asked), safe, is_torch
         )
 
-    def __call__(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
-        """Score every query with a block of documents: ``[queries, documents]``.
+    @property
+    def noise(self) -> float:
+        """How far rounding may move a score, in parts of the largest; more is another score."""
+        return 0.0 if self.format.mantissa is None else 2.0 ** (2 - min(self.format.mantissa, 12))
 
-        `out` is an earlier result that is not needed any more: its memory is reused where the
-        shape is the same.
-        """
+    def __call__(self, documents: Matrix) -> Matrix:
+        """Score every query with a block of documents: ``[queries, documents]``."""
         twin: Any = torch_functions if self.is_torch else functions
         if not self.format.is_float:
-            scores = self.multiply(twin.whole_operand("documents", documents, self.kind), out)
+            scores = self.multiply(twin.whole_operand("documents", documents, self.kind))
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores[: self.n_queries]
         if self.safe_length and _longest(documents) < self.safe_length:
-            scores = self.multiply(twin.cast(documents, self.format), out)
+            scores = self.multiply(twin.cast(documents, self.format))
         else:
             ready = twin.operand("documents", documents, self.format, self.kind)
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = self.multiply(ready, out)
+                scores = self.multiply(ready)
                 largest = max(float(scores.max()), -float(scores.min()))
             check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
         scores = scores[: self.n_queries]
@@ -108,17 +108,14 @@ class Products:
             return scores.to(self.format.torch)
         return scores if self.format.name == "fp32" else self.format.round(scores)
 
-    def multiply(self, documents: Matrix, out: Matrix | None = None) -> Matrix:
-        """Multiply the queries with documents in the scoring dtype; `out` may be overwritten."""
-        shape = (len(self.queries), len(documents))
-        if out is not None and (out.dtype != documents.dtype or out.shape != shape):
-            out = None
+    def multiply(self, documents: Matrix) -> Matrix:
+        """Multiply the queries with documents in the scoring dtype."""
         queries = self.queries
         if not isinstance(queries, np.ndarray):
-            torch = require("torch", "a product of tensors")
-            product: Matrix = torch.matmul(queries, documents.T, out=out)
+            product: Matrix = queries @ documents.T
             return product
-        out = np.empty(shape, queries.dtype) if out is None else np.asarray(out)
+        shape = (len(queries), len(documents))
+        out = np.empty(shape, queries.dtype)
         # Sums of whole numbers are exact in any order.
         tile = _find_tile(*shape, self.width) if self.format.is_float else shape
         _multiply_tiles(queries, np.asarray(documents), tile, out)

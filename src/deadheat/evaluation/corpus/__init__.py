@@ -18,9 +18,9 @@ from deadheat.evaluation.corpus.chunks import (
 )
 from deadheat.evaluation.corpus.evaluate import (
     Corpus as Corpus,
-    count_scores as count_scores,
     evaluate_corpus as evaluate_corpus,
     evaluate_shards as evaluate_shards,
+    score_documents as score_documents,
 )
 from deadheat.evaluation.corpus.stored import (
     StoredShard as StoredShard,

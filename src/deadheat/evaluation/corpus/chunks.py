@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
@@ -12,17 +12,13 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import is_tensor
 from deadheat._internal.packages import require
-from deadheat._internal.threads import Barrier
 from deadheat.errors import InputError, one_line
-from deadheat.formats import id_column, text_id
+from deadheat.formats import id_column, read_whole_numbers, text_id
 from deadheat.scoring import Matrix, Products
-from deadheat.ties import Ints, read_places, read_whole_numbers
+from deadheat.ties import Ints, read_places
 
 OpenShard = Callable[[], Iterable[object]]
-"""Makes an iterator of chunks; called once for each pass.
-
-An attribute ``reuses_buffers = False`` says that a chunk stays valid while later ones are made.
-"""
+"""Makes an iterator of chunks; called once for each pass."""
 Chunks = Iterable[object] | OpenShard | Sequence[OpenShard]
 
 
@@ -35,12 +31,12 @@ class Chunk:
     embeddings: Matrix
     positions: Ints
     """Per document: its place in the corpus."""
-    rows: Ints
-    """Per document, ascending: its row of the embeddings."""
+    rows: Ints | None = None
+    """Per document: its row of the embeddings; None where each has its own, in order."""
     has_positions: bool = False
     """Whether the caller gave the positions; otherwise documents follow one another."""
-    number: int = 0
-    """Of the chunk in its shard."""
+    name: str = ""
+    """For messages."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -55,47 +51,35 @@ class Chunk:
         else:
             column = id_column([text_id(name) for name in self.ids])
         if (column == "").any():
-            raise InputError("the id of a document is empty; give every document an id")
+            raise InputError(f"{self.name}: the id of a document is empty")
         return column
 
-    def name(self, row: int) -> str:
-        """Name the first document that has a row of the embeddings, for messages."""
-        document = int(np.searchsorted(self.rows, row))
-        if self.rows[document : document + 1].tolist() != [row]:
-            return "a row without a document"
-        return f"document {text_id(self.ids[document])!r}"
-
-    def part(self, first: int, last: int) -> Chunk:
-        """Return the documents that have one of the rows from `first` to before `last`."""
-        own = slice(*np.searchsorted(self.rows, (first, last)).tolist())
-        embeddings = self.embeddings[first:last]
-        return Chunk(self.ids[own], embeddings, self.positions[own], self.rows[own] - first)
-
-    def take(self, documents: Ints) -> Chunk:
-        """Return some documents, with copies of their embeddings."""
-        return replace(
-            self,
-            ids=[self.ids[document] for document in documents.tolist()],
-            embeddings=self.embeddings[self.rows[documents]],
-            positions=self.positions[documents],
-            rows=np.arange(len(documents)),
+    def take(self, own: slice | Ints) -> Chunk:
+        """Return some documents, with copies of their embeddings, a row for each."""
+        vectors = self.embeddings[own if self.rows is None else self.rows[own]]
+        return Chunk(
+            self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
+            vectors.clone().contiguous() if is_tensor(vectors) else np.array(vectors, order="C"),
+            self.positions[own],
+            has_positions=self.has_positions,
+            name=self.name,
         )
 
 
 def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the documents of several chunks as one, with copies of their embeddings."""
-    vectors = [chunk.embeddings for chunk in chunks]
-    if isinstance(vectors[0], np.ndarray):
-        embeddings: Matrix = np.concatenate(vectors)
-    else:
-        embeddings = require("torch", "a corpus of tensors").cat(vectors)
-    starts = np.cumsum([0, *map(len, vectors)])
-    return Chunk(
-        list(chain.from_iterable(chunk.ids for chunk in chunks)),
-        embeddings,
-        np.concatenate([chunk.positions for chunk in chunks]),
-        np.concatenate([start + chunk.rows for start, chunk in zip(starts, chunks, strict=False)]),
-    )
+    """Return the documents of several chunks in the order of positions; none has `rows`."""
+    joined = chunks[0]
+    if len(chunks) > 1:
+        vectors = [chunk.embeddings for chunk in chunks]
+        if isinstance(vectors[0], np.ndarray):
+            embeddings: Matrix = np.concatenate(vectors)
+        else:
+            embeddings = require("torch", "a corpus of tensors").cat(vectors)
+        ids = list(chain.from_iterable(chunk.ids for chunk in chunks))
+        joined = Chunk(ids, embeddings, np.concatenate([chunk.positions for chunk in chunks]))
+    if (np.diff(joined.positions) < 0).any():
+        return joined.take(np.argsort(joined.positions))
+    return joined
 
 
 @dataclass(frozen=True)
@@ -106,21 +90,14 @@ class Shard:
     name: str = "the corpus"
     """For messages."""
     number: int = 0
-    reuses_buffers: bool = True
-    """Whether a chunk may be overwritten when the next one is made."""
     start: int = 0
     """Documents before it, once the first pass has counted them."""
     documents: int | None = None
     """Documents that the first pass found; later passes must find as many."""
-    expected: Mapping[int, Sequence[tuple[int, object, int]]] = field(default_factory=dict)
-    """By the number of a chunk: index, id and position of the judged documents found first."""
 
-    def read(self, products: Products, barrier: Barrier | None = None) -> Iterator[Chunk]:
-        """Yield the chunks, checked; refuse others than those of the first pass.
-
-        `barrier` is called before a chunk is made that may overwrite the last one.
-        """
-        start, number, missing = self.start, -1, dict(self.expected)
+    def read(self, products: Products) -> Iterator[Chunk]:
+        """Yield the chunks, checked; the next one may overwrite the memory of the last."""
+        start, number = self.start, -1
         try:
             chunks = self.open()
             if not isinstance(chunks, Iterable):
@@ -130,33 +107,19 @@ class Shard:
                 )
             for given in chunks:  # not enumerate, which keeps a reference to what it gave
                 number += 1
+                name = f"chunk {number} of {self.name}"
                 try:
-                    chunk = _check_chunk(given, start, products, number)
+                    chunk = _read_chunk(given, start, products, name)
                 except InputError as error:
-                    raise InputError(f"chunk {number} of {self.name}: {error}") from None
+                    raise InputError(f"{name}: {error}") from None
                 start += len(chunk)
-                for index, name, position in missing.pop(number, ()):
-                    own = slice(index, index + 1)
-                    found = map(text_id, chunk.ids[own]), chunk.positions[own].tolist()
-                    if list(zip(*found, strict=True)) != [(name, position)]:
-                        raise self._moved(name)
                 if len(chunk):
                     yield chunk
                 del given, chunk  # free the memory before the next chunk is made
-                if barrier is not None and self.reuses_buffers:
-                    barrier()
         except OSError as error:
             raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
         if self.documents is not None:
             check_same_length(self.name, self.documents, start - self.start)
-        for (_, name, _), *_ in missing.values():
-            raise self._moved(name)
-
-    def _moved(self, document: object) -> InputError:
-        return InputError(
-            f"document {document!r} is not where it was in the first pass over {self.name}: chunks "
-            "must be the same in every pass"
-        )
 
 
 def check_same_length(name: str, documents: int, passed: int) -> None:
@@ -172,14 +135,10 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
     """Return the shards of a corpus; chunks in one iterable are one shard, which must be local."""
     functions = [chunks] if callable(chunks) else chunks
     if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
-        several = len(functions) > 1
+        if len(functions) == 1:
+            return [Shard(functions[0])]
         return [
-            Shard(
-                open,
-                f"shard {number} of the corpus" if several else "the corpus",
-                number,
-                getattr(open, "reuses_buffers", True),
-            )
+            Shard(open, f"shard {number} of the corpus", number)
             for number, open in enumerate(functions)
         ]
     if not isinstance(chunks, Iterable):
@@ -194,14 +153,14 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
             "the workers of an engine open the corpus themselves: give chunks as a function that "
             "makes an iterator of them, or as a list of such functions, one for each shard"
         )
-    return [Shard(chunks.__iter__, reuses_buffers=not isinstance(chunks, (list, tuple)))]
+    return [Shard(chunks.__iter__)]
 
 
-def _check_chunk(given: object, start: int, products: Products, number: int) -> Chunk:
-    """Check a chunk; sort documents that share embeddings by row, others by position."""
+def _read_chunk(given: object, start: int, products: Products, name: str) -> Chunk:
+    """Check a chunk; positions count from `start` unless they are given."""
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         raise InputError("a chunk must be (document_ids, embeddings)")
-    ids, embeddings, places, given_rows = (*given, None, None)[:4]
+    ids, embeddings, places, rows = (*given, None, None)[:4]
     if isinstance(ids, (str, set, frozenset, Iterator)) or not isinstance(ids, Iterable):
         raise InputError(
             "document ids must be a sequence that can be read again, in the order of the "
@@ -211,18 +170,16 @@ def _check_chunk(given: object, start: int, products: Products, number: int) -> 
         ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
     n = len(ids)
-    rows = np.arange(n) if given_rows is None else read_whole_numbers("rows", given_rows)
-    if embeddings.ndim != 2 or n != len(embeddings if given_rows is None else rows):
+    if rows is not None:
+        rows = read_whole_numbers("rows", rows)
+        if rows.max(initial=-1) >= len(embeddings):
+            raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
+    if embeddings.ndim != 2 or n != len(embeddings if rows is None else rows):
         raise InputError(
             f"{n} document ids were given for embeddings of the shape "
             f"{list(embeddings.shape)}; a row for each document is needed"
         )
-    if rows.max(initial=-1) >= len(embeddings):
-        raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
     if n:
         products.check(embeddings)
     positions = np.arange(start, start + n) if places is None else read_places(0, places, n)
-    if (np.diff(rows) < 0).any():
-        order = np.argsort(rows, kind="stable")
-        ids, positions, rows = [ids[i] for i in order.tolist()], positions[order], rows[order]
-    return Chunk(ids, embeddings, positions, rows, places is not None, number)
+    return Chunk(ids, embeddings, positions, rows, places is not None, name)

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -18,16 +19,12 @@ from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.blocks import (
     BlockCallback,
-    C,
-    JudgedCounter,
     block_length,
-    count_in_pool,
-    count_shards,
-    score_judged,
-    score_shards,
+    score_blocks,
     share_blocks,
 )
-from deadheat.evaluation.corpus.chunks import Chunks, Shard, open_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards
+from deadheat.evaluation.corpus.count import CountTask
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -35,7 +32,15 @@ from deadheat.formats import Judgements, QrelsLike, Run, id_column, query_names,
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
-from deadheat.ties import JudgedDocuments, TieGroups, list_judged
+from deadheat.ties import (
+    Floats,
+    Ints,
+    JudgedDocuments,
+    JudgedLists,
+    TieGroups,
+    find_columns,
+    list_judged,
+)
 
 
 @emits_warnings
@@ -53,9 +58,9 @@ def evaluate_corpus(
 ) -> Result:
     """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
 
-    Every document counts, nothing is cut to a top-k, and all views are exact. A chunk is
-    multiplied and counted before the next one is read: memory holds one chunk of embeddings and,
-    for every thread, one block of scores, however large the corpus is.
+    Every document counts, nothing is cut to a top-k, and all views are exact. Memory holds one
+    chunk of embeddings and, for every thread, two blocks of embeddings and one of scores, however
+    large the corpus is.
 
     Parameters
     ----------
@@ -64,12 +69,11 @@ def evaluate_corpus(
     chunks
         Yields ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
         documents do not come in the order of the corpus. A fourth item ``rows`` is the row of
-        the embeddings of each document: documents that share a row are scored once, and tie.
+        the embeddings of each document: documents that share a row tie.
         The corpus is read twice, so this must be an iterable that can be started again, such
         as a list, or a function that makes an iterator. Both passes must give the same. The first
         one reads the ids of all chunks and the embeddings of judged documents only.
-        The calling thread makes the chunks. A chunk of a function is counted before the next one
-        is made, which may reuse its memory; threads have more to share the larger it is.
+        The calling thread makes the chunks. Each may reuse the memory of the one before it.
         A list of such functions is a corpus in shards, one after the other: each function is
         called where its shard is counted.
     qrels, measures
@@ -88,7 +92,7 @@ def evaluate_corpus(
         same to the last bit, however many workers there are and however the corpus is sharded.
     progress
         Called with what is being done, how much is done, and of how much: shards whose ids were
-        read, then documents that were counted. Other threads than the caller's may call it.
+        read, then documents that were counted.
 
     Returns
     -------
@@ -140,10 +144,7 @@ def evaluate_corpus(
         )
     shards = open_shards(chunks, is_local=isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
-    result, scan = evaluate_shards(
-        corpus, judgements, parsed, exact_ties=exact_ties, progress=progress
-    )
-    return replace(result, remarks=(*result.remarks, *scan.find_missing(judgements)))
+    return evaluate_shards(corpus, judgements, parsed, exact_ties=exact_ties, progress=progress)[0]
 
 
 @dataclass(frozen=True)
@@ -162,45 +163,55 @@ def evaluate_shards(
     measures: Sequence[Measure],
     *,
     exact_ties: bool = False,
-    on_block: BlockCallback | None = None,
+    on_block: BlockCallback[object] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Result, Scan]:
     """Evaluate a corpus as `evaluate_corpus` does, and return what its first pass found, too.
 
     `on_block` is called only where the engine is this process.
     """
-    products, n_queries = corpus.products, corpus.products.n_queries
-    is_local = isinstance(corpus.engine, LocalEngine)
+    products, is_local = corpus.products, isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
-    with corpus.engine.pool(partial(ShardWorker, products, digest)) as pool:
-        scan = scan_corpus(corpus.shards, judgements.doc_ids.unique(), pool, progress)
+    with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
+        scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids).unique(), pool, progress)
 
         # A run in which every query lists the whole corpus; its scores are not known yet.
-        offsets = np.arange(n_queries + 1, dtype=np.int64) * scan.documents
+        offsets = np.arange(products.n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
         with_judged = any(measure.needs_judged for measure in measures)
         lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
         row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-        score = score_judged(products, scan.judged, lists, row)
+        score = _score_judged(products, scan.judged, lists, row)
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
-        make_counter = partial(
-            JudgedCounter, documents, row, n_queries if exact_ties else 0, on_block
-        )
-        if is_local:
-            counts = count_shards(make_counter, products, scan.shards, progress)
-        else:
-            counts = count_in_pool(make_counter, pool, scan.shards, progress)
 
-    retrieved = np.where(row >= 0, scan.documents, 0)
-    groups = TieGroups.from_counts(documents, counts.counts, retrieved)
+        noise = products.noise * float(np.abs(score).max(initial=0))
+        task = CountTask(documents, row, noise, exact_ties)
+        counts = task.count_nothing(products)
+        if is_local:  # the threads of this process share the blocks of all shards
+            task = replace(task, on_block=on_block, progress=progress)
+            counts += task(products, scan.shards)
+        else:
+            for _, own in pool.results([[shard] for shard in scan.shards], task):
+                counts += own
+                if progress is not None:
+                    progress("counting", counts.documents, scan.documents)
+    if counts.seen < len(score):
+        raise InputError(
+            f"{len(score) - counts.seen} judged documents of the first pass were not in the second "
+            "one: chunks must be the same in every pass"
+        )
     if counts.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits between the two passes "
             "over the corpus; the result uses those of the first"
         )
         remarks.append(note(pattern, changed=counts.changed))
+    remarks += scan.remarks + scan.find_missing(judgements)
+
+    retrieved = np.where(row >= 0, scan.documents, 0)
+    groups = TieGroups.from_counts(documents, counts.counts, retrieved)
     size = groups.size
     judged_facts = ScoreFacts(
         int(size.sum()), len(size), int(size.max(initial=0)), judged_only=True
@@ -212,44 +223,63 @@ def evaluate_shards(
         scores=counts.sizes.facts if exact_ties else judged_facts,
         versions=versions(),
     )
-    remarks += scan.remarks
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
 
 
-@dataclass(frozen=True)
-class ShardWorker:
-    """Runs tasks on shards, one after the other, in any process.
+def _score_judged(
+    products: Products, judged: Sequence[Chunk], lists: JudgedLists, row: Ints
+) -> Floats:
+    """Score the judged documents of all lists, before the others and in blocks like theirs.
+
+    `row` is, per query of `lists`, its row of the query embeddings, where it has one.
+    """
+    found = np.empty(len(lists.position))
+
+    def look_up(block: Chunk, scores: Matrix) -> None:
+        column, inside = find_columns(block.positions, lists.position)
+        found[inside] = exact_floats(scores[row[lists.query[inside]], column[inside]])
+
+    list(score_blocks(products, judged, sum(map(len, judged)), look_up))
+    return found
+
+
+def make_worker(
+    products: Products, digest: str | None = None
+) -> Callable[[object, Callable[[Products, object], object]], object]:
+    """Return a function that runs a task on a piece of the corpus, in any process.
 
     `digest` is that of the products of the process that began the work, where that is another one.
     """
-
-    products: Products
-    digest: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.digest is not None and digest_products(self.products) != self.digest:
-            raise InputError(
-                f"products on {platform.node()} differ in their last bits from those of the "
-                "machine that began the work, as those of another kind of processor do: the result "
-                "would depend on who counted what; use machines of one kind"
-            )
-
-    def __call__(self, shard: Shard, task: Callable[[Products, Shard], object]) -> object:
-        """Run a task on a shard."""
-        return task(self.products, shard)
+    if digest is not None and digest_products(products) != digest:
+        raise InputError(
+            f"products on {platform.node()} differ in their last bits from those of the "
+            "machine that began the work, as those of another kind of processor do: the result "
+            "would depend on who counted what; use machines of one kind"
+        )
+    return lambda piece, task: task(products, piece)
 
 
 def digest_products(products: Products) -> str:
     """Digest the products of all queries with one another, computed as those of a block."""
     rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
-    [scores] = share_blocks(products, lambda _: [rows], 1, products.multiply)
+    [scores] = share_blocks(products, [rows], 1, products.multiply)
     return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
 
 
-def count_scores(
-    corpus: Corpus, make_counter: Callable[[], C], progress: Progress | None = None
-) -> list[C]:
-    """Score every document in threads of this process; return a counter of each thread's scores."""
-    with LocalEngine().pool(partial(ShardWorker, corpus.products)) as pool:
+def score_documents(
+    corpus: Corpus, on_block: BlockCallback[object], progress: Progress | None = None
+) -> None:
+    """Score every document in threads of this process; call `on_block` with every block."""
+    with LocalEngine().pool(partial(make_worker, corpus.products)) as pool:
         scan = scan_corpus(corpus.shards, id_column([]), pool)
-    return score_shards(corpus.products, scan.shards, make_counter, progress)
+
+    def count(block: Chunk, scores: Matrix) -> int:
+        on_block(block, scores)
+        return len(block)
+
+    chunks = chain.from_iterable(shard.read(corpus.products) for shard in scan.shards)
+    done = 0
+    for own in score_blocks(corpus.products, chunks, scan.documents, count):
+        done += own
+        if progress is not None:
+            progress("counting", done, scan.documents)

@@ -13,12 +13,11 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, warning
 from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.chunks import Chunk, Shard, join_chunks
+from deadheat.evaluation.corpus.chunks import Chunk, Shard
 from deadheat.formats import Documents, Judgements, id_column
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
-NONE: Ints = np.empty(0, np.int64)
 Intervals = Ints
 """Intervals of whole numbers, ``[n, 2]``: the first of each, and the one after its last."""
 
@@ -40,22 +39,18 @@ class ShardScan:
     """Positions that the caller gave."""
     relative_places: list[Intervals] = field(default_factory=list)
     """Other positions, which count from the start of the shard."""
-    judged: list[tuple[Ints, Chunk]] = field(default_factory=list)
-    """The judged documents, chunk by chunk, and their indices in the chunk."""
+    judged: list[Chunk] = field(default_factory=list)
+    """The judged documents, chunk by chunk."""
 
 
 def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> ShardScan:
     """Check the ids of a shard, and take the embeddings of the judged documents."""
     scan, wanted = ShardScan(), judged_ids.implode()
     for chunk in shard.read(products):
-        where = f"chunk {chunk.number} of {shard.name}"
-        try:
-            ids = chunk.id_column()
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
+        ids = chunk.id_column()
         scan.documents += len(chunk)
         scan.first_ids += ids.head(2 - len(scan.first_ids)).to_list()
-        scan.types.setdefault(str(chunk.embeddings.dtype), where)
+        scan.types.setdefault(str(chunk.embeddings.dtype), chunk.name)
         places = scan.places if chunk.has_positions else scan.relative_places
         places.append(_intervals(chunk.positions))
         if isinstance(chunk.ids, range) and chunk.ids.step == 1:
@@ -64,17 +59,9 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
             scan.hashes.append(hash_ids(ids))
         index = ids.is_in(wanted).to_numpy().nonzero()[0]
         if len(index):
-            scan.judged.append((index, replace(chunk.take(index), ids=ids.gather(index).to_list())))
+            scan.judged.append(replace(chunk.take(index), ids=ids.gather(index).to_list()))
         del chunk
     return scan
-
-
-def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
-    """Return the ids of a shard that have one of these hashes, as often as they come."""
-    columns = (chunk.id_column() for chunk in shard.read(products))
-    return [
-        name for ids in columns for name in ids.filter(ids.hash().is_in(hashes.implode())).to_list()
-    ]
 
 
 @dataclass(frozen=True)
@@ -84,8 +71,8 @@ class Scan(Documents):
     documents: int
     shards: list[Shard]
     """With what the second pass must find."""
-    judged: Chunk
-    """The judged documents, in the order of their positions."""
+    judged: list[Chunk]
+    """The judged documents, those of a shard together."""
     first_ids: list[str]
     """Of the first documents, two at most."""
     remarks: list[Remark]
@@ -94,16 +81,18 @@ class Scan(Documents):
         """Return ids of the first documents, at most as many as rows, for examples in messages."""
         return id_column(self.first_ids[: len(rows)])
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Return the row of each document in the list of its query, −1 where it is not judged."""
-        place = dict(zip(self.judged.ids, self.judged.positions.tolist(), strict=True))
-        found = np.array([place.get(document, -1) for document in doc_ids.to_list()], np.int64)
+        place: dict[object, int] = {}
+        for chunk in self.judged:
+            place.update(zip(chunk.ids, chunk.positions.tolist(), strict=True))
+        found = np.array([place.get(document, -1) for document in doc_ids], np.int64)
         return np.where(found >= 0, found + queries * self.documents, -1)
 
     def find_missing(self, judgements: Judgements) -> list[Remark]:
         """Warn of relevant documents that are not in the corpus."""
-        relevant = judgements.doc_ids.filter(pl.Series(judgements.grades > 0))
-        present = pl.Series(self.judged.ids, dtype=pl.String)
+        relevant = pl.Series(judgements.doc_ids).filter(pl.Series(judgements.grades > 0))
+        present = id_column([str(name) for chunk in self.judged for name in chunk.ids])
         absent = relevant.filter(~relevant.is_in(present.implode()))
         if not len(absent):
             return []
@@ -126,31 +115,24 @@ def scan_corpus(
     scans = [found[shard.number] for shard in shards]
     types: dict[str, str] = {}
     for scan in scans:
-        types |= {dtype: where for dtype, where in scan.types.items() if dtype not in types}
+        types = scan.types | types
     if not types:
         raise InputError("the corpus is empty: chunks gave no document")
     if len(types) > 1:
-        named = ", ".join(f"{dtype} ({where})" for dtype, where in types.items())
+        named = ", ".join(f"{dtype} ({where})" for dtype, where in sorted(types.items()))
         raise InputError(f"the documents are {named}: embed all of them alike")
     _check_ids(scans, shards, pool)
 
     start, scanned, judged, places = 0, [], [], []
     for shard, scan in zip(shards, scans, strict=True):
-        expected = {}
-        for index, chunk in scan.judged:
-            if not chunk.has_positions:
-                chunk = replace(chunk, positions=chunk.positions + start)
-            judged.append(chunk)
-            each = zip(index.tolist(), chunk.ids, chunk.positions.tolist(), strict=True)
-            expected[chunk.number] = list(each)
-        places.append([*scan.places, *(own + start for own in scan.relative_places)])
-        scanned.append(replace(shard, start=start, documents=scan.documents, expected=expected))
+        for chunk in scan.judged:
+            shift = 0 if chunk.has_positions else start
+            judged.append(replace(chunk, positions=chunk.positions + shift))
+        places += [*scan.places, *(own + start for own in scan.relative_places)]
+        scanned.append(replace(shard, start=start, documents=scan.documents))
         start += scan.documents
-    remarks = _check_places(places, start)
     first_ids = [name for scan in scans for name in scan.first_ids][:2]
-    every = join_chunks(judged) if judged else Chunk([], np.empty((0, 0)), NONE, NONE)
-    in_order = every.take(np.argsort(every.positions))
-    return Scan(start, scanned, in_order, first_ids, remarks)
+    return Scan(start, scanned, judged, first_ids, _check_places(np.concatenate(places), start))
 
 
 def hash_ids(ids: pl.Series) -> NDArray[np.uint64]:
@@ -160,47 +142,46 @@ def hash_ids(ids: pl.Series) -> NDArray[np.uint64]:
 
 def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
     """Refuse a document that comes more than once."""
-    if any(scan.hashes for scan in scans):
-        twice, example, holders = _find_repeated(scans, shards, pool)
-    else:
-        twice, number, holders = _find_overlap([scan.ranges for scan in scans])
-        example = str(number)
-    if twice:
-        raise InputError(
-            f"the corpus holds document {example!r} more than once"
-            f"{_name_holders(holders, len(shards), twice)}; give every document once"
-        )
-
-
-def _find_repeated(
-    scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool
-) -> tuple[int, str, list[int]]:
-    """Count the ids that come more than once; return one of them, and the shards that have it."""
-    numbers = [np.arange(*own[0]) for scan in scans for own in scan.ranges]
-    hashes = [hash_ids(pl.Series(own).cast(pl.String)) for own in numbers]
-    hashes += [own for scan in scans for own in scan.hashes]
+    ranges = [own for scan in scans for own in scan.ranges]
+    hashes = [own for scan in scans for own in scan.hashes]
+    if not hashes and _find_overlap(np.concatenate(ranges)) is None:
+        return
+    hashes += [hash_ids(pl.Series(np.arange(*own[0])).cast(pl.String)) for own in ranges]
     every = pl.Series(np.concatenate(hashes)).sort()
     repeated = every.filter(every == every.shift()).unique()
-    several: dict[str, list[int]] = {}
-    if len(repeated):  # two ids may have one hash: the ids themselves decide
-        holding: dict[str, list[int]] = {}
-        for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
-            for document in ids:
-                holding.setdefault(document, []).append(shard.number)
-        several = {name: numbers for name, numbers in holding.items() if len(numbers) > 1}
-    example = min(several, default="")
-    return len(several), example, several.get(example, [])
-
-
-def _check_places(places: Sequence[Sequence[Intervals]], documents: int) -> list[Remark]:
-    """Refuse positions, by shard, that two documents have; warn of positions that none has."""
-    twice, place, holders = _find_overlap(places)
+    if not len(repeated):
+        return
+    holders: dict[str, list[int]] = {}  # two ids may have one hash: the ids themselves decide
+    for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
+        for document in ids:
+            holders.setdefault(document, []).append(shard.number)
+    twice = {name: sorted(set(numbers)) for name, numbers in holders.items() if len(numbers) > 1}
     if twice:
+        example = min(twice)
+        where = " and ".join(f"shard {number}" for number in twice[example])
         raise InputError(
-            f"two documents of the corpus have the position {place}"
-            f"{_name_holders(holders, len(places), twice)}: give every document its own"
+            f"the corpus holds document {example!r} more than once, in {where}"
+            f"{f' (and {len(twice) - 1:,} more)' if len(twice) > 1 else ''}; give every document "
+            "once"
         )
-    first, stop = np.sort(np.concatenate([own for shard in places for own in shard]), axis=0).T
+
+
+def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
+    """Return the ids of a shard that have one of these hashes, as often as they come."""
+    columns = (chunk.id_column() for chunk in shard.read(products))
+    return [
+        name for ids in columns for name in ids.filter(ids.hash().is_in(hashes.implode())).to_list()
+    ]
+
+
+def _check_places(places: Intervals, documents: int) -> list[Remark]:
+    """Refuse positions that two documents have; warn of positions that none has."""
+    twice = _find_overlap(places)
+    if twice is not None:
+        raise InputError(
+            f"two documents of the corpus have the position {twice}: give every document its own"
+        )
+    first, stop = np.sort(places, axis=0).T
     before = np.append(0, stop[:-1])
     gaps = before[first > before]
     if not len(gaps):
@@ -225,25 +206,12 @@ def _intervals(numbers: Ints) -> Intervals:
     return np.stack((ascending[is_start], ascending[is_end] + 1), axis=1)
 
 
-def _find_overlap(shards: Sequence[Sequence[Intervals]]) -> tuple[int, int, list[int]]:
-    """Count the numbers that are in two intervals; return one of them, and the shards that have it.
+def _find_overlap(intervals: Intervals) -> int | None:
+    """Return the lowest number that begins an interval inside another one, if any.
 
-    >>> _find_overlap([[np.array([[0, 5]])], [np.array([[7, 9], [3, 6]])]])
-    (2, 3, [0, 1])
+    >>> _find_overlap(np.array([[0, 5], [7, 9], [3, 6]]))
+    3
     """
-    owner = np.repeat(np.arange(len(shards)), [sum(map(len, own)) for own in shards])
-    first, stop = np.concatenate([own for shard in shards for own in shard]).T
-    order = np.argsort(first, kind="stable")
-    reach = np.maximum.accumulate(stop[order])[:-1]
-    shared = np.maximum(0, np.minimum(reach, stop[order][1:]) - first[order][1:])
-    if not shared.any():
-        return 0, 0, []
-    example = int(first[order][1:][shared > 0][0])
-    return int(shared.sum()), example, owner[(first <= example) & (example < stop)].tolist()
-
-
-def _name_holders(holders: Sequence[int], shards: int, number: int) -> str:
-    """Name the shards that hold the example of a message, and say how many others there are."""
-    names = " and ".join(f"shard {holder}" for holder in sorted(set(holders)))
-    others = f" (and {number - 1:,} more)" if number > 1 else ""
-    return (f", in {names}" if shards > 1 else "") + others
+    first, stop = intervals[np.argsort(intervals[:, 0])].T
+    inside = first[1:][first[1:] < stop[:-1]]
+    return int(inside[0]) if len(inside) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -51,8 +51,6 @@ class StoredShard:
     torch: bool
     has_ids: bool
     """Whether a file beside it holds the ids of the documents."""
-    reuses_buffers: ClassVar[bool] = False
-    """Every chunk is mapped into memory anew."""
 
     def __call__(self) -> Iterator[tuple[Sequence[object], Matrix]]:
         """Yield ids and embeddings; only the current chunk is in memory."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
-from deadheat._internal.threads import Barrier
-from deadheat.errors import InputError
 from deadheat.evaluation.corpus import (
     Chunk,
     Shard,
@@ -22,36 +20,18 @@ from deadheat.evaluation.corpus import (
     score_block,
     share_blocks,
 )
-from deadheat.provenance import Record
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
 
-@dataclass(frozen=True)
-class Changes(Record):
-    """Scores that are not the same in all variants; those of different documents add up."""
+class Changes(NamedTuple):
+    """Scores that are not the same in all variants."""
 
-    scores: int = 0
-    """Scores that were compared: of every query with every document."""
-    changed: int = 0
-    farthest: float = 0.0
+    scores: int
+    """Scores that were compared."""
+    changed: int
+    farthest: float
     """The farthest that one of them moved."""
-
-    def __add__(self, other: Changes) -> Changes:
-        return Changes(
-            self.scores + other.scores,
-            self.changed + other.changed,
-            max(self.farthest, other.farthest),
-        )
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.changed <= self.scores or not self.farthest >= 0:
-            raise InputError(f"{self} is impossible")
-
-    @property
-    def share(self) -> float | None:
-        """Of the scores that were compared: how many changed; None where there were none."""
-        return self.changed / self.scores if self.scores else None
 
 
 def compare_scores(frames: Sequence[pl.DataFrame]) -> Changes:
@@ -69,7 +49,6 @@ def compare_scores(frames: Sequence[pl.DataFrame]) -> Changes:
 def compare_embeddings(
     variants: Sequence[tuple[Products, Sequence[StoredShard]]],
     documents: Ints,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Changes:
     """Compare scores that are too many to be stored: multiply the embeddings of all variants again.
 
@@ -82,8 +61,6 @@ def compare_embeddings(
         Per variant: its queries, and the stored parts that hold a row for each text.
     documents
         Per text: how many documents have it.
-    progress
-        Called with how many texts were compared, and how many there are.
     """
     texts = len(documents)
     for _, parts in variants:
@@ -91,19 +68,13 @@ def compare_embeddings(
     queries = variants[0][0]
 
     def read(products: Products, parts: Sequence[StoredShard]) -> Iterator[Chunk]:
-        shard = Shard(lambda: (chunk for part in parts for chunk in part()), reuses_buffers=False)
+        shard = Shard(lambda: (chunk for part in parts for chunk in part()))
         return cut_blocks(shard.read(products), block_length(products.n_queries))
-
-    def blocks(_: Barrier) -> Iterator[tuple[Chunk, ...]]:
-        for own in zip(*(read(*variant) for variant in variants), strict=True):
-            yield own
-            if progress is not None:
-                progress(int(own[0].positions[-1]) + 1, texts)
 
     def compare(own: tuple[Chunk, ...]) -> Changes:
         text = own[0].positions
         floats = [
-            exact_floats(score_block(products, block))[:, : len(text)]
+            exact_floats(score_block(products, block))
             for (products, _), block in zip(variants, own, strict=True)
         ]
         highest, lowest = reduce(np.maximum, floats), reduce(np.minimum, floats)
@@ -114,4 +85,6 @@ def compare_embeddings(
             float(moved.max(initial=0)),
         )
 
-    return sum(share_blocks(queries, blocks, texts, compare), Changes())
+    blocks = zip(*(read(*variant) for variant in variants), strict=True)
+    scores, changed, farthest = zip(*share_blocks(queries, blocks, texts, compare), strict=True)
+    return Changes(sum(scores), sum(changed), max(farthest))
