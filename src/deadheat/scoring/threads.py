@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from threading import RLock, Thread
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,10 @@ def single_thread_blas(operand: Matrix) -> Iterator[tuple[int, Callable[[], obje
         torch = require("torch", "a product of tensors")
         threads = torch.get_num_threads()
         is_cpu = operand.device.type == "cpu"
-        yield threads if is_cpu else 1, partial(_begin_torch, torch, threads)
+        yield threads if is_cpu else 1, partial(_begin_torch, torch)
         return
     with _blas_lock:
-        blas = _blas()
+        blas = _controller("blas")
         known = [library.num_threads for library in blas.lib_controllers]
         limit = partial(blas.limit, limits=1)
         with limit():
@@ -48,22 +48,19 @@ def single_thread_blas(operand: Matrix) -> Iterator[tuple[int, Callable[[], obje
             yield max(known) if known else available_cores(), limit
 
 
-def _begin_torch(torch: Any, threads: int) -> None:
+def _begin_torch(torch: Any) -> None:
     """Let this thread multiply alone, and record nothing for a backward pass.
 
-    Every thread has its own number of threads. New ones take the one that was set last, so another
-    thread, which then ends, sets it back at once.
+    `torch.set_num_threads` would also set the number of threads that are started later; the setting
+    of OpenMP is that of this thread only.
     """
-    torch.get_num_threads()  # from now on it has a number of its own
-    torch.set_num_threads(1)
+    torch.get_num_threads()  # on its first call in a thread torch sets the number of OpenMP
+    _controller("openmp").limit(limits=1)
     torch.set_grad_enabled(False)
-    setting_back = Thread(target=torch.set_num_threads, args=(threads,))
-    setting_back.start()
-    setting_back.join()
 
 
 @cache
-def _blas() -> Any:
+def _controller(user_api: str) -> Any:
     from threadpoolctl import ThreadpoolController  # looks through all libraries of the process
 
-    return ThreadpoolController().select(user_api="blas")
+    return ThreadpoolController().select(user_api=user_api)
