@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from report_pages import (
     HOSTILE,
@@ -25,7 +22,7 @@ from report_pages import (
 import deadheat as dh
 from deadheat._internal.remarks import note, warning
 from deadheat.cli import output as cli_output
-from deadheat.cli.pages import GivenRuns, group_results
+from deadheat.cli.pages import group_results
 from deadheat.errors import InputError, MissingPackageError
 from deadheat.evaluation import read_results
 from deadheat.provenance import Provenance
@@ -53,9 +50,10 @@ def test_one_file_that_asks_for_nothing_else(tmp_path):
     for text in ("tie_break", "qrels.json", "tied.json", "numpy", dh.__version__):
         assert text in page
     data = data_of(page)["collections"][0]
-    assert [system["name"] for system in data["systems"]] == ["tied", "sharp"]
-    assert [member["k"] for member in data["families"]["nDCG"]] == [1, 2, 3, 5, 10, 20, 50, 100]
-    assert data["shown"] == ["nDCG@10"]
+    assert {system["name"] for system in data["systems"]} == {"tied", "sharp"}
+    assert data["cutoffs"] == {"nDCG@10": 10}
+    curves = re.search(r'<section id="curves".*?</section>', page, re.DOTALL)[0]
+    assert all(f">nDCG@{k}</th>" in curves for k in (1, 2, 3, 5, 10, 20, 50, 100))
 
 
 def test_values_of_queries_are_those_of_the_result():
@@ -63,10 +61,8 @@ def test_values_of_queries_are_those_of_the_result():
     run = {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.5, "y": 0.25}}
     result = evaluated(qrels, run, ["MRR"])
     data = data_of(render_page([Collection("c", [System(result, {"system": "s"})])]))
-    kind, packed = data["collections"][0]["systems"][0]["values"]["MRR"]
-    values = np.frombuffer(base64.b64decode(packed), "<f4").reshape(4, 2)
-    assert kind == "f4"
-    assert values.tolist() == [[0.75, 0.5], [0.5, 0.5], [1, 0.5], [1, 0.5]]
+    values = data["collections"][0]["systems"][0]["values"]["MRR"]
+    assert values == [[0.75, 0.5], [0.5, 0.5], [1, 0.5], [1, 0.5]]
 
 
 def test_hostile_names_are_text_wherever_they_stand(tmp_path):
@@ -91,11 +87,18 @@ def test_half_a_character_does_not_stop_the_page():
 def test_of_many_cutoffs_one_is_shown_query_by_query():
     names = [f"{name}@{k}" for name in ("nDCG", "MRR") for k in (1, 5, 10, 20, 50)]
     result = evaluated({"q": {"x": 1}}, {"q": {"x": 1.0}}, [*names, "Recall@5", "Recall@7", "MAP"])
-    data = data_of(render_page([Collection("c", [System(result, {"system": "s"})])]))
-    collection = data["collections"][0]
-    assert collection["shown"] == ["nDCG@10", "MRR@10", "Recall@7", "MAP"]
-    assert len(collection["families"]["nDCG"]) == 5
-    assert "MAP" not in collection["families"], "no curve of a single cutoff"
+    page = render_page([Collection("c", [System(result, {"system": "s"})])])
+    assert list(data_of(page)["collections"][0]["cutoffs"]) == [
+        "nDCG@10",
+        "MRR@10",
+        "Recall@7",
+        "MAP",
+    ]
+    assert re.findall(r'<div class="chart" data-collection="c" data-measure="([^"]+)"', page) == [
+        "nDCG@10",
+        "MRR@10",
+        "Recall@7",
+    ], "no curve of a single cutoff"
 
 
 def test_systems_are_named_by_what_tells_them_apart():
@@ -132,7 +135,7 @@ def test_the_finding_comes_first_and_sources_last(tmp_path):
     page = out.read_text(encoding="utf-8")
     order = re.findall(r'<section id="(\w+)"', page)
     assert order == ["leaderboard", "curves", "comparison", "queries", "words", "notes"]
-    places = [page.index(f'class="{name}"') for name in ("finding", "intervals")]
+    places = [page.index(f'class="{name}"') for name in ("finding", "scroll intervals")]
     assert places == sorted(places) and places[-1] < page.index("sortable leading")
     assert page.index("versions.numpy") > page.index('<section id="notes"')
 
@@ -153,15 +156,15 @@ def test_the_finding_is_the_order_in_question_or_the_value_most_moved():
 def test_bold_is_what_is_best_whatever_the_tie_break():
     tied, sharp, wrong = {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 0.5}, {"x": 0.5, "y": 1.0}
     certain = leading(render_page([two_systems({"q": sharp}, {"q": wrong})]))
-    assert re.findall(
-        r'title="(\w+)">[^<]*</th><td data-sort="[\d.]+" class="certain"', certain
-    ) == ["one"]
-    assert "certain" not in leading(render_page([two_systems({"q": sharp}, {"q": tied})]))
-    assert "certain" not in leading(render_page([two_systems({"q": sharp}, {"q": sharp})]))
+    assert re.findall(r'title="(\w+)">[^<]*</th><td data-sort="[\d.]+" class="main"', certain) == [
+        "one"
+    ]
+    assert "main" not in leading(render_page([two_systems({"q": sharp}, {"q": tied})]))
+    assert "main" not in leading(render_page([two_systems({"q": sharp}, {"q": sharp})]))
     both = two_systems({"a": sharp, "b": sharp}, {"a": wrong, "b": wrong})
     fewer = two_systems({"a": wrong}, {"a": wrong}).systems[1]
     others = replace(both, systems=[both.systems[0], fewer], comparison=None)
-    assert "certain" not in leading(render_page([others])), "on other queries nobody is the best"
+    assert "main" not in leading(render_page([others])), "on other queries nobody is the best"
 
 
 def test_a_cross_stands_where_the_reported_value_is_another():
@@ -227,7 +230,7 @@ def stored(tmp_path: Path, *options: str) -> tuple[Path, list[str]]:
 def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     out, runs = stored(tmp_path, "--per-query")
     qrels, page = str(tmp_path / "qrels.json"), tmp_path / "page.html"
-    (collection,) = group_results(read_results(out), GivenRuns(qrels, runs[::-1]))
+    (collection,) = group_results(read_results(out), qrels, runs[::-1])
     assert [system.labels["system"] for system in collection.systems] == ["tied", "sharp"]
     assert [len(set(system.run.scores.tolist())) < 100 for system in collection.systems] == [
         True,
@@ -239,7 +242,7 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     assert all(system["lists"] for system in systems)
     run = json.loads(renamed.read_text())
     renamed.write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
-    tied, sharp = group_results(read_results(out), GivenRuns(qrels, [str(renamed)]))[0].systems
+    tied, sharp = group_results(read_results(out), qrels, [str(renamed)])[0].systems
     assert tied.run is None and "none of the runs given gives the values" in tied.no_run
     assert sharp.run is None
     deadheat("report", out, "-o", page, "--force")
@@ -290,51 +293,42 @@ def test_other_queries_and_measures_are_said(tmp_path):
     both = evaluated(qrels, run, ["MRR", "MAP"])
     half = evaluated({"a": {"x": 1}}, {"a": run["a"]}, ["MRR"])
     other = evaluated(qrels, run, ["Recall@5"])
-    pages = [data_of(compared_page(*results)) for results in ((both, half), (both, other), (both,))]
-    first, second, alone = (page["collections"][0]["comparison"] for page in pages)
-    assert any("on the 1 of 2 queries" in text for text in first["warnings"])
-    assert set(first["measures"]) == {"MRR"}
-    assert second["measures"] == {} and "no measure in common" in second["warnings"][0]
-    assert "two systems or more, not 1" in alone["warnings"][0]
-    shown = pages[0]["collections"][0]["systems"][1]["values"]["MRR"][1]
-    assert np.isnan(np.frombuffer(base64.b64decode(shown), "<f4")).sum() == 4
+    first, second = compared_page(both, half), compared_page(both, other)
+    assert "on the 1 of 2 queries" in first and 'aria-label="Verdicts in MRR"' in first
+    assert "Not compared in MAP" in first
+    assert "no measure in common" in second and "Verdicts in" not in second
+    assert "two systems or more, not 1" in compared_page(both)
+    shown = data_of(first)["collections"][0]["systems"][1]["values"]["MRR"]
+    assert shown == [[1, None]] * 4
 
 
-def unpacked(packed: list[str]) -> list[float]:
-    kind, text = packed
-    return np.frombuffer(base64.b64decode(text), f"<{kind}").tolist()
-
-
-def test_a_pair_is_told_once_and_from_above(tmp_path):
+def test_every_pair_has_a_verdict(tmp_path):
     qrels, *runs = write_inputs(tmp_path)
     results = [evaluated(dh.read_qrels(qrels), dh.read_run(run), ["MRR"]) for run in runs]
-    low, high = sorted(results, key=lambda result: result["MRR"].expected)
-    for order in ((low, high), (high, low)):
-        found = data_of(compared_page(*order))["collections"][0]["comparison"]["measures"]["MRR"]
-        pair = {name: unpacked(found[name]) for name in found if name not in ("order", "ranks")}
-        upper = order.index(high)
-        assert (pair["a"], pair["b"], found["order"]) == ([upper], [1 - upper], [upper, 1 - upper])
-        assert pair["difference"][0] > 0
-        assert math.isclose(pair["highest"][0], high["MRR"].best - low["MRR"].worst, rel_tol=1e-6)
-        assert pair["interval_low"][0] < pair["difference"][0] < pair["interval_high"][0]
+    systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
+    collection = with_comparison(Collection("c", systems), list(results[0].views))
+    page, pairs = render_page([collection]), collection.comparison.pairs
+    verdicts = re.search(r'aria-label="Verdicts in MRR".*?</table>', page, re.DOTALL)[0]
+    for row in pairs.to_dicts():
+        assert f">{row['verdict']}</th>" in verdicts
+        assert f'data-sort="{row["difference"]}"' in verdicts
+    assert verdicts.count("<tr data-row=") == len(pairs)
 
 
-def test_numbers_are_packed_in_the_shortest_type_that_holds_them():
-    scores = {f"d{i:03}": 0.0 for i in range(300)}
-    systems = [
-        System(evaluated({"q": {"d001": grade}}, {"q": scores}, ["MRR"]), {"system": str(grade)})
-        for grade in (1, 2)
-    ]
-    judged = dh.read_qrels({"q": {"d001": 2, "d002": 0}})
-    one = replace(systems[0], run=dh.read_run({"q": scores}))
-    lists = data_of(render_page([Collection("c", [one], judged)]))["collections"][0]["systems"][0][
-        "lists"
-    ]
-    assert lists["size"][0] == "u2" and set(unpacked(lists["size"])) == {300}
-    assert lists["grade"][0] == "u1"
-    levels = np.array(unpacked(lists["grades"]))
-    shown = levels[np.array(unpacked(lists["grade"]), int)]
-    assert np.isnan(shown[[0, 3]]).all() and shown[1:3].tolist() == [2, 0]
+def test_ranked_lists_hold_grades_and_scores_by_tie_group():
+    scores = {f"d{i:03}": 0.0 for i in range(300)} | {"best": 0.1}
+    result = evaluated({"q": {"d001": 1}}, {"q": scores}, ["MRR"])
+    system = System(result, {"system": "s"}, dh.read_run({"q": scores}))
+    judged = dh.read_qrels({"q": {"d001": 2, "d002": 0, "lost": 1}})
+    data = data_of(render_page([Collection("c", [system], judged)], top=5))["collections"][0]
+    ((retrieved, rest, rest_relevant, missing, groups),) = data["systems"][0]["lists"]
+    assert (retrieved, rest, rest_relevant, missing) == (301, 296, 0, 1)
+    assert groups[0] == [0, 1, [[0, None, 0.1]]]
+    above, size, documents = groups[1]
+    assert (above, size) == (1, 300)
+    named = {data["documents"][number]: (grade, score) for number, grade, score in documents}
+    expected = {"d000": None, "d001": 2, "d002": 0, "d003": None}
+    assert named == {name: (grade, 0) for name, grade in expected.items()}
 
 
 def test_the_folder_of_an_experiment(tmp_path):

@@ -125,6 +125,12 @@ def focused(browser) -> str:
     return browser.execute_script("return document.activeElement.textContent")
 
 
+def prefer(browser, theme: str) -> None:
+    """Let the browser ask for light or dark pages."""
+    feature = {"name": "prefers-color-scheme", "value": theme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
 def picture(browser, name: str) -> None:
     """Keep what the browser shows."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -165,22 +171,29 @@ def test_the_first_screen_holds_finding_intervals_and_leaderboard(show, page, wi
 
 
 def test_the_intervals_are_ranked_and_follow_the_data(opened):
-    names = texts_of(opened, ".intervals tbody th")
-    values = [float(text) for text in texts_of(opened, ".intervals tbody td:nth-child(3)")]
+    names = texts_of(opened, ".intervals:not([hidden]) tbody th")
+    values = [
+        float(text) for text in texts_of(opened, ".intervals:not([hidden]) tbody td:nth-child(3)")
+    ]
     assert values == sorted(values, reverse=True)
     assert dict(zip(names, values, strict=True))["tied"] == pytest.approx(
         float(text_of(opened, '.leading tr:has([title="tied"]) td').split()[0])
     )
-    assert texts_of(opened, ".intervals tbody td:nth-child(4)") == ["1–3", "1–3", "1–3"]
-    ticks = [float(text) for text in texts_of(opened, ".intervals .axis text")]
+    assert texts_of(opened, ".intervals:not([hidden]) tbody td:nth-child(4)") == [
+        "1–3",
+        "1–3",
+        "1–3",
+    ]
+    ticks = [float(text) for text in texts_of(opened, ".intervals:not([hidden]) .axis text")]
     assert len(ticks) > 2 and ticks[0] > 0 and ticks[-1] < 1
 
 
 def test_a_flat_line_at_one_ends_at_one(show):
     measures = ("MRR@1", "MRR@10")
     browser = show(render_page([collection(eight(SHARP), eight(SHARP), measures=measures)]))
-    assert texts_of(browser, ".intervals tbody td:nth-child(3)") == ["1.0000", "1.0000"]
-    for axis in (".intervals .axis text", "#chart text[text-anchor=end]"):
+    shown = ".intervals:not([hidden]) tbody td:nth-child(3)"
+    assert texts_of(browser, shown) == ["1.0000", "1.0000"]
+    for axis in (".intervals:not([hidden]) .axis text", ".chart:not([hidden]) [text-anchor=end]"):
         ticks = [float(text) for text in texts_of(browser, axis)]
         assert min(ticks) >= 0.98 and max(ticks) == 1
 
@@ -192,13 +205,13 @@ def test_a_cross_stands_only_where_the_reported_value_is_another(show):
         row.find_element("css selector", "th").text: len(
             row.find_elements("css selector", ".cross")
         )
-        for row in all_of(browser, ".intervals tbody tr")
+        for row in all_of(browser, ".intervals:not([hidden]) tbody tr")
     }
     assert crosses == {"a": 1, "b": 0}
-    assert len(all_of(browser, "#chart .cross")) == 2  # of a, at two cutoffs
+    assert len(all_of(browser, ".chart:not([hidden]) .cross")) == 2  # of a, at two cutoffs
 
 
-def test_of_many_systems_the_first_are_shown_until_all_are_asked_for(show):
+def test_of_many_systems_open_pairs_are_left_out(show):
     random = np.random.default_rng(3)
     relevance = random.random((20, 8)) < 0.4
     relevance[:, 0] = True
@@ -210,23 +223,17 @@ def test_of_many_systems_the_first_are_shown_until_all_are_asked_for(show):
     ]
     whole = with_comparison(Collection("fifty", systems), list(systems[0].result.views))
     browser = show(render_page([whole]))
-    assert len(all_of(browser, ".intervals tbody tr")) == 10
     first = texts_of(browser, ".leading tbody th")
-    assert len(first) == 50 and texts_of(browser, ".intervals tbody th") == first[:10]
-    button(browser, ".intervals", "Show all 50").click()
-    assert texts_of(browser, ".intervals tbody th") == first
-    button(browser, ".intervals", "Show the first 10").click()
-    assert len(all_of(browser, ".intervals tbody tr")) == 10
+    assert len(first) == 50 and texts_of(browser, ".intervals tbody th") == first
+    height = "return document.querySelector('.intervals').clientHeight"
+    assert browser.execute_script(height) < 500, "the plot scrolls"
     # Of the pairs, only those that are decided or contested by ties.
     contested = ("A is better", "B is better", "undecided: ties", "decision error")
     shown = whole.comparison.pairs.filter(pl.col("verdict").is_in(contested))
     assert 48 <= len(shown) < 50 * 49 // 2
-    assert len(all_of(browser, "#matrix button")) == len(shown)
-    left_out = f"Left out: {50 * 49 // 2 - len(shown)} of {50 * 49 // 2} pairs"
-    assert left_out in text_of(browser, "#matrix-hint")
-    ranked = [text.split(" ", 1) for text in texts_of(browser, "#matrix tbody th")]
-    assert ranked == [[str(first.index(name) + 1), name] for _, name in ranked]
-    assert {name for _, name in ranked} <= {*shown["a"], *shown["b"]}
+    assert len(all_of(browser, "#comparison tbody tr")) == len(shown)
+    left_out = f"Left out: {50 * 49 // 2 - len(shown)} pairs"
+    assert left_out in text_of(browser, "#comparison")
     assert "curves" not in texts_of(browser, "nav a")
     picture(browser, "report-fifty")
 
@@ -258,7 +265,6 @@ def test_the_leaderboard_sorts_by_every_column(opened):
 
 def test_one_switch_turns_every_number_into_percent(opened):
     one(opened, "#query-table tbody tr").click()
-    one(opened, "#matrix button").click()
     places = (
         ".finding",
         ".leading td",
@@ -273,7 +279,7 @@ def test_one_switch_turns_every_number_into_percent(opened):
     for fraction, percent in zip(before[1:], after[1:], strict=True):
         assert float(percent) == pytest.approx(100 * float(fraction), abs=0.006)
     assert re.search(r"\d\d\.\d\d|\d%", after[0])
-    ticks = [float(text) for text in texts_of(opened, ".intervals .axis text")]
+    ticks = [float(text) for text in texts_of(opened, ".intervals:not([hidden]) .axis text")]
     assert min(ticks) > 1
     one(opened, "#percent").click()
     assert [text_of(opened, place) for place in places] == before
@@ -318,50 +324,29 @@ def test_the_table_is_copied_as_it_stands(show, page, allowed):
 
 
 def test_curves_follow_measure_and_systems(opened):
+    def shown() -> str:
+        return ".chart:not([hidden])"
+
     def lines() -> int:
-        return len(all_of(opened, "#chart .curve"))
+        return len([line for line in all_of(opened, f"{shown()} .band") if line.is_displayed()])
 
-    assert lines() == 3 * 7  # eight cutoffs
-    assert "nDCG at cutoff k" in texts_of(opened, "#chart text")
+    assert lines() == 3
+    assert "nDCG at cutoff k" in texts_of(opened, f"{shown()} text")
+    assert re.search(r"tied and .* coincide", text_of(opened, f"{shown()} .hint"))
     choose(opened, "#measure", "MRR@10")
-    assert "MRR at cutoff k" in texts_of(opened, "#chart text")
-    names = texts_of(opened, "#legend label")
+    assert "MRR at cutoff k" in texts_of(opened, f"{shown()} text")
+    names = texts_of(opened, f"{shown()} .legend label")
     assert sorted(names) == sorted(["tied", "sharp", EVIL])
-    all_of(opened, "#legend input")[names.index("sharp")].click()
-    assert lines() == 2 * 7
-    one(opened, "#curves summary").click()
-    assert texts_of(opened, "#curve-numbers thead th")[1:4] == ["MRR@1", "MRR@2", "MRR@3"]
-    assert len(all_of(opened, "#curve-numbers tbody tr")) == 2
+    all_of(opened, f"{shown()} .legend input")[names.index("sharp")].click()
+    assert lines() == 2
+    one(opened, f"{shown()} summary").click()
+    assert texts_of(opened, f"{shown()} thead th")[1:4] == ["MRR@1", "MRR@2", "MRR@3"]
+    assert len(all_of(opened, f"{shown()} tbody tr")) == 3
 
 
-def test_curves_that_coincide_are_told_apart(opened):
-    dashes = opened.execute_script(
-        """
-        const seen = {};
-        for (const line of document.querySelectorAll("#chart .curve")) {
-          const place = ["x1", "y1", "x2", "y2"].map((name) => line.getAttribute(name)).join();
-          (seen[place] ??= []).push([line.getAttribute("stroke-dasharray"),
-            line.getAttribute("stroke-dashoffset"), getComputedStyle(line).stroke]);
-        }
-        return Object.values(seen).filter((shared) => shared.length > 1);
-        """
-    )
-    assert len(dashes) == 7  # tied and its twin, everywhere
-    for (first, start, colour), (second, other, another), *_ in dashes:
-        assert first == second and re.fullmatch("9 (9|18)", first)
-        assert start != other and colour != another
-    assert text_of(opened, "#coinciding") == f"Curves that coincide are striped: tied = {EVIL}."
-    radii = [float(dot.get_attribute("r")) for dot in all_of(opened, "#chart .dot")]
-    assert len(set(radii)) > 1  # rings
-
-
-def test_the_pointer_reads_a_point(opened):
-    chains = pytest.importorskip("selenium.webdriver.common.action_chains")
-    dot = all_of(opened, "#chart .dot")[-1]
-    opened.execute_script("arguments[0].scrollIntoView({ block: 'center' })", dot)
-    chains.ActionChains(opened).move_to_element(dot).perform()
-    tip = text_of(opened, ".tip")
-    assert tip.startswith("nDCG@") and "worst" in tip and "oblivious" in tip
+def test_a_point_tells_its_values(opened):
+    titles = [each.get_attribute("textContent") for each in all_of(opened, ".chart title")]
+    assert any(re.fullmatch(r"tied, nDCG@10: 0\.\d{4} \(0\.\d{4}–0\.\d{4}\)", t) for t in titles)
 
 
 def test_a_single_cutoff_has_no_curve(show):
@@ -377,25 +362,16 @@ def test_a_single_cutoff_has_no_curve(show):
 # Verdicts.
 
 
-def test_verdicts_are_one_triangle_by_rank(opened):
-    cells = all_of(opened, "#matrix button")
-    assert len(cells) == 3
-    names = texts_of(opened, ".intervals tbody th")
-    assert texts_of(opened, "#matrix tbody th") == [f"{i} {names[i - 1]}" for i in (1, 2)]
-    assert texts_of(opened, "#matrix thead th") == [f"{i} {names[i - 1]}" for i in (2, 3)]
-    twins = next(each for each in cells if each.text == "= same")
-    assert twins.get_attribute("aria-label") in (
-        f"tied against {EVIL}: same",
-        f"{EVIL} against tied: same",
-    )
-    twins.click()
-    said = text_of(opened, "#verdict")
-    assert said.startswith(
-        twins.get_attribute("aria-label").replace(": same", ", nDCG@10: identical")
-    )
-    assert "Expected difference 0.0000" in said and "corrected p = 1.0000" in said
+def test_verdicts_follow_the_measure(opened):
+    def rows() -> list[str]:
+        return [each.text for each in all_of(opened, "#comparison tbody tr") if each.is_displayed()]
+
+    assert len(rows()) == 3
+    assert any("identical" in row and "tied" in row and EVIL in row for row in rows())
+    before = rows()
     choose(opened, "#measure", "MRR@10")
-    assert text_of(opened, "#matrix caption") == "MRR@10" and text_of(opened, "#verdict") == ""
+    assert len(rows()) == 3 and rows() != before
+    assert "identical" in text_of(opened, "#comparison > div > div:not([hidden]) dl")
 
 
 def test_a_wrong_order_is_said_to_flip(show):
@@ -403,73 +379,44 @@ def test_a_wrong_order_is_said_to_flip(show):
     nearly = {f"q{i}": WRONG if i == 0 else SHARP for i in range(40)}
     tied = {f"q{i}": TIED for i in range(40)}
     browser = show(render_page([collection(tied, nearly)]))
-    (cell,) = all_of(browser, "#matrix button")
-    assert cell.text == "⇅ order flips"
-    cell.click()
-    assert text_of(browser, "#verdict").startswith("b against a, MRR: order flips")
+    assert texts_of(browser, "#comparison tbody th") == ["a", "b", "decision error"]
     assert "With ties by input order, a beats b in MRR" in text_of(browser, ".finding")
-    assert "error" not in text_of(browser, "#comparison").lower()
-
-
-def test_the_arrows_go_through_the_verdicts(show):
-    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    runs = (eight(TIED), eight(SHARP), eight(WRONG), {**eight(SHARP), "q0": WRONG})
-    browser = show(render_page([collection(*runs)]))
-    cells = all_of(browser, "#matrix button")
-    assert [cell.get_attribute("tabindex") for cell in cells] == ["0"] + ["-1"] * 5
-    cells[0].send_keys(keys.ARROW_RIGHT)
-    assert browser.switch_to.active_element == cells[1]
-    cells[1].send_keys(keys.ARROW_DOWN)
-    assert browser.switch_to.active_element == cells[3]
-    cells[3].send_keys(keys.ARROW_LEFT)  # an empty half: stays
-    assert browser.switch_to.active_element == cells[3]
-    cells[3].send_keys(keys.ENTER)
-    assert text_of(browser, "#verdict").startswith(
-        cells[3].get_attribute("aria-label").split(":")[0]
-    )
 
 
 # Queries, and links to them.
 
 
-def test_queries_are_sorted_and_filtered(opened):
-    assert "60 of 60 queries, page 1 of 3" in text_of(opened, "#count")
+def test_queries_are_sorted_and_searched(opened):
+    assert text_of(opened, "#count") == "60 of 60 queries"
     ranges = column(opened, 3)
-    assert ranges == sorted(ranges, reverse=True) and ranges[0] > 0
+    assert len(ranges) == 50 and ranges == sorted(ranges, reverse=True) and ranges[0] > 0
+    one(opened, "#more").click()
+    assert len(column(opened, 3)) == 60 and not one(opened, "#more").is_displayed()
     for name, place in (("expected", 2), ("range", 3), ("bias", 4)):
-        header = one(opened, f"button[data-column={name}]")
-        header.click()
-        down = header.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
+        one(opened, f"button[data-column={name}]").click()
+        header = one(opened, f"th:has(button[data-column={name}])")
+        down = header.get_attribute("aria-sort") == "descending"
         assert column(opened, place) == sorted(column(opened, place), reverse=down)
-    least = all_of(opened, "#query-controls input[type=number]")[0]
-    least.send_keys("0.3")
-    assert min(column(opened, 3)) >= 0.3
-    count = text_of(opened, "#count")
-    assert " of 60 queries" in count and not count.startswith("60")
-    one(opened, "#percent").click()
-    assert least.get_property("value") == "30" and text_of(opened, "#count") == count
-    one(opened, "#percent").click()
-    assert least.get_property("value") == "0.3"
     one(opened, "input[type=search]").send_keys("no such query")
     assert text_of(opened, "#count").startswith("0 of 60")
     assert all_of(opened, "#query-table tbody tr") == []
 
 
 def test_a_query_shows_its_ties(opened):
-    choose(opened, "#system", 0)
+    choose(opened, "#system", "tied")
     all_of(opened, "#query-table tbody tr")[0].click()
-    row = all_of(opened, "#query-table tbody tr[aria-selected=true]")
+    row = all_of(opened, "#query-table tbody tr.chosen")
     assert len(row) == 1
     assert text_of(opened, "#query h3") == row[0].find_element("css selector", "th").text
-    assert len(all_of(opened, "#query .document")) == 12
+    assert len(all_of(opened, "#query .line")) == 12
     assert all_of(opened, "#query .tie") and all_of(opened, "#query .relevant")
     assert "in any order" in text_of(opened, "#query .tie .label")
     assert len(all_of(opened, "#query .cutoff")) == 1
-    assert re.search(r"more (documents follow|with this score)", text_of(opened, "#query"))
+    assert re.search(r"more (documents follow|with the last score)", text_of(opened, "#query"))
     tied = all_of(opened, "#query .tie")
     scores = {each.text for each in tied[0].find_elements("css selector", ".score")}
     assert len(scores) == 1
-    choose(opened, "#system", 1)
+    choose(opened, "#system", "sharp")
     assert text_of(opened, "#query h4") == "Ranked list of sharp"
     assert all_of(opened, "#query .tie") == []
 
@@ -483,14 +430,14 @@ def test_grades_are_in_the_ranked_list(show):
     one(browser, "#query-table tbody tr").click()
     assert text_of(browser, "#query h3") == f"{next(iter(qrels))} · what is tied"
     assert text_of(browser, ".ranked-head").split() == ["rank", "grade", "document", "score"]
-    lines = [each.text.split() for each in all_of(browser, "#query .document")]
+    lines = [each.text.split() for each in all_of(browser, "#query .line")]
     assert lines == [
         ["1", "3", "x", "1"],
         ["2", "0", "y", "0.8"],
         ["3", "−1", "z", "0.6"],
         ["4", "–", "w", "0.4"],
     ]
-    said = [each.get_attribute("aria-label") for each in all_of(browser, ".document .grade")]
+    said = [each.get_attribute("aria-label") for each in all_of(browser, ".line .grade")]
     assert said[0] == "relevant, grade 3" and said[-1] == "not judged"
 
 
@@ -499,11 +446,14 @@ def test_a_link_opens_a_query_and_back_leaves_it(show, page):
     assert text_of(browser, "#query h3") == "q28"
     assert text_of(browser, "#query h4") == "Ranked list of sharp"
     assert one(browser, "#measure").get_property("value") == "MRR@10"
-    assert text_of(browser, ".intervals thead th:nth-child(2)") == "MRR@10: worst to best"
-    assert len(all_of(browser, "#query-table tr[aria-selected=true]")) == 1
+    assert (
+        text_of(browser, ".intervals:not([hidden]) thead th:nth-child(2)")
+        == "MRR@10: worst to best"
+    )
+    assert len(all_of(browser, "#query-table tr.chosen")) == 1
     in_sight = "return arguments[0].getBoundingClientRect().top < innerHeight"
     assert browser.execute_script(in_sight, one(browser, "#query h3"))
-    one(browser, "#query-table tbody tr[aria-selected=false]").click()
+    one(browser, "#query-table tbody tr:not(.chosen)").click()
     other = text_of(browser, "#query h3")
     assert other != "q28"
     link = browser.current_url
@@ -527,14 +477,14 @@ def test_a_link_opens_a_query_and_back_leaves_it(show, page):
 
 def test_a_link_to_what_is_not_there_says_so(show, page):
     browser = show(page, "#query=nobody&system=sharp&measure=MAP")
-    assert text_of(browser, "#count") == ("Not on this page: measure MAP, query nobody.")
+    assert text_of(browser, "#count") == ("Not on this page: query nobody, measure MAP.")
     assert text_of(browser, "#query") == ""
     assert one(browser, "#measure").get_property("value") == "nDCG@10"
 
 
 def test_links_name_hostile_ids(show, page):
     browser = show(page)
-    choose(browser, "#system", 2)
+    choose(browser, "#system", EVIL)
     search = one(browser, "input[type=search]")
     for name in HOSTILE[:4]:
         search.clear()
@@ -558,7 +508,7 @@ def test_collections_are_chosen_and_linked(show):
     page = render_page([first, second])
     browser = show(page)
     assert text_of(browser, "#count").startswith("8 of 8")
-    choose(browser, "#collection", 1)
+    choose(browser, "#collection", "second")
     assert text_of(browser, "#count").startswith("1 of 1")
     assert texts_of(browser, ".leading:not([hidden]) tbody th") == ["", "", "a"]
     assert "Not compared: a comparison needs two systems or more" in text_of(browser, "#comparison")
@@ -582,11 +532,11 @@ def test_systems_may_differ_in_queries_and_measures(show):
     browser = show(render_page([one_]))
     assert text_of(browser, "#count").startswith("2 of 2")
     assert "Not compared: the systems have no measure" in text_of(browser, "#comparison")
-    choose(browser, "#system", 1)
+    choose(browser, "#system", "half")
     assert text_of(browser, "#count") == "half was not evaluated in MRR"
     choose(browser, "#measure", "Recall@5")
     assert text_of(browser, "#count").startswith("1 of 2")
-    assert texts_of(browser, ".intervals tbody th") == ["half"]
+    assert texts_of(browser, ".intervals:not([hidden]) tbody th") == ["half"]
     all_of(browser, "#query-table tbody tr")[0].click()
     assert "not part of this page" in text_of(browser, "#query")
 
@@ -599,24 +549,12 @@ def test_the_keyboard_is_enough(opened):
     body = one(opened, "body")
     body.send_keys(keys.TAB)
     assert focused(opened) == "Skip to the content"
-    row = one(opened, "#query-table tbody tr[tabindex='0']")
-    row.send_keys(keys.ARROW_DOWN)
-    second = opened.switch_to.active_element
-    assert second == all_of(opened, "#query-table tbody tr")[1]
+    second = all_of(opened, "#query-table tbody button")[1]
     second.send_keys(keys.ENTER)
-    assert text_of(opened, "#query h3") == second.find_element("css selector", "th").text
-    assert opened.switch_to.active_element == second  # the arrows go on from here
+    assert text_of(opened, "#query h3") == second.text
+    assert opened.switch_to.active_element == second  # the next one is a press of tab away
     outline = opened.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    second.send_keys(keys.END)
-    assert "page 3 of 3" in text_of(opened, "#count")
-    opened.switch_to.active_element.send_keys(keys.HOME)
-    opened.switch_to.active_element.send_keys(keys.PAGE_DOWN)
-    assert "page 2 of 3" in text_of(opened, "#count")
-    opened.switch_to.active_element.send_keys(keys.ARROW_UP)
-    assert "page 1 of 3" in text_of(opened, "#count")
-    opened.switch_to.active_element.send_keys(keys.TAB)
-    assert focused(opened) == "Next"
     heading = one(opened, ".leading thead th:nth-child(3) button")
     heading.send_keys(keys.ENTER)
     assert heading.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
@@ -671,11 +609,10 @@ def faults(browser) -> list[str]:
 @pytest.mark.parametrize("kind", ["report", "leaderboard"])
 def test_axe_finds_nothing_to_object_to(show, page, kind, width, theme):
     browser = show(page if kind == "report" else leaderboard_page(), width=width)
+    prefer(browser, theme)
     browser.execute_script(
         "for (const details of document.querySelectorAll('details')) details.open = true;"
         "document.querySelector('#query-table tbody tr')?.click();"
-        "document.querySelector('#matrix button')?.click();"
-        f"document.documentElement.dataset.theme = '{theme}';"
     )
     assert faults(browser) == []
     browser.execute_script("document.querySelector('.finding').style.color = '#777'")
@@ -691,23 +628,18 @@ def test_light_dark_narrow_and_printed(show, page):
         all_of(browser, "#query-table tbody tr")[0].click()
         seen = []
         for theme in ("light", "dark"):
+            prefer(browser, theme)
             seen.append(background())
             assert not browser.execute_script(
                 "return document.documentElement.scrollWidth > innerWidth"
             )
-            assert browser.execute_script(
-                "return document.querySelector('#chart svg').clientWidth <= innerWidth"
-            )
             picture(browser, f"report-{theme}-{width}")
-            one(browser, "#theme").click()
         assert seen == ["rgb(255, 255, 255)", "rgb(20, 23, 27)"]
-    one(browser, "#theme").click()
     pdf = base64.b64decode(
         browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     )
     (SCREENSHOTS / "report.pdf").write_bytes(pdf)
     assert pdf.startswith(b"%PDF")
-    assert background() == "rgb(20, 23, 27)"  # as it was
 
 
 def test_thousands_of_queries_stay_fluid(show):
@@ -718,7 +650,7 @@ def test_thousands_of_queries_stay_fluid(show):
     measures = ["nDCG@10", "MRR@10", "MAP", "Recall@5"]
     result = dh.evaluate_arrays(relevance, scores, measures)
     content = render_page([Collection("large", [System(result, {"system": "s"})])])
-    assert len(content) < 1e6
+    assert len(content) < 1.5e6
     browser = show(content)
     timing = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
     assert browser.execute_script(timing) < 20_000
@@ -729,7 +661,7 @@ def test_thousands_of_queries_stay_fluid(show):
         return performance.now() - begin;
     """
     assert browser.execute_script(sort) < 4_000
-    assert len(all_of(browser, "#query-table tbody tr")) == 20
+    assert len(all_of(browser, "#query-table tbody tr")) == 50
 
 
 # The page of a leaderboard.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 
+from deadheat.evaluation import Summary
 from deadheat.measures import Measure
 
 
@@ -23,3 +25,9 @@ def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]
         for family, members in families.items()
         if len(members) > 1
     }
+
+
+def coinciding(systems: Mapping[str, Mapping[str, Summary]]) -> str:
+    """Name systems whose values are all equal: of their curves, one can hardly be seen."""
+    pairs = combinations(systems, 2)
+    return " ".join(f"{a} and {b} coincide." for a, b in pairs if systems[a] == systems[b])

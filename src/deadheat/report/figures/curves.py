@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
 from deadheat.measures import Measure
-from deadheat.report.families import cutoff_families
+from deadheat.report.families import coinciding, cutoff_families
 from deadheat.report.figures import inputs, style
 from deadheat.report.figures.style import COLOURS, DASHES, INK, MARKERS, Plot
 
@@ -85,17 +84,12 @@ def curves(
         style.legend(figure, views, ["expected", "oblivious", "[worst, best]"], below=True)
     what = f"{', '.join(f'{family!r}@k' for family in families)} against the cutoff k"
     caption = inputs.caption(what, labelled, "Lines with markers", "bands")
-    return Plot(figure, caption + _coinciding(labelled, list(chain(*families.values()))))
-
-
-def _coinciding(results: dict[str, Result], measures: list[Measure]) -> str:
-    """Name curves that lie on each other: one of them can hardly be seen."""
-    pairs = [
-        f" {a} and {b} coincide."
-        for a, b in combinations(results, 2)
-        if all(results[a][measure] == results[b][measure] for measure in measures)
-    ]
-    return "".join(pairs)
+    drawn = {repr(measure) for members in families.values() for measure in members}
+    values = {
+        label: {name: summary for name, summary in result.items() if name in drawn}
+        for label, result in labelled.items()
+    }
+    return Plot(figure, f"{caption} {coinciding(values)}".rstrip())
 
 
 def _draw(axes: Axes, measures: list[Measure], results: list[Result], scale: int) -> list[Line2D]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deadheat._internal.output import write_whole
 from deadheat._internal.packages import require
 from deadheat.errors import InputError
-from deadheat.tables import shorten_names
+from deadheat.tables import shorten_name, strip_shared
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -157,6 +157,10 @@ def shorten(names: Sequence[str], length: int) -> list[str]:
     ['bge-re…v2-m3', 'gte']
     """
     clean = list(map(printable, names))
-    short = shorten_names(clean, length)
-    distinct = len(set(short.values())) == len(short)
-    return [short[name] for name in clean] if distinct else shorten(clean, length + 4)
+    if max(map(len, clean), default=0) > length:
+        stripped = strip_shared(clean)
+        short = {name: shorten_name(own, length) for name, own in stripped.items()}
+        if len(set(short.values())) < len(short):
+            return shorten(clean, length + 4)
+        clean = [short[name] for name in clean]
+    return clean

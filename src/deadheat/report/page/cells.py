@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deadheat.tables import Kind, Table, cell, headings, rows_of
+from deadheat.tables import Kind, Table, Tint, cell, headings, rows_of
 
 APART = 2.0
 """Two marks of a scale this many hundredths apart are visibly different."""
@@ -27,6 +27,9 @@ class PageCell(NamedTuple):
     """The number to sort by; nothing for words, the empty text where there is no number."""
     is_label: bool
     bold: bool
+    tint: Tint | None
+    marks: dict[str, float | None] | None
+    """The interval that is drawn beside the text, if there is one."""
 
 
 class PageTable(NamedTuple):
@@ -36,34 +39,6 @@ class PageTable(NamedTuple):
     """The heading of each column, and whether the column holds labels."""
     rows: list[list[PageCell]]
     notes: Sequence[str]
-
-
-def texts(kind: Kind, *values: object) -> Texts:
-    """Write a cell in both ways."""
-    return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
-
-
-def page_table(table: Table) -> PageTable:
-    """Write every cell of a table in both ways."""
-    both = zip(rows_of(table, False), rows_of(table, True), strict=True)
-    rows = []
-    for values, (fractions, percents) in zip(table.frame.iter_rows(named=True), both, strict=True):
-        cells = []
-        for column, one, other in zip(table.columns, fractions, percents, strict=True):
-            sort = _sort_key(column.kind, [values[name] for name in column.sources])
-            cells.append(PageCell(Texts(one.full, other.full), sort, column.is_label, one.bold))
-        rows.append(cells)
-    heads = zip(headings(table, " "), table.columns, strict=True)
-    return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
-
-
-def _sort_key(kind: Kind, values: Sequence[Any]) -> float | str | None:
-    """Sort intervals by their width, and other numbers by themselves; last where there is none."""
-    if kind in ("name", "word", "flag"):
-        return None
-    if None in values:
-        return ""
-    return float(values[1] - values[0] if kind in ("ranks", "span", "interval") else values[0])
 
 
 @dataclass(frozen=True)
@@ -78,8 +53,46 @@ class Scale:
         return round(100 * (value - self.low) / (self.high - self.low or 1.0), 3)
 
 
+def texts(kind: Kind, *values: object) -> Texts:
+    """Write a cell in both ways."""
+    return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
+
+
+def page_table(table: Table) -> PageTable:
+    """Write every cell of a table in both ways."""
+    frame, both = table.frame, zip(rows_of(table, False), rows_of(table, True), strict=True)
+    scales = []
+    for column in table.columns:
+        ends = [x for name in column.bar or () for x in frame[name].drop_nulls()]
+        scales.append(Scale(min(ends), max(ends)) if ends else None)
+    rows = []
+    for values, (fractions, percents) in zip(frame.iter_rows(named=True), both, strict=True):
+        cells = []
+        for column, scale, one, other in zip(
+            table.columns, scales, fractions, percents, strict=True
+        ):
+            text = Texts(one.full, other.full)
+            sort = _sort_key(column.kind, [values[name] for name in column.sources])
+            bar = [values[name] for name in column.bar or ()]
+            drawn = None if scale is None or None in bar else marks(scale, *bar)
+            tint = column.tint(one.full)
+            cells.append(PageCell(text, sort, column.is_label, one.bold, tint, drawn))
+        rows.append(cells)
+    heads = zip(headings(table, " "), table.columns, strict=True)
+    return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
+
+
+def _sort_key(kind: Kind, values: Sequence[Any]) -> float | str | None:
+    """Sort intervals by their width, and other numbers by themselves; last where there is none."""
+    if kind in ("name", "word", "flag"):
+        return None
+    if None in values:
+        return ""
+    return float(values[1] - values[0] if kind in ("ranks", "span", "interval") else values[0])
+
+
 def marks(
-    scale: Scale, start: float, end: float, dot: float, cross: float | None
+    scale: Scale, start: float, end: float, dot: float, cross: float | None = None
 ) -> dict[str, float | None]:
     """Return the places of an interval, its dot, and a cross if it is visibly elsewhere."""
     apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART

@@ -54,11 +54,8 @@ class Collection:
             for label in self.systems[0].labels
         }
         telling = [column for column in columns.values() if len(set(column)) > 1]
-        names = [" · ".join(row) for row in zip(*(telling or columns.values()), strict=True)]
-        return [
-            f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name
-            for i, name in enumerate(names)
-        ]
+        rows = zip(*(telling or columns.values()), strict=True)
+        return number_repeated([" · ".join(row) for row in rows])
 
     @property
     def results(self) -> dict[str, Result]:
@@ -88,3 +85,15 @@ class Collection:
         """
         every = dict.fromkeys(m for system in self.systems for m in system.result.views)
         return headline(every) if shown is None else [m for m in every if m in shown]
+
+
+def number_repeated(names: Sequence[str]) -> list[str]:
+    """Make names distinct.
+
+    >>> number_repeated(["hps", "native", "hps"])
+    ['hps', 'native', 'hps (2)']
+    """
+    return [
+        f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name
+        for i, name in enumerate(names)
+    ]

@@ -12,7 +12,6 @@ from deadheat.comparison.leaderboard import (
     row_columns,
     summary_table,
     winner_parts,
-    word_column,
 )
 from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
@@ -84,7 +83,7 @@ def _colours(board: Leaderboard) -> dict[str, int]:
     """Number of the colour of every group, in the official order; none if there are too many."""
     if board.group is None:
         return {}
-    names = board.ranking()[word_column(board.group)].drop_nulls().unique(maintain_order=True)
+    names = board.ranking()[board.group].drop_nulls().unique(maintain_order=True)
     return {name: i for i, name in enumerate(names)} if len(names) <= COLOURS else {}
 
 
@@ -107,7 +106,7 @@ def _measure(
         drawn.append(
             {
                 "words": [row[name] or "" for name in facets],
-                "colour": colours.get(row[word_column(board.group or "")], 0) if colours else 0,
+                "colour": colours.get(row.get(board.group or "", ""), 0),
                 "values": marks(values, row["worst"], row["best"], row["expected"], official),
                 "ranks": marks(
                     ranks, row["best_rank"], row["worst_rank"], row["rank"], official_rank

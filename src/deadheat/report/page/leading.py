@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from deadheat._internal.lazy import pl
 from deadheat.errors import printable
 from deadheat.evaluation import SPAN, VIEW_COLUMNS, Summary
-from deadheat.report.page.cells import Scale, Texts, marks, texts
+from deadheat.report.page.cells import page_table
 from deadheat.tables import Column, Table, render
 
 Summaries = Mapping[str, Mapping[str, Summary]]
@@ -18,18 +18,8 @@ COPIES = ("markdown", "latex", "csv")
 """The styles that the table can be copied in."""
 
 
-class Value(NamedTuple):
-    """A cell of the table."""
-
-    text: Texts
-    sort: float
-    certain: bool
-    """Whether it is the highest of its column whatever the tie-break."""
-    marks: dict[str, float | None]
-
-
 def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, Any]:
-    """Return headings, rows and copies; the highest expectation in the first measure comes first.
+    """Return the table of a page and its copies; the highest value in the first measure is first.
 
     Parameters
     ----------
@@ -39,17 +29,44 @@ def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, An
     measures
         The columns.
     """
-    ordered = _by_first(summaries, measures)
-    scales = {measure: _scale(ordered, measure) for measure in measures}
-    certain = {measure: _certain(ordered, measure) for measure in measures}
-    return {
-        "measures": list(measures),
-        "rows": [
-            (name, [_value(own.get(m), scales[m], certain[m] == name) for m in measures])
-            for name, own in ordered.items()
-        ],
-        "copies": _copies(_table(ordered, measures, certain)),
-    }
+    certain = {measure: _certain(summaries, measure) for measure in measures}
+    rows, names = [], Column("system", "name")
+    for name, own in sort_by_first(summaries, measures).items():
+        row: dict[str, Any] = {"system": printable(name)}  # one line, whatever its name
+        for measure in measures:
+            summary = own.get(measure)
+            for view in ("expected", "worst", "best", "oblivious"):
+                row[f"{measure} {view}"] = summary and getattr(summary, view)
+            row[f"{measure} certain"] = certain[measure] == name
+        rows.append(row)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    shown, copied = [names], [names]
+    for measure in measures:
+        expected = replace(
+            VIEW_COLUMNS["expected"],
+            of=f"{measure} expected",
+            title=measure,
+            bold=f"{measure} certain",
+            bar=tuple(f"{measure} {view}" for view in ("worst", "best", "expected", "oblivious")),
+        )
+        ends = (f"{measure} worst", f"{measure} best")
+        shown.append(expected)
+        copied += [
+            replace(expected, title="expected", over=measure),
+            replace(SPAN, of=ends, over=measure),
+        ]
+    return {"table": page_table(Table(frame, shown)), "copies": _copies(Table(frame, copied))}
+
+
+def sort_by_first(
+    summaries: Summaries, measures: Sequence[str]
+) -> dict[str, Mapping[str, Summary]]:
+    """Sort systems by their expected value in the first of the measures, the highest first."""
+
+    def expected(own: Mapping[str, Summary]) -> float:
+        return own[measures[0]].expected if measures and measures[0] in own else -1.0
+
+    return dict(sorted(summaries.items(), key=lambda item: -expected(item[1])))
 
 
 def _certain(summaries: Summaries, measure: str) -> str | None:
@@ -63,27 +80,6 @@ def _certain(summaries: Summaries, measure: str) -> str | None:
     return None
 
 
-def _by_first(summaries: Summaries, measures: Sequence[str]) -> dict[str, Mapping[str, Summary]]:
-    def expected(own: Mapping[str, Summary]) -> float:
-        return own[measures[0]].expected if measures and measures[0] in own else -1.0
-
-    return dict(sorted(summaries.items(), key=lambda item: -expected(item[1])))
-
-
-def _scale(summaries: Summaries, measure: str) -> Scale:
-    own = [summary[measure] for summary in summaries.values() if measure in summary]
-    ends = [(s.worst, s.best, s.oblivious) for s in own] or [(0.0, 1.0, 0.0)]
-    return Scale(min(map(min, ends)), max(map(max, ends)))
-
-
-def _value(summary: Summary | None, scale: Scale, certain: bool) -> Value | None:
-    if summary is None:
-        return None
-    text = texts("value", summary.expected)
-    drawn = marks(scale, summary.worst, summary.best, summary.expected, summary.oblivious)
-    return Value(text, summary.expected, certain, drawn)
-
-
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
     """Per style the table as a fraction and in percent: lines before, of and after the rows."""
     copies: dict[str, list[dict[str, list[str]]]] = {style: [] for style in COPIES}
@@ -95,30 +91,3 @@ def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
             parts = {"head": lines[:first], "rows": lines[first:last], "foot": lines[last:]}
             copies[style].append(parts)
     return copies
-
-
-def _table(
-    summaries: Summaries, measures: Sequence[str], certain: Mapping[str, str | None]
-) -> Table:
-    """The same as a table for papers: the expected value of each measure, and worst to best."""
-    rows = []
-    for name, own in summaries.items():
-        row: dict[str, Any] = {"system": printable(name)}  # one line, whatever its name
-        for measure in measures:
-            summary = own.get(measure)
-            for view in ("expected", "worst", "best", "oblivious"):
-                row[f"{measure} {view}"] = summary and getattr(summary, view)
-            row[f"{measure} certain"] = certain[measure] == name
-        rows.append(row)
-    columns = [Column("system", "name")]
-    for measure in measures:
-        expected = replace(
-            VIEW_COLUMNS["expected"],
-            of=f"{measure} expected",
-            title=VIEW_COLUMNS["expected"].heading,
-            over=measure,
-            bold=f"{measure} certain",
-        )
-        ends = (f"{measure} worst", f"{measure} best")
-        columns += [expected, replace(SPAN, of=ends, over=measure)]
-    return Table(pl.DataFrame(rows, infer_schema_length=None), columns)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.output import utf8
 from deadheat._internal.remarks import counted, lines
-from deadheat.comparison import VERDICTS
+from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
+from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
-from deadheat.report.page.cells import PageTable, Texts, page_table
-from deadheat.report.page.collection import Collection
+from deadheat.report.page.cells import PageTable, Texts, marks, page_table, texts
+from deadheat.report.page.charts import curve_plot, height, interval_plot
+from deadheat.report.page.collection import Collection, number_repeated
 from deadheat.report.page.data import collection_data
-from deadheat.report.page.leading import leading_table
-from deadheat.report.page.shell import as_json, written
+from deadheat.report.page.leading import leading_table, sort_by_first
+from deadheat.report.page.shell import as_json, written as write_page
 from deadheat.tables import DIGITS, Column, Table
 
 _STYLES = ("page.css", "report.css")
-_PARTS = ("page", "tables", "numbers", "intervals", "curves", "comparison", "queries", "report")
+_SCRIPTS = ("page.js", "tables.js", "queries.js", "report.js")
+_MANY_SYSTEMS = 20
+"""Of more systems, only pairs that are decided or contested by ties are shown."""
+_OPEN = ("not significant", "not testable", "identical")
+"""Verdicts on pairs that are neither."""
 
 
 def render_page(
@@ -51,44 +58,65 @@ def render_page(
     """
     if not collections:
         raise InputError("there is no result to report")
-    pairs = [(collection, collection.measures(shown)) for collection in collections]
-    data = [collection_data(collection, top, measures, progress) for collection, measures in pairs]
-    first = [_static(collection, list(map(repr, measures))) for collection, measures in pairs]
-    copies = [static["leading"].pop("copies") for static in first]
-    scripts = {"collections": data, "copies": copies, "verdicts": VERDICTS}
-    return written(
+    names = number_repeated([collection.name for collection in collections])
+    static, data = [], []
+    for name, collection in zip(names, collections, strict=True):
+        measures = collection.measures(shown)
+        content = _static(collection, list(map(repr, measures)))
+        systems = content["order"]
+        found = collection_data(collection, systems, top, measures, progress)
+        static.append({**content, "name": name})
+        data.append({**found, "name": name, "first": content["first"]})
+    copies = [content["leading"].pop("copies") for content in static]
+    return write_page(
         "report.html",
         title=title,
         styles=_STYLES,
-        scripts=[f"{name}.js" for name in _PARTS],
-        collections=first,
-        has_curves=any(d["families"] for d in data),
-        has_budget=any(static["budget"] for static in first),
+        scripts=_SCRIPTS,
+        collections=static,
+        verdicts=VERDICTS,
+        texts=texts,
+        marks=marks,
+        height=height,
+        has_curves=any(content["curves"] for content in static),
+        has_budget=any(content["budget"] for content in static),
         top=top,
-        data=as_json({**scripts, "top": top, "digits": DIGITS}),
+        data=as_json({"collections": data, "copies": copies, "top": top, "digits": DIGITS}),
     )
 
 
 def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     """Return the values of the template for a collection."""
     results, comparison = collection.results, collection.comparison
-    summaries = {
-        name: {m: summary for m, summary in result.items() if m in shown}
-        for name, result in results.items()
-    }
+    every = sort_by_first({name: dict(result) for name, result in results.items()}, shown)
+    summaries = {name: {m: own[m] for m in shown if m in own} for name, own in every.items()}
+    ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
     remarks = {name: result.remarks for name, result in results.items()}
     queries = len({query for result in results.values() for query in result.query_names})
     findings = (
         describe_systems(results, comparison, percent=percent, measures=shown)
         for percent in (False, True)
     )
+    families = cutoff_families(dict.fromkeys(m for r in results.values() for m in r.views))
+    curves = {
+        repr(measure): curve_plot(every, members)
+        for members in families.values()
+        for measure in members
+        if repr(measure) in shown
+    }
     return {
-        "name": collection.name,
+        "order": list(every),
+        "first": max(ranges, key=lambda name: ranges[name]),
         "size": f"{counted(len(results), 'system')}, {counted(queries, 'query')}",
         "finding": Texts(*findings),
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
+        "intervals": {m: interval_plot(every, m, comparison) for m in shown},
         "leading": leading_table(summaries, shown),
         "numbers": _numbers(summaries),
+        "curves": curves,
+        "pairs": {m: _pairs(comparison, m) for m in shown},
+        "not_compared": collection.not_compared,
+        "compared": None if comparison is None else list(map(str, comparison.remarks)),
         "budget": collection.budget and page_table(collection.budget),
         "warnings": lines(remarks, "warning", of="system"),
         "notes": [*lines(remarks, "note", of="system"), *_without_lists(collection)],
@@ -96,7 +124,24 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     }
 
 
-def _numbers(summaries: dict[str, dict[str, Summary]]) -> PageTable:
+def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None:
+    """Return the verdicts on pairs in a measure, and how many pairs are left out."""
+    if comparison is None or measure not in comparison.pairs["measure"]:
+        return None
+    _, every = comparison.parts(all_pairs=True)
+    assert isinstance(every, Table)
+    pairs = shown = every.frame.filter(pl.col("measure") == measure)
+    if len(comparison.provenance) > _MANY_SYSTEMS:
+        shown = pairs.filter(~pl.col("verdict").is_in(_OPEN))
+    columns = [replace(column, bar=None) for column in every.columns if column.of != "measure"]
+    return {
+        "table": page_table(Table(shown, columns)),
+        "left_out": len(pairs) - len(shown),
+        "verdicts": [verdict for verdict in VERDICTS if verdict in shown["verdict"]],
+    }
+
+
+def _numbers(summaries: Mapping[str, Mapping[str, Summary]]) -> PageTable:
     """All views of all shown measures, in the columns that the terminal has."""
     rows = [
         {

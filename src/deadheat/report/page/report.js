@@ -1,128 +1,91 @@
-/* What is shown now, and the link to it: #query=28&system=…&measure=… */
+/* What is shown now, by name, and the link to it: #query=28&system=…&measure=… */
 
+const DATA = JSON.parse($("data").textContent);
 let here = null; // the collection that is shown
-const state = { collection: null, measure: null, system: null, query: null };
+let state = {};
 
-/* Where a reader begins: the first measure, and the system that ties move most in it. */
-function beginning(collection) {
-  const { shown, systems } = DATA.collections[collection],
-    measure = shown[0];
-  const ranges = systems.map(({ means }) => (means[measure] ? means[measure][2] - means[measure][1] : -1));
-  return { collection, measure, system: ranges.indexOf(Math.max(...ranges)), query: null };
+/* What a link names; the rest is where a reader begins: the system that ties move most. */
+function read(link) {
+  const given = new URLSearchParams(link),
+    unknown = [];
+  const find = (key, names, otherwise) => {
+    if (names.includes(given.get(key))) return given.get(key);
+    if (given.has(key)) unknown.push(`${key} ${given.get(key)}`);
+    return otherwise;
+  };
+  const namesOf = (named) => named.map(({ name }) => name);
+  const name = find("collection", namesOf(DATA.collections), DATA.collections[0].name);
+  const { cutoffs, systems, queries, first } = DATA.collections.find((each) => each.name === name);
+  const measures = Object.keys(cutoffs);
+  const found = {
+    query: find("query", queries, null),
+    system: find("system", namesOf(systems), first),
+    measure: find("measure", measures, measures[0]),
+    collection: name,
+  };
+  return [found, unknown];
 }
 
-/* Show something else, and draw what depends on it. */
-function show(change) {
-  const before = { ...state };
-  if (change.collection !== undefined && change.collection !== state.collection)
-    change = { ...beginning(change.collection), ...change };
-  Object.assign(state, change);
-  const changed = (...names) => names.some((name) => state[name] !== before[name]);
-  if (changed("collection")) setup();
-  $("measure").value = state.measure;
-  $("system").value = state.system;
-  if (changed("collection", "measure")) {
-    drawIntervals();
-    drawCurves();
-    drawComparison();
+function offer(id, names) {
+  $(id).replaceChildren(...names.map((name) => element("option", {}, name)));
+  $(id).value = state[id];
+}
+
+function show(next) {
+  const other = ["collection", "measure", "system"].some((key) => next[key] !== state[key]);
+  state = next;
+  here = DATA.collections.find(({ name }) => name === state.collection);
+  for (const part of document.querySelectorAll("[data-collection]")) {
+    const { collection, measure = state.measure } = part.dataset;
+    part.hidden = collection !== state.collection || measure !== state.measure;
   }
-  if (changed("collection", "measure", "system")) filter();
+  $("collection").value = state.collection;
+  offer("measure", Object.keys(here.cutoffs));
+  offer("system", here.systems.map(({ name }) => name));
+  if (other) drawQueries();
   drawQuery();
 }
 
 /* What the reader chooses can be linked to, and left by the back button. */
 function choose(change) {
-  show(change);
-  history.pushState(null, "", "#" + link());
-  if (state.query != null && "query" in change && matchMedia("(max-width: 60rem)").matches)
-    $("query").scrollIntoView();
+  show({ ...state, ...change });
+  const named = Object.entries(state).filter(
+    ([key, value]) => value != null && (key !== "collection" || DATA.collections.length > 1),
+  );
+  history.pushState(null, "", "#" + new URLSearchParams(named));
+  if (change.query && matchMedia("(max-width: 60rem)").matches) $("query").scrollIntoView();
 }
 
-function link() {
-  const named = new URLSearchParams();
-  if (state.query != null) named.set("query", here.queries[state.query]);
-  named.set("system", here.systems[state.system].name);
-  named.set("measure", state.measure);
-  if (DATA.collections.length > 1) named.set("collection", here.name);
-  return named.toString();
-}
-
-/* Read the link; what this page does not have stays as it is, and is named. */
 function follow() {
-  const hash = location.hash.slice(1);
-  if (hash && !hash.includes("=")) return; // a section
-  const named = new URLSearchParams(hash),
-    unknown = [];
-  const find = (key, names, otherwise) => {
-    const place = named.has(key) ? names.indexOf(named.get(key)) : -1;
-    if (named.has(key) && place < 0) unknown.push(`${key} ${named.get(key)}`);
-    return place < 0 ? otherwise : place;
-  };
-  const namesOf = (named) => named.map(({ name }) => name);
-  const collection = find("collection", namesOf(DATA.collections), hash ? state.collection : 0);
-  const { shown, systems, queries } = DATA.collections[collection];
-  show({
-    collection,
-    measure: shown[find("measure", shown, 0)],
-    system: find("system", namesOf(systems), beginning(collection).system),
-    query: find("query", queries, null),
-  });
-  if (unknown.length)
-    $("count").textContent = `Not on this page: ${unknown.join(", ")}.`;
-  if (explorer.rows.includes(state.query)) turn(explorer.rows.indexOf(state.query));
-  if (hash) (state.query == null ? $("queries") : $("query")).scrollIntoView();
+  const link = location.hash.slice(1);
+  if (link && !link.includes("=")) return; // a section
+  const [found, unknown] = read(link);
+  show(found);
+  if (unknown.length) $("count").textContent = `Not on this page: ${unknown.join(", ")}.`;
+  if (link) $(state.query == null ? "queries" : "query").scrollIntoView();
 }
 
-/* Systems as the leaderboard begins with them: colours, curves and their legend follow that order. */
-function ordered({ systems, shown }) {
-  const expected = ({ means }) => means[shown[0]]?.[0] ?? -1;
-  const order = [...systems.keys()].sort((a, b) => expected(systems[b]) - expected(systems[a]));
-  return { order, place: systems.map((_, index) => order.indexOf(index)) };
-}
-
-/* Everything that is the same for all measures of a collection. */
-function setup() {
-  here = { ...DATA.collections[state.collection], ...ordered(DATA.collections[state.collection]) };
-  document.querySelectorAll("section").forEach((section) => {
-    [...section.querySelectorAll(".of-collection")].forEach((part, index) => {
-      part.hidden = index !== state.collection;
-    });
-  });
-  $("collection").value = state.collection;
-  $("measure").replaceChildren(...here.shown.map((name) => element("option", { value: name }, name)));
-  setupCurves();
-  setupQueries();
-}
-
-function drawAll() {
-  drawIntervals();
-  drawCurves();
-  drawComparison();
-  drawBounds();
-  drawRows();
-  drawQuery();
-}
-
-$("collection").replaceChildren(
-  ...DATA.collections.map((each, index) => element("option", { value: index }, each.name)),
-);
-$("collection").onchange = () => choose({ collection: Number($("collection").value) });
-$("measure").onchange = () => choose({ measure: $("measure").value });
-$("query-table").tBodies[0].addEventListener("keydown", moveInQueries);
+$("queries").hidden = false;
+for (const id of ["measure", "system"]) $(id).onchange = () => choose({ [id]: $(id).value });
+$("collection").onchange = () => choose(read(new URLSearchParams({ collection: $("collection").value }))[0]);
+$("find").oninput = drawQueries;
+$("find").form.onsubmit = () => false;
+$("more").onclick = () => {
+  explorer.rows += STEP;
+  drawQueries();
+};
 document
-  .querySelectorAll("#leaderboard > .of-collection")
+  .querySelectorAll("#leaderboard > [data-collection]")
   .forEach((area, index) => makeCopied(area, DATA.copies[index]));
-if ($("chart")) {
-  $("chart").onpointermove = pointAt;
-  $("chart").onpointerleave = () => {
-    const tip = $("chart").querySelector(".tip");
-    if (tip) tip.hidden = true;
-  };
-  new ResizeObserver(() => {
-    if (!printing) drawCurves();
-  }).observe($("chart"));
+for (const chart of document.querySelectorAll(".chart")) {
+  const curves = chart.querySelectorAll("g");
+  chart.querySelectorAll(".legend input").forEach((box, i) => {
+    box.onchange = () => curves[i].toggleAttribute("hidden", !box.checked);
+  });
 }
-redraw = drawAll;
+redraw = () => {
+  drawQueries();
+  drawQuery();
+};
 addEventListener("popstate", follow);
-show({ collection: 0 });
-if (location.hash) follow();
+follow();

@@ -33,7 +33,7 @@ async function copyText(text, status, what) {
     await navigator.clipboard.writeText(text);
     status.replaceChildren(`Copied ${what}.`);
   } catch {
-    const box = element("textarea", { readonly: true, rows: 4, "aria-label": `${what}, to be copied` });
+    const box = element("textarea", { readonly: "", rows: 4, "aria-label": `${what}, to be copied` });
     box.value = text;
     status.replaceChildren(box);
     box.select();

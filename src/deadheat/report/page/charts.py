@@ -1,0 +1,105 @@
+"""Plots of a page: intervals of systems, and curves over the cutoff, as places in an SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from deadheat._internal.lazy import pl
+from deadheat.comparison import Comparison
+from deadheat.evaluation import Summary
+from deadheat.measures import Measure
+from deadheat.report.families import coinciding
+from deadheat.report.page.cells import Scale, Texts, page_table, texts
+from deadheat.tables import Column, Table
+
+COLOURS = 8
+MOST_CURVES = 12
+"""Curves beyond these are not drawn; the numbers of all are in the table."""
+LEFT, RIGHT, TOP, BOTTOM = 52, 704, 12, 278
+"""Ends of the axes of curves in an SVG of 720 by 320."""
+_LOGARITHMIC = 20
+"""A logarithmic axis from this ratio of the last to the first cutoff on."""
+
+Systems = Mapping[str, Mapping[str, Summary]]
+
+
+def interval_plot(systems: Systems, measure: str, comparison: Comparison | None) -> dict[str, Any]:
+    """Return (name, summary, colour) of each system, the highest expected value first, and axes."""
+    rows = [
+        (name, s[measure], i % COLOURS)
+        for i, (name, s) in enumerate(systems.items())
+        if measure in s
+    ]
+    axis = _axis(summary for _, summary, _ in rows)
+    ranks = {}
+    if comparison is not None:
+        ranking = comparison.ranking.filter(pl.col("measure") == measure)
+        for row in ranking.select("system", "best_rank", "worst_rank").iter_rows():
+            ranks[row[0]] = texts("ranks", *row[1:]).fraction
+    rows.sort(key=lambda row: -row[1].expected)
+    ticks = _ticks(axis)
+    places = [axis.place(value) for value, _ in ticks]
+    return {"rows": rows, "axis": axis, "ticks": ticks, "places": places, "ranks": ranks}
+
+
+def curve_plot(systems: Systems, measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return the curves of a measure at several cutoffs, the axes and a table of the numbers."""
+    names = {repr(measure): measure.cutoff or 0 for measure in measures}
+    shown = {
+        system: {name: own[name] for name in names if name in own}
+        for system, own in systems.items()
+        if not own.keys().isdisjoint(names)
+    }
+    drawn = dict(list(shown.items())[:MOST_CURVES])
+    axis = _axis(summary for own in drawn.values() for summary in own.values())
+    cutoffs = list(names.values())
+    places = np.log(cutoffs) if cutoffs[-1] >= _LOGARITHMIC * cutoffs[0] else np.array(cutoffs)
+    x = np.interp(places, [places[0], places[-1]], [LEFT + 8, RIGHT - 8]).round(1).tolist()
+    values = {
+        name: [own[name].expected if name in own else None for own in shown.values()]
+        for name in names
+    }
+    frame = pl.DataFrame({"system": list(shown), **values})
+    return {
+        "family": repr(measures[0](cutoff=None)),
+        "axis": axis,
+        "ticks": _ticks(axis),
+        "cutoffs": list(zip(x, names, cutoffs, strict=True)),
+        "curves": drawn,
+        "left_out": len(shown) - len(drawn),
+        "coinciding": coinciding(drawn),
+        "numbers": page_table(Table(frame, [Column("system", "name"), *map(Column, names)])),
+    }
+
+
+def height(axis: Scale, value: float) -> float:
+    """Find the place of a value in the SVG of curves."""
+    return round(BOTTOM - axis.place(value) / 100 * (BOTTOM - TOP), 1)
+
+
+def _axis(summaries: Iterable[Summary]) -> Scale:
+    """Return an axis a little longer than the values, but not beyond what measures can be."""
+    values = [x for s in summaries for x in (s.worst, s.best, s.oblivious)] or [0.0, 1.0]
+    low, high = min(values), max(values)
+    room = max(0.06 * (high - low), 0.01)
+    return Scale(
+        max(0.0, low - room) if low >= 0 else low - room,
+        min(1.0, high + room) if high <= 1 else high + room,
+    )
+
+
+def _ticks(axis: Scale) -> list[tuple[float, Texts]]:
+    """Return about five round values of an axis, and how they are written."""
+    least = (axis.high - axis.low) / 5
+    power = 10.0 ** math.floor(math.log10(least))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= 0.7 * least)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
+    return [
+        (step * n, Texts(f"{step * n:.{digits}f}", f"{100 * step * n:.{max(0, digits - 2)}f}"))
+        for n in range(first, last + 1)
+    ]
