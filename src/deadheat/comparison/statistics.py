@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.comparison.tie_orders import n_draws, sample_sums
+from deadheat.comparison.tie_orders import sample_sums
 from deadheat.evaluation import Floats, Result, Summary, Views
 from deadheat.measures import Measure
 
@@ -203,7 +203,8 @@ class Outcomes:
         it takes just two values, as it does when two documents tie: then and only then the
         variance is ``(best − E)(E − worst)``, the largest it can be (Bhatia–Davis), and the best
         comes with probability ``(E − worst) / (best − worst)``. Tie orders of other queries
-        can be drawn if the result has kept its tie groups.
+        can be drawn if the result has kept its tie groups, and so can those of two-valued
+        queries that have too many different sums.
         """
         views = result.views[measure]
         n = len(views.expected)
@@ -218,23 +219,19 @@ class Outcomes:
 
         def find_distribution() -> Distribution | None:
             still = float(views.expected[~moved].sum()) / n
-            rng = np.random.default_rng(_seed(measure, views))
             if two_valued:
                 probability = np.clip((expected - worst) / width, 0, 1)
-                still += float(worst.sum())
-                exact = _add_two_valued(still, width, probability)
+                exact = _add_two_valued(still + float(worst.sum()), width, probability)
                 if exact is not None:
                     return exact
-                sums = _sample_two_valued(width, probability, rng)
-            elif result.groups is None:
+            if result.groups is None:
                 return None
-            else:
-                groups = result.groups.take(np.flatnonzero(moved))
-                sums = sample_sums(groups, measure, BUDGET, rng)
-                sums = None if sums is None else sums / n
+            groups = result.groups.take(np.flatnonzero(moved))
+            rng = np.random.default_rng(_seed(measure, views))
+            sums = sample_sums(groups, measure, BUDGET, rng)
             if sums is None:
                 return None
-            return Distribution.of(still + sums, np.full(len(sums), 1 / len(sums)), len(sums))
+            return Distribution.of(still + sums / n, np.full(len(sums), 1 / len(sums)), len(sums))
 
         return cls(
             expected=float(views.expected.mean()),
@@ -279,18 +276,6 @@ def _add_two_valued(start: float, width: Floats, probability: Floats) -> Distrib
         values = found.values[:, None] + width[same[0]] * np.arange(len(times))
         found = Distribution.of(values.ravel(), np.outer(found.weights, times).ravel())
     return found if len(found.values) <= MANY else None
-
-
-def _sample_two_valued(
-    width: Floats, probability: Floats, rng: np.random.Generator
-) -> Floats | None:
-    """Draw sums of independent values that are 0 or `width`."""
-    draws = n_draws(len(width), BUDGET)
-    block = min(draws, max(1, (1 << 20) // len(width)))
-    sums = [
-        (rng.random((block, len(width))) < probability) @ width for _ in range(0, draws, block or 1)
-    ]
-    return np.concatenate(sums)[:draws] if sums else None
 
 
 def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05, *, close: float = 0.01) -> Chances:

@@ -186,7 +186,7 @@ def compare_results(
     settings = Settings(n, alpha, resamples, seed, baseline, test)
     least_p = _least_p_value(settings, len(names))
     pairs = _compare_pairs(systems, names, settings, least_p <= alpha, progress)
-    remarks += alignment + _warn_of_power(settings, len(names), least_p) + _note_twins(systems)
+    remarks += alignment + _warn_of_power(settings, len(names), least_p)
     remarks += [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
@@ -321,26 +321,10 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _values(result: Result, *measures: Measure) -> bytes:
+def _values(result: Result, measure: Measure) -> bytes:
     """Return the expected, best and worst values of all queries as a key."""
-    views = [result.views[measure] for measure in measures]
-    return b"".join(x.tobytes() for v in views for x in (v.expected, v.best, v.worst))
-
-
-def _note_twins(systems: dict[str, Result]) -> list[Remark]:
-    """Note which systems have the same values: one run given twice, or regimes that agree."""
-    alike: dict[bytes, list[str]] = {}
-    for name, result in systems.items():
-        alike.setdefault(_values(result, *result.views), []).append(name)
-    return [
-        note(
-            "{names} and {last} have the same values in every query",
-            names=", ".join(names[:-1]),
-            last=names[-1],
-        )
-        for names in alike.values()
-        if len(names) > 1
-    ]
+    views = result.views[measure]
+    return b"".join(values.tobytes() for values in (views.expected, views.best, views.worst))
 
 
 def _least_p_value(settings: Settings, pairs: int) -> float:

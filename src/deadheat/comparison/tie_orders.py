@@ -19,7 +19,7 @@ _PLACED = 1 << 18
 """About how many documents are placed at a time where a measure's kernel evaluates them."""
 
 
-def n_draws(cost: int, budget: int) -> int:
+def _n_draws(cost: int, budget: int) -> int:
     """Return how many tie orders to draw, each of which costs as much as placing `cost` documents.
 
     It is 0 where not even `FEWEST_DRAWS` orders can be drawn within the budget.
@@ -44,7 +44,7 @@ def sample_sums(
     groups = _select(groups, (groups.above < measure.depth(groups)[groups.query])[groups.group])
     weights = measure.rank_weights(groups)
     if weights is None:
-        draws = n_draws(_cost(groups), budget)
+        draws = _n_draws(_cost(groups), budget)
         return _sample_any(groups, measure, draws, rng) if draws else None
     used = _in_groups(groups, weights.coefficient != 0)
     moving = weights.counts & (used & (groups.size > 1))[groups.group]
@@ -52,7 +52,7 @@ def sample_sums(
     fixed = ~moving & (rank <= measure.depth(groups)[groups.document_query])
     total = weights.coefficient[fixed] @ weights.weight(rank[fixed].astype(np.float64))
     tied, coefficient = _select(groups, moving), weights.coefficient[moving]
-    draws, depth = n_draws(_cost(tied), budget), measure.depth(tied)
+    draws, depth = _n_draws(_cost(tied), budget), measure.depth(tied)
     sums = np.full(draws, total)
     for start in range(0, draws, _BLOCK):
         part = sums[start : start + _BLOCK]

@@ -20,7 +20,6 @@ from deadheat.comparison.leaderboard.standings import (
     ROWS as ROWS,
     DecisionError as DecisionError,
     Winner as Winner,
-    word_column as word_column,
 )
 from deadheat.comparison.leaderboard.tables import (
     error_lines as error_lines,

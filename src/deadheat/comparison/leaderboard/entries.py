@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from deadheat.settings import EvalSettings
 from deadheat.ties import Counted, count_groups
 
 T = TypeVar("T")
+ApplyToRuns = Callable[
+    [Callable[[Source], T], Sequence[Source], str], tuple[dict[str, T], dict[str, str]]
+]
+"""`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
 """Where a message begins to quote a file, or what another library said of it."""
 _MANY = 2_000_000
@@ -93,45 +98,46 @@ def read_parts(
     yield judgements, run
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Applies functions to all runs: in threads of this process, or by the workers of an engine."""
+def apply_to_runs(
+    function: Callable[[Source], T],
+    sources: Sequence[Source],
+    what: str,
+    *,
+    workers: int | None,
+    progress: Progress | None,
+    engine: Engine | None,
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Apply a function to every run: in threads of this process, or by the workers of an engine.
 
-    number: int | None = None
-    """How many threads; as many as there are cores unless given."""
-    progress: Progress | None = None
-    engine: Engine | None = None
+    Parameters
+    ----------
+    what
+        Says to `progress` what is being done.
+    workers
+        How many threads; as many as there are cores unless given.
 
-    def apply(
-        self, function: Callable[[Source], T], sources: Sequence[Source], what: str
-    ) -> tuple[dict[str, T], dict[str, str]]:
-        """Apply a function to every run; `what` says to `progress` what that is doing.
-
-        Returns
-        -------
-        values, failures
-            By the names of the runs, in their order; a failure is what was wrong with the run.
-        """
-        outcomes: dict[str, tuple[T | None, str]] = {}
-        for source, outcome in self._attempt_all(function, sources):
-            outcomes[source.name] = outcome
-            if self.progress is not None:
-                self.progress(what, len(outcomes), len(sources))
-        in_order = {source.name: outcomes[source.name] for source in sources}
-        values = {name: value for name, (value, _) in in_order.items() if value is not None}
-        return values, {name: why for name, (_, why) in in_order.items() if name not in values}
-
-    def _attempt_all(
-        self, function: Callable[[Source], T], sources: Sequence[Source]
-    ) -> Iterable[tuple[Source, tuple[T | None, str]]]:
+    Returns
+    -------
+    values, failures
+        By the names of the runs, in their order; a failure is what was wrong with the run.
+    """
+    outcomes: dict[str, tuple[T | None, str]] = {}
+    done: Iterable[tuple[Source, tuple[T | None, str]]]
+    with contextlib.ExitStack() as stack:
         attempt = partial(_attempt, function)
-        if self.engine is not None:
-            with self.engine.pool(lambda: attempt) as workers:
-                yield from workers.results(sources)
-            return
-        # Decompressing, reading and counting leave the interpreter free for other threads.
-        outcomes = share_work(attempt, lambda _: sources, self.number or available_cores())
-        yield from zip(sources, outcomes, strict=True)
+        if engine is None:
+            # Decompressing, reading and counting leave the interpreter free for other threads.
+            in_order = share_work(attempt, sources, workers or available_cores())
+            done = zip(sources, in_order, strict=True)
+        else:
+            done = stack.enter_context(engine.pool(lambda: attempt)).results(sources)
+        for source, outcome in done:
+            outcomes[source.name] = outcome
+            if progress is not None:
+                progress(what, len(outcomes), len(sources))
+    names = [source.name for source in sources]
+    values = {name: value for name in names if (value := outcomes[name][0]) is not None}
+    return values, {name: outcomes[name][1] for name in names if name not in values}
 
 
 def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:

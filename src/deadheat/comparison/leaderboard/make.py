@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, emits_warnings
 from deadheat.comparison.leaderboard.board import Leaderboard
-from deadheat.comparison.leaderboard.entries import Workers, evaluate_entry
+from deadheat.comparison.leaderboard.entries import apply_to_runs, evaluate_entry
 from deadheat.comparison.leaderboard.published import (
-    PublishedBoard,
     PublishedLike,
     match_runs,
     read_published,
@@ -23,11 +22,10 @@ from deadheat.comparison.leaderboard.rules import Plan, plan_found, plan_given
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
-    find_runs,
     read_manifest,
     run_sources,
 )
-from deadheat.comparison.leaderboard.standings import Standing, word_column
+from deadheat.comparison.leaderboard.standings import ROWS, Standing
 from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
 from deadheat.evaluation import DEFAULT_MEASURES
@@ -113,8 +111,17 @@ def leaderboard(
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number from 1, not {workers!r}")
-    board = None if published is None else read_published(published, columns, name_column)
-    _check_group(board, group)
+    board = None
+    if published is not None:
+        board = read_published(published, columns, name_column)
+        words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
+        board = replace(board, words=words)
+    words_of = {} if board is None else board.words
+    if group is not None and group not in words_of:
+        raise InputError(
+            f"there is no column of words {group!r} in the published board; it has "
+            f"{', '.join(map(repr, words_of)) or 'none'}"
+        )
     sources = run_sources(runs, without=(qrels, published))
     rows: dict[str, str] = {}
     remarks: list[Remark] = []
@@ -124,11 +131,11 @@ def leaderboard(
     asked = None if measures is None else parse_measures(measures)
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     searched = set(options) <= {"nan"}
-    pool = Workers(workers, progress, engine)
+    apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
     if board is None:
         plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), settings))
     elif searched:
-        plan = plan_found(board, rows, asked, sources, judgements, pool)
+        plan = plan_found(board, rows, asked, sources, judgements, apply)
     else:
         plan = plan_given(board, asked, settings)
     source = judgements.source if board is None else board.source
@@ -140,7 +147,7 @@ def leaderboard(
     left = [source for source in sources if source.name not in plan.failures]
     with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
     evaluate = partial(evaluate_entry, judgements=judgements, settings=with_nan)
-    entries, failed = pool.apply(evaluate, left, "evaluating")
+    entries, failed = apply(evaluate, left, "evaluating")
     failures = plan.failures | failed
     if not entries:
         first, why = next(iter(failures.items()))
@@ -151,33 +158,21 @@ def leaderboard(
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
     for standing in standings:
         remarks += standing.unmet_remarks(plan.settings[standing.measure], searched=searched)
-    words = () if board is None else tuple(map(word_column, board.words))
-    in_groups = None if group is None else word_column(group)
     return Leaderboard(
         name=name or Path(source).name,
         rows=pl.concat(standing.in_official_order() for standing in standings),
         summary=pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
         decision_errors=[error for own in errors for error in own],
-        winners=[winner for standing in standings for winner in standing.winners(in_groups)],
+        winners=[winner for standing in standings for winner in standing.winners(group)],
         rules=plan.rules,
         settings=plan.settings,
-        words=words,
+        words=tuple(words_of),
         group=group,
         alpha=alpha,
         failures=failures,
         entries=entries,
         remarks=(*remarks, *plan.remarks),
     )
-
-
-def _check_group(board: PublishedBoard | None, group: str | None) -> None:
-    if group is None:
-        return
-    if board is None:
-        raise InputError(f"a group such as {group!r} is a column of a published board: give one")
-    if group not in board.words:
-        known = ", ".join(map(repr, board.words)) or "none"
-        raise InputError(f"{board.source}: there is no column of words {group!r}; it has {known}")
 
 
 class BoardOptions(EvalOptions, total=False):
@@ -207,25 +202,12 @@ def leaderboards(
     **options
         Further options of `leaderboard`, for all of them.
     """
-    specs = read_manifest(manifest, allow_outside=allow_outside)
-    inside = None if allow_outside else Path(manifest).parent
     boards = []
-    for number, spec in enumerate(specs, 1):
+    for number, spec in enumerate(read_manifest(manifest, allow_outside=allow_outside), 1):
         try:
-            runs = find_runs(spec.runs, (spec.qrels, spec.published), inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeadheatWarning)
-                boards.append(
-                    leaderboard(
-                        spec.qrels,
-                        {source.name: source.run for source in runs},
-                        spec.measures,
-                        published=spec.published,
-                        columns=spec.columns,
-                        name=spec.name,
-                        **options,
-                    )
-                )
+                boards.append(leaderboard(**spec, **options))
         except InputError as error:
             raise InputError(f"{manifest}: board {number}: {error}") from None
     return boards

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.remarks import Remark, note, some, warning
+from deadheat._internal.remarks import Remark, some, warning
 from deadheat.comparison.leaderboard.sources import PathLike, Source
 from deadheat.errors import InputError, one_line
 from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
@@ -23,8 +22,6 @@ NOT_MEASURES = ("rank", "place", "position", "#", "no", "no.", "year", "")
 """Headings of numbers that measure nothing."""
 MISSING = ("", "-", "–", "—", "na", "n/a", "nan", "null", "none")
 """Texts that mean a missing number."""
-_LARGEST_POWER, _MOST_DECIMALS = 15, 100
-"""Limits of a published number: below 10^16, and so many decimals."""
 PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
 """What a published board may be: a file, a table, or ``{run: {measure: number}}``."""
 
@@ -37,16 +34,21 @@ class Cell:
     unit: float
     """One in its last printed digit."""
 
+    @property
+    def tolerance(self) -> float:
+        """How far a value may be from the number and still round to it."""
+        return self.unit * (0.5 + 1e-6)
+
     def met_by(self, value: float) -> bool:
         """Whether a value rounds to the number as it was printed.
 
         >>> Cell(0.784, 0.001).met_by(0.78449), Cell(0.784, 0.001).met_by(0.7846)
         (True, False)
         """
-        return abs(value - self.value) <= self.unit * (0.5 + 1e-6)
+        return abs(value - self.value) <= self.tolerance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublishedColumn:
     """The numbers of one measure."""
 
@@ -106,17 +108,18 @@ def read_published(
         if heading == names_in:
             continue
         texts = frame[heading].to_list()
-        stated = [text for text in texts if not _is_missing(text)]
-        if heading in given:
-            measure = given[heading]
-        elif 2 * sum(_number(text) is not None for text in stated) <= len(stated):
-            words[heading] = texts
-            continue
-        else:
-            measure = _parse_heading(source, heading, known)
+        measure = given[heading] if heading in given else _parse_heading(heading)
         if measure is not None:
             cells = _read_cells(source, heading, measure, names, texts)
             measured.append(PublishedColumn(heading, measure, cells))
+        elif heading not in given and not _are_numbers(texts):
+            words[heading] = texts
+        elif heading not in given and heading.strip().lower() not in NOT_MEASURES:
+            raise InputError(
+                f"{source}: the column {heading!r} holds numbers, but that is no measure (known: "
+                f"{known}); name it with columns={{{heading!r}: 'nDCG@10'}} (--column "
+                f"{heading}=nDCG@10), or leave it out with None (--column {heading}=)"
+            )
     if not measured:
         raise InputError(
             f"{source}: no column is a measure: it has {has}; known are {known}, with a cutoff "
@@ -133,95 +136,84 @@ def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
         ending = Path(board).suffix.lower().removeprefix(".")
         frame = table_from_file(board, ending if ending in TABLES else "csv", all_columns=True)
     elif isinstance(board, Mapping):
+        rows = []
         for run, numbers in board.items():
             if not isinstance(numbers, Mapping):
                 raise InputError(f"{source}: expected {{run: {{measure: number}}}} at {run!r:.60}")
-        rows = [{"run": str(run), **numbers} for run, numbers in board.items()]
-        try:
-            frame = pl.DataFrame(rows, infer_schema_length=None)
-        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{source}: cannot be read as a table ({one_line(error)})") from None
+            rows.append({"run": run, **numbers})
+        texts = [{str(k): None if v is None else str(v) for k, v in row.items()} for row in rows]
+        frame = pl.DataFrame(texts, infer_schema_length=None)
     elif is_table(board):
         frame = as_frame(source, board)
     else:
         raise InputError(f"a published board cannot be read from a {type(board).__name__}")
     if not len(frame):
         raise InputError(f"{source}: there is no run in it")
-    texts = []
-    for column in frame:
-        try:
-            texts.append(column.cast(pl.String))
-        except pl.exceptions.PolarsError:
-            raise InputError(
-                f"{source}: the column {column.name!r:.60} holds {column.dtype}, neither numbers "
-                "nor words"
-            ) from None
-    return source, pl.DataFrame(texts)
+    try:
+        return source, frame.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        fault = f"{source}: a column holds neither numbers nor words ({one_line(error)})"
+        raise InputError(fault) from None
 
 
 def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list[str]:
     """Return the names of the runs; refuse missing ones, and names that are there twice."""
     names = [" ".join((text or "").split()) for text in texts]
     for row, name in enumerate(names):
-        if not name:
-            raise InputError(f"{source}: entry {row + 1} has no name in the column {heading!r}")
-        if names.index(name) < row:
+        if not name or names.index(name) < row:
             raise InputError(
-                f"{source}: {name!r} is in the board twice (entries {names.index(name) + 1} and "
-                f"{row + 1}): keep one"
+                f"{source}: entry {row + 1} has the name {name!r} in the column {heading!r}: each "
+                "run needs a name of its own"
             )
     return names
 
 
-def _parse_heading(source: str, heading: str, known: str) -> Measure | None:
-    """Return the measure that the heading of a column of numbers names; None over other numbers."""
+def _parse_heading(heading: str) -> Measure | None:
+    """Return the measure that a heading names; None if it names none."""
     with contextlib.suppress(InputError):
         return parse_measure(heading)
-    if heading.strip().lower() in NOT_MEASURES:
-        return None
-    raise InputError(
-        f"{source}: the column {heading!r} holds numbers, but that is no measure (known: {known}); "
-        f"say which it is with columns={{{heading!r}: 'nDCG@10'}} (--column {heading}=nDCG@10), or "
-        f"leave it out with None (--column {heading}=)"
-    )
+    return None
+
+
+def _are_numbers(texts: list[str | None]) -> bool:
+    """Whether most of the texts that are not missing are numbers."""
+    stated = [text for text in texts if not _is_missing(text)]
+    return 2 * sum(_number(text) is not None for text in stated) > len(stated)
 
 
 def _read_cells(
     source: str, heading: str, measure: Measure, names: list[str], texts: list[str | None]
 ) -> dict[str, Cell]:
     """Return published numbers; percentages of a measure that cannot exceed 1 become shares."""
-    numbers: dict[str, tuple[Decimal, int]] = {}
+    numbers: dict[str, Decimal] = {}
     for row, (name, text) in enumerate(zip(names, texts, strict=True), start=1):
         if _is_missing(text):
             continue
         number = _number(text)
-        exponent = 0 if number is None else int(number.as_tuple().exponent)
         if number is None:
-            fault = "is not a number"
-        elif number.adjusted() > _LARGEST_POWER or exponent < -_MOST_DECIMALS:
-            fault = "is too large or has too many decimals to be a value of a measure"
-        else:
-            numbers[name] = number, exponent
-            continue
-        raise InputError(
-            f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column {heading!r:.60}, "
-            f"which {fault}"
-        )
-    above_one = any(number > 1 for number, _ in numbers.values())
+            raise InputError(
+                f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column "
+                f"{heading!r:.60}, which is no value of a measure"
+            )
+        numbers[name] = number
+    above_one = any(number > 1 for number in numbers.values())
     percent = (above_one and not measure.can_exceed_one) or any("%" in (t or "") for t in texts)
     scale = 100 if percent else 1
     return {
-        name: Cell(float(number) / scale, 10.0**exponent / scale)
-        for name, (number, exponent) in numbers.items()
+        name: Cell(float(number) / scale, 10.0 ** int(number.as_tuple().exponent) / scale)
+        for name, number in numbers.items()
     }
 
 
 def _number(text: str | None) -> Decimal | None:
+    """Read a number that has at most 16 digits before and 100 after the point."""
     try:
         number = Decimal((text or "").strip().removesuffix("%").strip())
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
+    if not number.is_finite() or number.adjusted() > 15 or int(number.as_tuple().exponent) < -100:
+        return None
+    return number
 
 
 def _is_missing(text: str | None) -> bool:
@@ -237,7 +229,7 @@ def match_runs(
     -------
     rows, remarks
         The board's name of each run by the run's own name; remarks on what is only in the board or
-        only among the runs, and on columns that were printed with different numbers of digits.
+        only among the runs.
     """
     rows: dict[str, str] = {}
     for source in sources:
@@ -266,15 +258,6 @@ def match_runs(
         for pattern, names in unmatched.items()
         if names
     ]
-    for column in board.columns:
-        decimals = {round(-math.log10(cell.unit)) for cell in column.cells.values()}
-        if len(decimals) > 1:
-            pattern = (
-                "{column}: printed with {fewest} to {most} decimals (of a fraction), and each "
-                "number is held to its own"
-            )
-            fewest, most = min(decimals), max(decimals)
-            remarks.append(note(pattern, column=column.name, fewest=fewest, most=most))
     return rows, remarks
 
 

@@ -1,13 +1,13 @@
 """Which rule made these numbers: tie order, score precision, queries and variant of a measure.
 
-A published column is compared with every combination. Lists and tie groups are built once per
-run, precision and tie rule; the variants of a measure only read them.
+The mean of every run is computed under every setting and in every variant, and compared with the
+published columns. Lists and tie groups are built once per run, precision and tie rule; the variants
+of a measure only read them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -15,22 +15,14 @@ from itertools import product
 import numpy as np
 
 from deadheat._internal.remarks import Remark, note, warning
-from deadheat.comparison.leaderboard.entries import Workers, read_parts
-from deadheat.comparison.leaderboard.published import Cell, PublishedBoard, PublishedColumn
+from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
+from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.sources import Source
 from deadheat.evaluation import views_of
-from deadheat.formats import Judgements, Run
+from deadheat.formats import Judgements
 from deadheat.measures import Measure
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
-from deadheat.ties import (
-    Floats,
-    JudgedLists,
-    MatchReport,
-    TieGroups,
-    build_groups,
-    match_lists,
-    prepare_scores,
-)
+from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
 ORDERS = ("id_desc", "id_asc", "input", "rank")
 """Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
@@ -41,8 +33,6 @@ PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
 """The parts of a setting, and their names."""
 _MOST_GRADES = 6
-Gaps = dict[str, dict[tuple[EvalSettings, Measure], tuple[bool, float]]]
-"""Per column, setting and variant: whether the number of a run is met, and how far off it is."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +158,7 @@ def plan_found(
     asked: Sequence[Measure] | None,
     sources: Sequence[Source],
     judgements: Judgements,
-    workers: Workers,
+    apply_to_runs: ApplyToRuns[Floats],
 ) -> Plan:
     """Plan to evaluate all measures of a board, or those asked for, as the board was made.
 
@@ -176,39 +166,39 @@ def plan_found(
     ----------
     rows
         The board's names of the runs that are in it.
-    workers
-        Read the runs.
+    apply_to_runs
+        Applies a function to runs.
     """
     grades = np.unique(judgements.grades[judgements.grades > 0]).tolist()
     readings = {
-        column.name: [
+        column: [
             measure
             for measure in variants(column.measure, grades)
             if asked is None or column.measure in asked or measure in asked
         ]
         for column in board.columns
     }
-    columns = [column for column in board.columns if readings[column.name]]
+    readings = {column: own for column, own in readings.items() if own}
+    measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
     listed = [source for source in sources if source.name in rows]
-
-    def find_gaps(source: Source, precisions: Sequence[str | None]) -> Gaps:
-        row = rows[source.name]
-        numbers = {c.name: c.cells[row] for c in columns if row in c.cells}
-        parts = read_parts(source, judgements, with_ranks=True)
-        return _find_gaps(parts, judgements, numbers, readings, precisions)
-
     rules: list[FoundRule] = []
     failures: dict[str, str] = {}
-    gaps: list[Gaps] = []
+    settings: list[EvalSettings] = []
+    means: dict[str, Floats] = {}
     for precisions in PRECISIONS:
-        find = partial(find_gaps, precisions=precisions)
-        found, failed = workers.apply(find, listed, "finding the rule")
+        choices = list(product(precisions, ORDERS, QUERY_POLICIES))
+        settings += [EvalSettings(o, queries=q, score_dtype=p) for p, o, q in choices]
+        find = partial(_find_means, judgements=judgements, measures=measures, precisions=precisions)
+        found, failed = apply_to_runs(find, listed, "finding the rule")
         failures |= failed
-        gaps += found.values()
-        rules = _choose_rules(columns, gaps)
+        if not found:
+            break
+        listed = [source for source in listed if source.name in found]
+        means = {n: np.vstack([means[n], x]) if n in means else x for n, x in found.items()}
+        by_row = {rows[name]: own for name, own in means.items()}
+        rules = _choose_rules(readings, settings, measures, by_row)
         if all(rule.met == rule.of for rule in rules):
             break
-        listed = [source for source in listed if source.name not in failures]
 
     remarks = _note_disagreement(rules)
     by_measure: dict[Measure, FoundRule] = {}
@@ -219,13 +209,13 @@ def plan_found(
             names = {"one": first.column, "other": rule.column}
             remarks.append(warning(pattern, measure=repr(rule.measure), **names))
     variant = {rule.stated: measure for measure, rule in by_measure.items()}
-    measures = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
-    met = [rule.setting for rule in by_measure.values() if rule.known]
-    usual = max(met, key=met.count) if met else EvalSettings()  # for what the board does not have
-    named = {column.name: column for column in columns}
+    chosen = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
+    known = [rule.setting for rule in by_measure.values() if rule.known]
+    usual = max(known, key=known.count) if known else EvalSettings()  # for measures not published
+    named = {column.name: column for column in board.columns}
     return Plan(
-        {m: by_measure[m].setting if m in by_measure else usual for m in measures},
-        {m: named[by_measure[m].column] for m in measures if m in by_measure},
+        {m: by_measure[m].setting if m in by_measure else usual for m in chosen},
+        {m: named[by_measure[m].column] for m in chosen if m in by_measure},
         rules,
         failures,
         tuple(remarks),
@@ -234,11 +224,11 @@ def plan_found(
 
 def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
     """Note which columns need which setting, where none serves all of them."""
-    met = [rule for rule in rules if rule.known]
-    if not met or set.intersection(*(set(rule.equally_good) for rule in met)):
+    known = [rule for rule in rules if rule.known]
+    if not known or set.intersection(*(set(rule.equally_good) for rule in known)):
         return []
     columns: dict[EvalSettings, list[str]] = {}
-    for rule in met:
+    for rule in known:
         columns.setdefault(rule.setting, []).append(rule.column)
     needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
     return [
@@ -278,119 +268,98 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
     return [measure(**parameters) for parameters in combined]
 
 
-def _find_gaps(
-    parts: Iterable[tuple[Judgements, Run]],
+def _find_means(
+    source: Source,
     judgements: Judgements,
-    numbers: Mapping[str, Cell],
-    readings: Mapping[str, Sequence[Measure]],
+    measures: Sequence[Measure],
     precisions: Sequence[str | None],
-) -> Gaps:
-    """Compare the published numbers of one run with every setting and variant.
+) -> Floats:
+    """Return the means of a run: a row per precision, tie order and policy, a column per measure.
 
-    Parameters
-    ----------
-    parts
-        The run, or parts of it, each with the judgements of its queries.
-    judgements
-        All of them.
-    numbers
-        The run's number in each column that has one.
-    readings
-        The variants of the measure of each column.
-    """
-    wanted = dict.fromkeys(measure for column in numbers for measure in readings[column])
-    top_grade = float(judgements.grades.max(initial=0))
-    values: dict[tuple[EvalSettings, Measure], list[Floats]] = {}
-    reports: dict[str, MatchReport] = {}
-    n_parts = 0
-    for own, run in parts:
-        n_parts += 1
-        for settings, groups in _rank_all(run, own, precisions, wanted, reports):
-            ranked = replace(groups, top_grade=top_grade)
-            for measure, views in views_of(ranked, wanted).items():
-                for setting in settings:
-                    values.setdefault((setting, measure), []).append(views.oblivious)
-    for report in reports.values():
-        report.check(judgements, run.source)
-    means = {
-        key: float(np.concatenate(of_parts).mean())
-        for key, of_parts in values.items()
-        if len(of_parts) == n_parts  # not every part may have ranks
-    }
-    return {
-        column: {
-            key: (cell.met_by(mean), abs(mean - cell.value))
-            for key, mean in means.items()
-            if key[1] in readings[column]
-        }
-        for column, cell in numbers.items()
-    }
-
-
-def _rank_all(
-    run: Run,
-    judgements: Judgements,
-    precisions: Sequence[str | None],
-    measures: Iterable[Measure],
-    reports: dict[str, MatchReport],
-) -> Iterator[tuple[list[EvalSettings], TieGroups]]:
-    """Yield the tie groups of a run under every setting, with the settings that give them.
-
-    How the run matches the judgements is added to `reports`, by the policy of queries.
+    They are NaN for the order by ranks where the run has none.
     """
     with_judged = any(measure.needs_judged for measure in measures)
-    alike: dict[tuple[str, ...], tuple[JudgedLists, list[str]]] = {}
-    for policy in QUERY_POLICIES:
-        lists, report = match_lists(judgements, run, queries=policy, with_judged=with_judged)
-        reports[policy] = reports[policy] + report if policy in reports else report
-        alike.setdefault(tuple(lists.query_ids), (lists, []))[1].append(policy)
-    orders = [rule for rule in ORDERS if rule != "rank" or run.ranks is not None]
-    for precision in precisions:
-        seen, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
-        for (lists, policies), rule in product(alike.values(), orders):
-            settings = [EvalSettings(rule, queries=p, score_dtype=precision) for p in policies]
-            yield settings, build_groups(lists._replace(run=seen), EvalSettings(rule))
+    top_grade = float(judgements.grades.max(initial=0))
+    reports: dict[str, MatchReport] = {}
+    values: list[list[Floats]] = []
+    for own, run in read_parts(source, judgements, with_ranks=True):
+        lists = {}
+        for policy in QUERY_POLICIES:
+            lists[policy], report = match_lists(own, run, queries=policy, with_judged=with_judged)
+            reports[policy] = reports[policy] + report if policy in reports else report
+        of_part = []
+        for precision in precisions:
+            rounded, _ = prepare_scores(run, EvalSettings(score_dtype=precision, nan="last"))
+            for rule in ORDERS:
+                known: dict[tuple[str, ...], Floats] = {}  # policies often choose the same queries
+                for matched in lists.values():
+                    queries = tuple(matched.query_ids)
+                    if rule == "rank" and run.ranks is None:
+                        known[queries] = np.full((len(measures), len(queries)), np.nan)
+                    elif queries not in known:
+                        groups = build_groups(matched._replace(run=rounded), EvalSettings(rule))
+                        views = views_of(replace(groups, top_grade=top_grade), measures)
+                        known[queries] = np.array([views[m].oblivious for m in measures])
+                    of_part.append(known[queries])
+        values.append(of_part)
+    for report in reports.values():
+        report.check(judgements, run.source)
+    return np.array([np.hstack(parts).mean(axis=1) for parts in zip(*values, strict=True)])
 
 
-def _choose_rules(columns: Sequence[PublishedColumn], runs: Sequence[Gaps]) -> list[FoundRule]:
+def _choose_rules(
+    readings: Mapping[PublishedColumn, Sequence[Measure]],
+    settings: Sequence[EvalSettings],
+    measures: Sequence[Measure],
+    means: Mapping[str, Floats],
+) -> list[FoundRule]:
     """Choose for each column the rule that meets most of its numbers.
 
     Among rules that meet as many, the one that also serves most other columns, and then the
     one with most defaults; a variant of the measure only where it meets more than what its name
-    says. `runs` are the gaps of each run; those of one run may come in several parts.
+    says.
+
+    Parameters
+    ----------
+    readings
+        The variants of the measure of each column.
+    means
+        By the names of the board: the means of a run, a row per setting, a column per measure.
     """
-    policies = _distinct_policies(runs)
-    totals: dict[str, dict[tuple[EvalSettings, Measure], tuple[int, int, float]]] = {}
-    best: dict[str, list[EvalSettings]] = {}
-    shared: Counter[EvalSettings] = Counter()
-    for column in columns:
-        total = totals[column.name] = {}
-        for gaps in runs:
-            for key, (is_met, gap) in gaps.get(column.name, {}).items():
-                if key[0].queries in policies:
-                    met, of, largest = total.get(key, (0, 0, 0.0))
-                    total[key] = met + is_met, of + 1, max(largest, gap)
-        most = max((met for met, _, _ in total.values()), default=0)
-        settings = [setting for (setting, _), (met, _, _) in total.items() if met == most]
-        best[column.name] = list(dict.fromkeys(settings))
-        if any(is_known(met, of) for met, of, _ in total.values()):
-            shared.update(best[column.name])
+    used = _distinct_settings(settings, means)
+    found = []
+    shared = np.zeros(len(used), np.int64)
+    for column, variants_of in readings.items():
+        cells = {row: cell for row, cell in column.cells.items() if row in means}
+        if not cells:
+            continue
+        at = np.ix_(used, [measures.index(measure) for measure in variants_of])
+        gaps = [np.abs(means[row][at] - cell.value) for row, cell in cells.items()]
+        is_met = [gap <= c.tolerance for gap, c in zip(gaps, cells.values(), strict=True)]
+        met = np.sum(is_met, axis=0)
+        best = met.max(axis=1) == met.max()
+        if is_known(met.max(), len(cells)):
+            shared += best
+        found.append((column, variants_of, len(cells), met, np.fmax.reduce(gaps), best))
     rules = []
-    for column in columns:
-        total, settings = totals[column.name], best[column.name]
-        if not settings:
-            continue  # no run has a number in it
-        most = max(shared[setting] for setting in settings)
-        candidates = tuple(setting for setting in settings if shared[setting] == most)
-        setting = min(candidates, key=_n_choices)  # the first of these
-        measure = max(
-            (measure for own, measure in total if own == setting),
-            key=lambda measure: total[setting, measure][0],
+    for column, variants_of, of, met, gap, best in found:
+        good = np.flatnonzero(best)
+        candidates = good[shared[good] == shared[good].max()]
+        i = min(candidates, key=lambda i: _n_choices(settings[used[i]]))  # the first of these
+        j = int(met[i].argmax())
+        rules.append(
+            FoundRule(
+                column.name,
+                column.measure,
+                variants_of[j],
+                settings[used[i]],
+                int(met[i, j]),
+                of,
+                float(gap[i, j]),
+                tuple(settings[used[k]] for k in good),
+                tuple(settings[used[k]] for k in candidates),
+            )
         )
-        met, _, gap = total[setting, measure]
-        of = max(n for _, n, _ in total.values())
-        found = column.measure, measure, setting, met, of, gap, tuple(settings), candidates
-        rules.append(FoundRule(column.name, *found))
     return rules
 
 
@@ -399,22 +368,17 @@ def _n_choices(settings: EvalSettings) -> int:
     return sum(getattr(settings, name) != getattr(EvalSettings, name) for name in ASPECTS)
 
 
-def _distinct_policies(runs: Sequence[Gaps]) -> list[str]:
-    """Return the policies of queries that differ from all before them in some number.
+def _distinct_settings(settings: Sequence[EvalSettings], means: Mapping[str, Floats]) -> list[int]:
+    """Return the places of the settings that can be computed and whose policy is not superfluous.
 
-    Where every run has every judged query, all of them choose the same queries.
+    A policy of queries is superfluous if it gives the same numbers as one before it: where every
+    run has every judged query, all of them choose the same queries.
     """
-    distinct: dict[str, list[dict[tuple[EvalSettings, Measure], tuple[bool, float]]]] = {}
+    policies: dict[str, Floats] = {}
+    values = np.array(list(means.values()))
     for policy in QUERY_POLICIES:
-        own = [
-            {
-                (replace(s, queries="judged"), m): gap
-                for (s, m), gap in gaps.items()
-                if s.queries == policy
-            }
-            for run in runs
-            for gaps in run.values()
-        ]
-        if own not in distinct.values():
-            distinct[policy] = own
-    return list(distinct)
+        own = values[:, [setting.queries == policy for setting in settings]]
+        if not any(np.array_equal(own, other, equal_nan=True) for other in policies.values()):
+            policies[policy] = own
+    computed = ~np.isnan(values).all(axis=(0, 2))
+    return [i for i, s in enumerate(settings) if computed[i] and s.queries in policies]

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
@@ -18,6 +19,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
 
 PathLike = str | os.PathLike[str]
 RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
@@ -73,9 +77,8 @@ def find_runs(
             )
     others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
     places = {_resolve(path): path for run in given for path in _list_files(Path(run))}
-    if inside is not None:
-        for path in places.values():
-            _refuse_outside(path, inside)
+    for path in places.values():
+        _check_path(path, inside)
     paths = [path for place, path in places.items() if place not in others]
     return list(map(Source, name_runs([_text(path) for path in paths]), paths))
 
@@ -97,9 +100,13 @@ def _list_files(path: Path) -> list[Path]:
     return files
 
 
-def _refuse_outside(path: Path, folder: Path) -> None:
-    """Refuse a path that leads out of a folder: by its name, or by a link."""
-    if ".." in path.parts or not _resolve(path).is_relative_to(_resolve(folder)):
+def _check_path(path: Path, inside: Path | None) -> None:
+    """Refuse a name that no file can have, and one that leads out of a folder, also by a link."""
+    with _naming(path), suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+    if inside is None:
+        return
+    if ".." in path.parts or not _resolve(path).is_relative_to(_resolve(inside)):
         raise InputError(
             f"{_text(path):.200}: a manifest may only name files in its own folder; if these files "
             "are meant, allow it with --allow-outside (allow_outside=True)"
@@ -127,29 +134,26 @@ def _text(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-@dataclass(frozen=True)
-class BoardSpec:
-    """One round or task of a manifest."""
+class BoardSpec(TypedDict, total=False):
+    """Arguments of `leaderboard` for one round or task of a manifest."""
 
-    name: str
-    qrels: str
-    runs: list[str]
-    published: str | None = None
-    measures: list[str] | None = None
-    """Those of the published board, or the usual ones, unless given."""
-    columns: dict[str, str] | None = None
-    """Measures of published columns whose headings name none."""
+    name: Required[str]
+    qrels: Required[str]
+    runs: Required[dict[str, Path]]
+    published: str
+    measures: str | list[str]
+    columns: dict[str, str]
 
 
-_TYPES: dict[str, tuple[type, str]] = {
-    "name": (str, "a text"),
-    "qrels": (str, "a text"),
-    "runs": (list, "a list of texts"),
-    "published": (str, "a text"),
-    "measures": (list, "a list of texts"),
-    "columns": (dict, "a table of texts"),
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "qrels": str,
+    "runs": (str, list),
+    "name": str,
+    "published": str,
+    "measures": (str, list),
+    "columns": dict,
 }
-"""The fields of a board: their types, also in words."""
+"""The fields of a board of a manifest; lists and tables hold texts."""
 
 
 def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardSpec]:
@@ -167,66 +171,43 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardS
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:  # not TOML, not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, nested too deeply
         raise InputError(f"{path}: not valid TOML ({error!s:.200})") from None
-    except RecursionError:
-        raise InputError(f"{path}: not valid TOML (values are nested too deeply)") from None
     boards = data.pop("board", None)
     if data or not isinstance(boards, list) or not all(isinstance(b, dict) for b in boards):
         raise InputError(f"{path}: expected one or more tables [[board]], each with qrels and runs")
-    specs = []
+    specs: list[BoardSpec] = []
     for number, board in enumerate(boards, 1):
         try:
-            fields = {"name": f"board {number}", **_check_fields(board)}
-            spec = BoardSpec(**fields)  # type: ignore[arg-type]
-            specs.append(_locate(spec, Path(path).parent, allow_outside=allow_outside))
+            spec = _read_board(
+                {"name": f"board {number}", **board}, Path(path).parent, allow_outside
+            )
         except InputError as error:
             raise InputError(f"{path}: board {number}: {error}") from None
-    names = [spec.name for spec in specs]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{path}: two boards are called {twice[0]!r:.60}")
+        if any(spec["name"] == other["name"] for other in specs):
+            raise InputError(f"{path}: two boards are called {spec['name']!r:.60}")
+        specs.append(spec)
     return specs
 
 
-def _check_fields(board: dict[str, object]) -> dict[str, object]:
-    """Return the fields of a board of a manifest; refuse unknown, missing and mistyped ones."""
-    checked: dict[str, object] = {}
-    for key, value in board.items():
-        if key not in _TYPES:
-            raise InputError(f"unknown {key!r:.60}; it can have {', '.join(_TYPES)}")
-        kind, words = _TYPES[key]
-        if kind is list and isinstance(value, str):
-            value = [value]
-        texts = value.values() if isinstance(value, dict) else value
-        fits = isinstance(value, kind)
-        if not fits or not all(isinstance(text, str) for text in texts):  # type: ignore[attr-defined]
-            raise InputError(f"{key} must be {words}, not of the type {type(value).__name__}")
-        checked[key] = value
-    for key in ("qrels", "runs"):
-        if not checked.get(key):
-            raise InputError(f"{key} is missing")
-    return checked
-
-
-def _locate(spec: BoardSpec, folder: Path, *, allow_outside: bool) -> BoardSpec:
-    """Return a board with paths that start at the working directory."""
-
-    def locate(key: str, name: str) -> str:
-        path = folder / name
-        try:
-            if name == "-":
-                raise InputError("a manifest cannot name standard input (-)")
-            with _naming(path), suppress(FileNotFoundError, NotADirectoryError):
-                path.stat()
-            if not allow_outside:
-                _refuse_outside(path, folder)
-        except InputError as error:
-            raise InputError(f"{key}: {error}") from None
-        return str(path)
-
-    return replace(
-        spec,
-        qrels=locate("qrels", spec.qrels),
-        runs=[locate("runs", run) for run in spec.runs],
-        published=spec.published and locate("published", spec.published),
-    )
+def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> BoardSpec:
+    """Check the fields of a board of a manifest, and find its files."""
+    for key in dict.fromkeys(("qrels", "runs", *board)):
+        value = board.get(key)
+        inner = value.values() if isinstance(value, dict) else value
+        texts: Iterable[object] = [value] if isinstance(value, str) else inner or ()
+        fits = bool(value) and isinstance(value, _TYPES.get(key, ()))
+        if not fits or not all(isinstance(text, str) and text != "-" for text in texts):
+            raise InputError(
+                f"{key!r:.60} is missing, unknown or of another type: a board has the texts qrels "
+                "and perhaps name and published, the lists of texts runs and perhaps measures, and "
+                "perhaps the table of texts columns; none can be standard input (-)"
+            )
+    inside = None if allow_outside else folder
+    files = {key: folder / board[key] for key in ("qrels", "published") if key in board}
+    for file in files.values():
+        _check_path(file, inside)
+    runs = [board["runs"]] if isinstance(board["runs"], str) else board["runs"]
+    found = find_runs([folder / run for run in runs], files.values(), inside)
+    own = {key: str(file) for key, file in files.items()}
+    return {**board, **own, "runs": {source.name: source.run for source in found}}  # type: ignore[typeddict-item]

@@ -54,8 +54,6 @@ ROWS = {
 """The columns of `Leaderboard.rows`; those of words that a published board has come after `run`."""
 MOVED = (0.0, 0.001, 0.01)
 """Ranges from which on a run counts as moved by its ties."""
-ORDERS = ("official", "expected", "best", "worst")
-"""The orders of a board that Kendall's τ compares."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ class Standing:
         official = views["oblivious"] if column is None else [c and c.value for c in cells]
         names = [] if board is None else board.names
         places = [names.index(rows[name]) if name in rows else None for name in entries]
-        words = {} if board is None else {word_column(h): board.words[h] for h in board.words}
+        words = {} if board is None else board.words
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
@@ -306,33 +304,29 @@ class Standing:
         return facts, errors
 
     def _decision_error(self, above: int, below: int) -> DecisionError:
-        names, official, expected = (
-            self.runs["run"],
-            self.values("_official"),
-            self.runs["expected"],
-        )
+        names, official = self.runs["run"], self.values("_official").tolist()
+        expected = self.values("expected").tolist()
         return DecisionError(
             repr(self.measure),
             names[above],
             names[below],
-            (float(official[above]), float(official[below])),
+            (official[above], official[below]),
             (expected[above], expected[below]),
-            1 + int((official > official[above] + TOLERANCE).sum()),
+            1 + sum(value > official[above] + TOLERANCE for value in official),
             self.column is not None,
         )
 
     def _kendall_taus(self) -> dict[str, float | None]:
-        """Return Kendall's τ-b between every two orders of the board; None where one is missing.
+        """Return Kendall's τ-b of the official order with those by expected, best and worst values.
 
-        With a published board, of the runs that have a number in it.
+        With a published board, of the runs whose numbers are met; None without an order.
         """
-        values = {view: self.values(view) for view in ORDERS[1:]} | {"official": self.comparable}
-        taus: dict[str, float | None] = {}
-        for one, other in combinations(ORDERS, 2):
-            official = self.comparable if one == "official" else self.values("_official")
-            used = ~np.isnan(official)
-            taus[f"tau_{one}_{other}"] = _kendall_tau(values[one][used], values[other][used])
-        return taus
+        official = self.comparable
+        used = ~np.isnan(official)
+        return {
+            f"tau_official_{view}": _kendall_tau(official[used], self.values(view)[used])
+            for view in ("expected", "best", "worst")
+        }
 
     def winners(self, group: str | None) -> list[Winner]:
         """Find who comes first, and who inside each group of two runs or more.
@@ -376,11 +370,6 @@ class Standing:
             {names[i]: p for i, p in zip(first, odds, strict=True)},
             error,
         )
-
-
-def word_column(heading: str) -> str:
-    """Name the column of `Leaderboard.rows` that holds a published column of words."""
-    return f"{heading} (board)" if heading in ROWS else heading
 
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted, some
-from deadheat.comparison.leaderboard.standings import Winner, word_column
+from deadheat.comparison.leaderboard.standings import Winner
 from deadheat.comparison.statistics import METHODS
 from deadheat.tables import Column, Heading, Part, Table, cell
 
@@ -71,7 +71,7 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
         Column("rank", "count"),
         Column(("best_rank", "worst_rank"), "ranks", title="under ties"),
         Column("run", "name"),
-        *([Column(word_column(board.group), "word", drop_priority=6)] if board.group else []),
+        *([Column(board.group, "word", drop_priority=6)] if board.group else []),
         Column("published", drop_priority=7),
         Column("reproduced", "flag", title="met", drop_priority=5),
         Column("expected"),
