@@ -17,7 +17,7 @@ from test_scoring_recorded import BF16, HPS
 import deadheat as dh
 from deadheat.cli import main
 from deadheat.diagnosis.number_grid import FLOATS, find_grid
-from deadheat.diagnosis.what_if import FAMILIES, to_levels
+from deadheat.diagnosis.what_if import FAMILIES
 from deadheat.scoring import score
 
 ROUNDINGS = {name: rounding for family in FAMILIES for name, rounding in family.items()}
@@ -48,7 +48,7 @@ def test_rounded_scores_are_found_on_their_grid_or_a_coarser_true_one(scores, na
         return
     found = find_grid(values)
     assert found.bits >= evidence(name, values) - 1e-6
-    if found.name != name and found.name in ROUNDINGS and found.name != "int8":
+    if found.name != name and found.name in ROUNDINGS:
         held = np.float32 if np.array_equal(values.astype(np.float32), values) else np.float64
         assert np.array_equal(ROUNDINGS[found.name](values).astype(held), values)
     if found.name == "integer":
@@ -67,22 +67,11 @@ def test_one_score_off_the_grid_breaks_the_statement(scores, name):
     assert find_grid(off).name == "fp64"
 
 
-@given(st.lists(st.floats(-1, 1), min_size=20, max_size=200, unique=True))
-def test_an_int8_grid_is_found_unless_a_coarser_one_is_true(scores):
-    values = to_levels(np.array(scores), 256)
-    found = find_grid(values)
-    if len(np.unique(values)) >= 5:
-        assert found.name != "fp64"
-    if found.name == "int8":
-        off = np.append(values, values.min() + np.ptp(values) / 255 * 3.7)
-        assert find_grid(off).name == "fp64"
-
-
 @pytest.mark.parametrize(
     ("scores", "name"),
     [
         (np.arange(100.0), "integer"),
-        (np.arange(0, 2000, 10.0), "int8"),
+        (np.arange(0, 2000, 10.0), "integer"),
         (np.round(np.linspace(0, 9, 700), 3), "3 decimals"),
         (np.round(np.linspace(0, 9, 700), 3).astype(np.float32), "3 decimals"),
         (BF16, "bf16, 8 decimals"),
@@ -154,9 +143,9 @@ def as_run(lists):
 
 @quiet
 @given(LISTS)
-def test_group_sizes_and_straddling_queries_against_brute_force(lists):
-    run, qrels = as_run(lists)
-    found = dh.diagnose(qrels, run, ["nDCG@2,4", "MAP"])
+def test_group_sizes_against_brute_force(lists):
+    run, _ = as_run(lists)
+    found = dh.diagnose(run)
     groups = [
         (q, score, n) for q, docs in run.items() for score, n in Counter(docs.values()).items()
     ]
@@ -169,14 +158,6 @@ def test_group_sizes_and_straddling_queries_against_brute_force(lists):
     ends = [min(docs.values()) for docs in run.values()]
     last = [list(docs.values()).count(end) for docs, end in zip(run.values(), ends, strict=True)]
     assert anatomy.end_tied == sum(n > 1 for n in last)
-    for k, straddling in found.effect.straddling.items():
-        expected = 0
-        for q, tied, n in groups:
-            above = sum(s > tied for s in run[q].values())
-            relevant = any(s == tied and qrels[q].get(d, 0) > 0 for d, s in run[q].items())
-            expected += relevant and above < k < above + n
-        assert straddling == expected
-    assert list(found.effect.straddling) == [2, 4]
 
 
 def test_a_query_without_documents_has_no_tie_groups():
@@ -294,7 +275,6 @@ def test_cut_bounds_are_the_extremes_over_everything_that_may_have_been_cut(docs
     qrels = {"q": {f"d{i}": grade for i, (_, grade) in enumerate(docs) if grade is not None}}
     qrels["q"] |= {f"gone{i}": grade for i, grade in enumerate(absent)}
     found = dh.diagnose(qrels, run, MEASURES).effect
-    assert found.cut_lists == 1
     orders = list(completions([oracle.Doc(*doc) for doc in docs], absent))
     for bounds, measure in zip(found.cut_bounds, dh.measures.parse_measures(MEASURES), strict=True):
         parameters = {name: value for name, value in vars(measure).items() if value is not None}
@@ -314,7 +294,7 @@ def test_lists_that_are_not_cut_keep_their_bounds():
     run, qrels = as_run([[(2, 1), (1, 0), (1, 1)], [(2, 1), (1, 1)], [(1, 1), (1, 0)]])
     del qrels["q2"]["gone"]
     found = dh.diagnose(qrels, run, ["MAP", "nDCG@1"]).effect
-    assert found.cut_lists == 1  # q1 ends with a single document, q2 misses no relevant one
+    # q1 ends with a single document, q2 misses no relevant one
     assert [bounds.lists for bounds in found.cut_bounds] == [1, 0]
     whole = dh.evaluate(qrels, run, ["nDCG@1"])["nDCG@1"]
     assert (found.cut_bounds[1].worst, found.cut_bounds[1].best) == (whole.worst, whole.best)
@@ -362,7 +342,7 @@ def test_every_tie_of_the_recorded_language_model_was_made_by_its_head(shared):
     assert found.origins.model == 0
     assert found.grid.name == "bf16"
     assert f"{found.anatomy.distinct:.3f}" == "0.340"
-    assert "the head (gone under head)" in str(found)
+    assert "by the head (gone under head)" in " ".join(str(found).split())
 
 
 def test_ties_of_the_recorded_cross_encoder_by_origin(shared):
@@ -403,7 +383,6 @@ def test_official_submissions_to_trec_covid(shared):
     assert found.anatomy.largest == 733
     assert f"{found.anatomy.distinct:.3f}" == "0.004"
     assert (found.grid.name, found.grid.not_excluded) == ("9 decimals", ("fp32, fewest digits",))
-    assert found.effect.straddling == {10: 41}
     assert found.effect.worst_queries[0]["range"] == 1
     assert found.effect.enough == {"nDCG@10": [], "MAP": []}
     ndcg, ap = found.effect.cut_bounds
@@ -425,13 +404,12 @@ def test_a_diagnosis_is_plain_data_in_every_form():
     assert data["effect"]["what_if"][0]["format"] == "as given"
     assert data["effect"]["worst_queries"][0]["query_id"] == "q"
     markdown = found.to_markdown()
-    assert "as given" in markdown and "What if: nDCG@10" in markdown
+    assert "Queries of the largest range" in markdown and "What if" not in markdown
     full = dh.tables.render(found.parts(details=True), "markdown")
-    assert "| as given | nDCG@10 |" in full
-    assert "## Tie groups by size" in full and len(full) > len(markdown)
+    assert "| nDCG@10 | as given |" in full
     assert max(map(len, str(found).splitlines())) <= 96
     assert "Queries of the largest range" in str(found)
-    assert "What if" not in str(dh.diagnose(RUN))
+    assert "enough" not in str(dh.diagnose(RUN))
 
 
 @pytest.mark.parametrize(
@@ -442,7 +420,7 @@ def test_a_diagnosis_is_plain_data_in_every_form():
             {"run": {"q": {"a": float("nan"), "b": 1.0}}},
             "query 'q', document 'a': the score is NaN.*mend the scores$",
         ),
-        ({"measures": ["nDCG@10"]}, "measures need judgements"),
+        ({"measures": ["nDCG@10"]}, "need judgements"),
         ({"qrels": QRELS, "measures": ["nope"]}, "unknown measure"),
         ({"tolerance": -1}, "0 or more"),
         ({"tolerance": float("nan")}, "0 or more"),
@@ -502,11 +480,11 @@ def test_the_command_diagnoses_a_file(files):
     found = invoke(files / "run")
     assert found.exit_code == 0
     assert "Number grid: every score is a value of fp8_e5m2" in found.stdout
-    found = invoke(files / "run", files / "qrels", "-m", "MRR@1", "--worst", 1)
+    found = invoke(files / "qrels", files / "run", "-m", "MRR@1", "--worst", 1)
     assert found.exit_code == 0
-    assert "a tie group with a relevant document lies across rank 1 in 1" in found.stdout
+    assert "Queries of the largest range" in found.stdout
     assert "without judgements" in found.stderr
-    found = invoke(files / "run", files / "qrels", "--format", "json", "--tolerance", 0.5)
+    found = invoke(files / "qrels", files / "run", "--format", "json", "--enough-within", 0.5)
     assert json.loads(found.stdout)["effect"]["tolerance"] == 0.5
 
 
@@ -525,8 +503,8 @@ def test_the_command_writes_a_file_and_takes_logits(files):
     ("arguments", "message"),
     [
         (("missing",), "no such file"),
-        (("run", "-m", "nDCG@10"), "measures need judgements"),
-        (("run", "qrels", "-m", "nope"), "unknown measure"),
+        (("run", "-m", "nDCG@10"), "need judgements"),
+        (("qrels", "run", "-m", "nope"), "unknown measure"),
         (("run", "run"), "swapped"),
         (("run", "qrels", "run"), "not 3 files"),
         (("-", "-"), "read only once"),

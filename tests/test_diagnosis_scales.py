@@ -141,8 +141,8 @@ def test_enough_is_a_scale_all_finer_ones_of_which_are():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"levels": [1]}, "2 values or more, not 1"),
-        ({"levels": []}, "2 values or more, not none"),
+        ({"levels": [1]}, r"2 or more, .* not \[1\]"),
+        ({"levels": []}, r"2 or more, .* not \[\]"),
         ({"levels": [2.5]}, "whole numbers"),
         ({"levels": 4}, "whole numbers"),
         ({"levels": [4], "qrels": None}, "levels need judgements"),
@@ -173,4 +173,4 @@ def test_on_the_command_line(tmp_path):
     assert [row["levels"] for row in data["effect"]["scales"]] == [2, 4]
     refused = diagnose("--levels", "four")
     assert refused.exit_code == 2
-    assert "whole numbers between commas" in refused.output
+    assert "--levels" in refused.output and "'four'" in refused.output

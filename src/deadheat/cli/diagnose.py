@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,6 @@ from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_remarks
 from deadheat.diagnosis import diagnose
 from deadheat.errors import DeadheatWarning, InputError
-from deadheat.formats import read_qrels, read_run
 
 _LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
 logit_yes), perhaps head_logit and model_dtype, to find which step creates the ties."""
@@ -28,12 +26,10 @@ _LEVELS = """How fine must a scale of grades be: the measures on scales of so ma
 
 def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
     """Read whole numbers between commas."""
-    if text is None:
-        return None
-    words = text.split(",")
-    if not all(word.strip().isdecimal() for word in words):
-        raise click.BadParameter(f"whole numbers between commas, as in 4,11,101, not {text!r}")
-    return list(map(int, words))
+    try:
+        return None if text is None else list(map(int, text.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"give whole numbers, as in 4,11,101, not {text!r}") from None
 
 
 @click.command("diagnose", cls=Command, example="deadheat diagnose qrels.txt bf16.run -m nDCG@10")
@@ -45,7 +41,6 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
 @click.option(
     "--enough-within", "tolerance", type=click.FloatRange(min=0), default=0.001, help=_ENOUGH
 )
-@click.option("--tolerance", "old_tolerance", type=click.FloatRange(min=0), hidden=True)
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
@@ -57,7 +52,6 @@ def command(
     qrels_path: str | None,
     measures: tuple[str, ...],
     logits: str | None,
-    old_tolerance: float | None,
     details: bool,
     out: Output,
     **options: Any,
@@ -68,10 +62,11 @@ def command(
     """
     check_standard_input(*files, qrels_path, logits)
     out.check(*files, qrels_path, logits)
-    qrels, run = _qrels_and_run(files, qrels_path)
-    path, label = split_name(run)
-    if old_tolerance is not None:
-        options["tolerance"] = old_tolerance
+    given = [*([] if qrels_path is None else [qrels_path]), *files]
+    if len(given) > 2:
+        raise InputError(f"give judgements and one run, not {len(given)} files")
+    qrels, path = given[0] if len(given) == 2 else None, given[-1]
+    path, label = split_name(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # they are printed below
         diagnosis = diagnose(qrels, path, measures or None, logits=logits, **options)
@@ -82,37 +77,3 @@ def command(
     else:
         parts = diagnosis.parts(percent=out.percent, details=details, width=out.columns)
         out.show(parts, "" if qrels else describe_diagnosis(diagnosis, path))
-
-
-def _qrels_and_run(files: Sequence[str], qrels: str | None) -> tuple[str | None, str]:
-    """Tell judgements from run: judgements come first, and used to come last."""
-    if qrels is not None and len(files) > 1:
-        raise InputError(f"one run is diagnosed at a time, not {len(files)}")
-    if len(files) == 1:
-        return qrels, files[0]
-    if len(files) > 2:
-        raise InputError(f"give judgements and one run, not {len(files)} files")
-    first, second = files
-    judgements = [word for word in files if _reads(read_qrels, word)]
-    if len(judgements) == 2:  # grades and whole scores look alike
-        judgements = [word for word in files if not _reads(read_run, word)]
-        if len(judgements) != 1:
-            raise InputError(
-                f"either of {first} and {second} may be the judgements: say which with --qrels, "
-                f"as in deadheat diagnose --qrels {first} {second}"
-            )
-    if judgements == [second]:
-        return second, first
-    return first, second  # if neither can be judgements, reading says why
-
-
-def _reads(read: Callable[[str], object], word: str) -> bool:
-    """Whether a file can be read so; standard input, which is read but once, may be either."""
-    path = split_name(word).path
-    if path == "-":
-        return True
-    try:
-        read(path)
-    except InputError:
-        return False
-    return True

@@ -30,45 +30,30 @@ FEW = 10
 MOST_DECIMALS = 8
 """More decimals than this are not what a file was rounded to."""
 _FLOAT_GRIDS = {"bf16": "a BF16", "fp16": "an FP16", "fp8_e4m3": "an FP8", "fp8_e5m2": "an FP8"}
+_FP32 = "model = deadheat.high_precision(model)"
+_LOGIT = 'model = deadheat.high_precision(model, scores="logit")'
 _REMEDIES = {
-    "hps": ("compute the scores in FP32", 'deadheat.high_precision(model, regime="hps")'),
-    "head": ("compute the last layer in FP32", "deadheat.high_precision(model)"),
+    "hps": 'compute the scores in FP32: model = deadheat.high_precision(model, regime="hps")',
+    "head": f"compute the last layer in FP32: {_FP32}",
     "hps-logit": (
-        "rank by FP32 logits instead of probabilities",
-        'deadheat.high_precision(model, regime="hps", scores="logit")',
+        "rank by FP32 logits instead of probabilities: model = deadheat.high_precision(model, "
+        'regime="hps", scores="logit")'
     ),
-    "head-logit": (
-        "compute the last layer in FP32 and rank by its logits",
-        'deadheat.high_precision(model, scores="logit")',
-    ),
+    "head-logit": f"compute the last layer in FP32 and rank by its logits: {_LOGIT}",
 }
 """Regimes that remove ties, the cheapest first: what each does, and the call."""
-
-
+_MEASURES_GAIN = "deadheat check --model measures the gain"
 _ADVICE = {
     "grid": (
-        "if {format} model gave them, compute its last step in FP32: model = "
-        "deadheat.high_precision(model); deadheat check --model measures the gain",
+        f"if {{format}} model gave them, compute its last step in FP32: {_FP32}; {_MEASURES_GAIN}",
         "head",
     ),
-    "logits": (
-        "compute the last layer in FP32: model = deadheat.high_precision(model); deadheat check "
-        "--model measures the gain",
-        "head",
-    ),
-    "saturation": (
-        "if these are probabilities, rank by logits: model = deadheat.high_precision(model, "
-        'scores="logit")',
-        "head-logit",
-    ),
+    "logits": (f"{_REMEDIES['head']}; {_MEASURES_GAIN}", "head"),
+    "saturation": (f"if these are probabilities, rank by logits: {_LOGIT}", "head-logit"),
     "decimals": ("if the scores were rounded for the file, write all digits", "more digits"),
-    "int8": ("if quantised vectors gave the scores, rescore with float vectors", "rescore"),
     "whole numbers": ("if binary or int8 vectors gave them, rescore with floats", "rescore"),
     "constant tails": ("if these documents were not scored, leave them out", "leave out"),
-    "fused ranks": (
-        "if the system has a second key, such as the best rank, break ties by it",
-        "second key",
-    ),
+    "fused ranks": ("if the system has a second key (best rank), break ties by it", "second key"),
     "few values": ("if the system has finer scores, use them", "finer scores"),
     "equal scores": ("if these documents are duplicates, remove them", "deduplicate"),
 }
@@ -332,8 +317,7 @@ def describe_remedy(name: str) -> str:
     >>> describe_remedy("head")
     'compute the last layer in FP32: model = deadheat.high_precision(model)'
     """
-    text, call = _REMEDIES[name]
-    return f"{text}: model = {call}"
+    return _REMEDIES[name]
 
 
 def check_regimes(
@@ -415,49 +399,41 @@ def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> F
 
 def find_cause(diagnosis: Diagnosis) -> Finding:
     """Find what the scores themselves show of why documents are tied."""
-    grid, logits, scale, anatomy = (
-        diagnosis.grid,
-        diagnosis.logit_grid,
-        diagnosis.scale,
-        diagnosis.anatomy,
-    )
+    grid, logits, scale = diagnosis.grid, diagnosis.logit_grid, diagnosis.scale
+    anatomy = diagnosis.anatomy
     main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
     format, decimals = _float_grid(diagnosis), grid.name.partition(" ")[0]
-    few = f"the run has only {counted(grid.distinct, 'distinct score')}"
-    steps = scale and (
-        f"all scores are among {scale.used} values from {scale.lowest:g} to {scale.highest:g} in "
-        f"steps of {scale.step:g}"
-    )
-    on_grid = f"all scores lie on {format} grid"
-    on_grid += ", and so do the logits that they are sigmoids of" if logits else ""
-    of = logits and (
-        f"multiples of {logits.name}" if "/" in logits.name else f"{logits.name.upper()} values"
-    )
-    full = "FP32" if grid.name.startswith("fp32") else "FP64"
-    is_few = grid.distinct <= MOST and FEW * grid.distinct <= anatomy.documents
-    is_saturated = anatomy.saturated >= MAIN * anatomy.tied and not format
-    is_rounded = decimals.isdigit() and int(decimals) <= MOST_DECIMALS
-    # The first that holds.
-    causes: tuple[tuple[object, str, object], ...] = (
-        ("fused ranks" in main, "fused ranks", "the scores are sums of 1 / (60 + rank)"),
-        (scale, "few values", steps),
-        (grid.not_excluded, "few values", few),
-        (
-            is_saturated,
-            "saturation",
-            "half of these are above 0.9999, where FP32 is coarse",
-        ),
-        (format, "grid", on_grid),
-        (logits, "logits", f"the scores are FP32, but the logits are already tied ({of})"),
-        (is_few, "few values", few),
-        ("constant tails" in main, "constant tails", "most share the last score of their list"),
-        ("plateaus" in main, "plateaus", "they form large groups far from other scores"),
-        (grid.name == "integer", "whole numbers", "all scores are whole numbers"),
-        (grid.name == "int8", "int8", "all scores lie on an int8 grid"),
-        (is_rounded, "decimals", f"all scores have at most {grid.name}"),
-        (True, "equal scores", f"the scores are full {full} numbers, with no sign of rounding"),
-    )
-    return next(Finding(str(text), kind) for holds, kind, text in causes if holds)
+    is_full = grid.name.startswith(("fp32", "fp64"))
+    full = f"full {grid.name[:4].upper()} numbers" if is_full else f"numbers of {grid.name}"
+    if "fused ranks" in main:
+        return Finding("most scores are sums of 1 / (60 + rank)", "fused ranks")
+    if scale is not None:
+        ends = f"from {scale.lowest:g} to {scale.highest:g} in steps of {scale.step:g}"
+        return Finding(f"all scores are among {scale.used} values {ends}", "few values")
+    few = Finding(f"the run has only {counted(grid.distinct, 'distinct score')}", "few values")
+    if grid.not_excluded:
+        return few
+    if anatomy.saturated >= MAIN * anatomy.tied and not format:
+        text = "at least half of these are above 0.9999, where probabilities saturate"
+        return Finding(text, "saturation")
+    if format:
+        both = ", and so do the logits that they are sigmoids of" if logits else ""
+        return Finding(f"all scores lie on {format} grid{both}", "grid")
+    if logits is not None:
+        is_even = "/" in logits.name
+        of = f"multiples of {logits.name}" if is_even else f"{logits.name.upper()} values"
+        return Finding(f"the scores are {full}, but the logits are already tied ({of})", "logits")
+    if grid.distinct <= MOST and FEW * grid.distinct <= anatomy.documents:
+        return few
+    if "constant tails" in main:
+        return Finding("most share the last score of their list", "constant tails")
+    if "plateaus" in main:
+        return Finding("they form large groups far from other scores", "plateaus")
+    if grid.name == "integer":
+        return Finding("all scores are whole numbers", "whole numbers")
+    if decimals.isdigit() and int(decimals) <= MOST_DECIMALS:
+        return Finding(f"all scores have at most {grid.name}", "decimals")
+    return Finding(f"the scores are {full}, with no sign of coarser rounding", "equal scores")
 
 
 def _float_grid(diagnosis: Diagnosis) -> str:

@@ -13,7 +13,7 @@ from deadheat._internal.remarks import Remark, emits_warnings, texts, warning
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.check import Check, check_scores
-from deadheat.diagnosis.cuts import CutBounds, cut_bounds, cut_lists
+from deadheat.diagnosis.cuts import CutBounds, cut_bounds
 from deadheat.diagnosis.number_grid import (
     LogitGrid,
     NumberGrid,
@@ -24,7 +24,6 @@ from deadheat.diagnosis.number_grid import (
 from deadheat.diagnosis.origins import Origins, find_origins
 from deadheat.diagnosis.parts import parts_of
 from deadheat.diagnosis.what_if import (
-    OnScale,
     Scale,
     WhatIf,
     check_levels,
@@ -43,12 +42,10 @@ from deadheat.evaluation import (
     views_of,
 )
 from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
-from deadheat.measures import Judged, Measure, parse_measures
+from deadheat.measures import VIEWS, Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import Part, Printable, render
 from deadheat.ties import (
-    Floats,
-    Ints,
     TieGroups,
     build_groups,
     list_judged,
@@ -66,8 +63,6 @@ CHECKED = ("effect", "cause", "remedy", "cause_kind", "remedy_kind")
 """What a stored diagnosis keeps of its check."""
 TOP = 10
 """The cutoff at which judged documents are counted where no measure has a cutoff."""
-FEW = 0.05
-"""A smaller share of judged documents in the top than this causes a warning."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +73,6 @@ class Effect:
     tolerance: float
     judged: dict[int, float]
     """Per cutoff k: the share of the first k documents that have a judgement, in expectation."""
-    straddling: dict[int, int]
-    """Per cutoff k: queries with a tie group that holds a relevant document and has places on
-    both sides of k."""
     worst_queries: list[dict[str, object]]
     """Per measure the queries of the largest range, with all views; those of range 0 left out."""
     what_if: list[WhatIf]
@@ -88,10 +80,8 @@ class Effect:
     """Per measure the coarsest formats that are enough: a floating-point format, int8, and a
     number of decimals. Enough: E[M] moves by no more than the tolerance, and the range is no
     larger; finer formats of the same kind are enough, too."""
-    scales: list[OnScale]
+    scales: list[WhatIf]
     """Each measure on other scales, where the scores are grades or scales were named."""
-    cut_lists: int
-    """Lists that end inside a tie group while relevant documents are missing."""
     cut_bounds: list[CutBounds]
     """Bounds of each measure that hold whichever documents were cut; none where none were."""
 
@@ -120,8 +110,6 @@ class Diagnosis(Printable):
     """What a reader should know of how judgements and run fit."""
     check: Check | None = None
     """Effect, cause and remedy in three lines, where judgements were given."""
-    source: str = ""
-    """What the run was read from."""
 
     @property
     def warnings(self) -> list[str]:
@@ -195,8 +183,8 @@ def diagnose(
     >>> import deadheat as dh
     >>> run = {"q1": {"d1": 0.75, "d2": 0.5, "d3": 0.5}, "q2": {"d4": 0.625, "d5": 0.5}}
     >>> diagnosis = dh.diagnose({"q1": {"d3": 1}, "q2": {"d4": 1}}, run, ["MRR@2"])
-    >>> diagnosis.anatomy.distinct, diagnosis.effect.straddling
-    (0.8, {2: 1})
+    >>> diagnosis.anatomy.distinct, diagnosis.check.cause_kind
+    (0.8, 'few values')
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     if run is None:
@@ -205,15 +193,13 @@ def diagnose(
         raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
-    for what, asked in (("measures", measures), ("levels", levels)):
-        if qrels is None and asked is not None:
-            raise InputError(f"{what} need judgements: give qrels, too, or leave the {what} out")
+    if qrels is None and not (measures is None and levels is None):
+        raise InputError("measures and levels need judgements: give qrels, too, or leave them out")
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     diagnosis, candidates = _describe(run, settings)
     if logits is not None:
-        origins = find_origins(logits, model_dtype, candidates)
-        diagnosis = replace(diagnosis, origins=origins)
+        diagnosis = replace(diagnosis, origins=find_origins(logits, model_dtype, candidates))
     if qrels is None:
         return diagnosis
     judgements = read_qrels(qrels)
@@ -232,15 +218,19 @@ def diagnose(
         queries=len(lists.query_ids),
         tolerance=tolerance,
         judged={k: float((Judged @ k).views(groups)[0].mean()) for k in cutoffs or [TOP]},
-        straddling={k: _straddling(groups, k) for k in cutoffs},
         worst_queries=_worst_queries(evaluate(candidates.scores), worst),
         what_if=what_if,
         enough=coarsest_enough(what_if),
         scales=on_scales(candidates.scores, evaluate, tolerance, diagnosis.scale, scales),
-        cut_lists=int(cut_lists(groups).sum()),
         cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
-    remarks += out_of_reach(groups, parsed) + _few_judged(groups, lists.unretrieved)
+    remarks += out_of_reach(groups, parsed)
+    if not (Judged @ TOP).views(groups)[VIEWS.index("best")].any():
+        pattern = (
+            "none of the first {top} documents of any list is judged: are these the judgements of "
+            "this run's collection?"
+        )
+        remarks.append(warning(pattern, top=TOP))
     return replace(
         diagnosis,
         effect=effect,
@@ -289,7 +279,6 @@ def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
         find_scale(values, anatomy.documents, anatomy.tied) if finite else None,
         settings=settings,
         remarks=tuple(rounding),
-        source=candidates.source,
     )
     return diagnosis, candidates
 
@@ -320,30 +309,3 @@ def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:
         for measure in map(repr, result.views)
         for row in by_range.filter(measure=measure).head(most).to_dicts()
     ]
-
-
-def _few_judged(groups: TieGroups, unretrieved: tuple[Ints, Floats]) -> list[Remark]:
-    """Warn where hardly any of the judged documents stand in the top of the lists."""
-    known = np.bincount(groups.document_query, minlength=groups.n_queries)
-    known = known + np.bincount(unretrieved[0], minlength=groups.n_queries)
-    possible = int(np.minimum(known, TOP).sum())
-    judged = Judged @ TOP
-    found = float((judged.views(groups)[0] * judged.divisor(groups)).sum())
-    if found >= FEW * possible:
-        return []
-    return [
-        warning(
-            "of the first {top} documents hardly any is judged ({found} in all, of {possible} that "
-            "could be): are these the judgements of this run's collection?",
-            top=TOP,
-            found=f"{found:.3g}",
-            possible=possible,
-        )
-    ]
-
-
-def _straddling(groups: TieGroups, k: int) -> int:
-    """Count tie groups with a relevant document and places on both sides of rank k."""
-    begin, end = groups.above, groups.above + groups.size
-    relevant = groups.grade[groups.first_document] > 0
-    return int((relevant & (begin < k) & (k < end)).sum())

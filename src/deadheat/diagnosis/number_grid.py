@@ -49,7 +49,7 @@ class NumberGrid:
     """The coarsest statement that is true of every finite score."""
 
     name: str
-    """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, ``"int8"``, …"""
+    """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, …"""
     statement: str
     """The same in words."""
     distinct: int
@@ -99,7 +99,7 @@ def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
         values = values.astype(np.float32)
     told = values != 0  # 0 lies on every grid and speaks for none
     grids = []
-    for name, text, spacing, penalty in _statements(values, own):
+    for name, text, spacing, penalty in _statements(values):
         bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
         grid = NumberGrid(name, f"every score is {text}", len(values), bits)
         grids.append((grid, spacing))
@@ -119,7 +119,7 @@ def usual_steps(values: Values, step: Values) -> Values:
     A few other scores, as of a run put together from two, break every statement of `find_grid`,
     and few distinct scores leave it in doubt: here, what is not excluded counts.
     """
-    spacings = [spacing for _, _, spacing, _ in _statements(values, step, share=0.9)]
+    spacings = [spacing for _, _, spacing, _ in _statements(values, share=0.9)]
     return np.asarray(np.maximum.reduce([step, *spacings]))
 
 
@@ -134,9 +134,7 @@ def shortest_digits(values: Values) -> Values:
     return np.asarray(text.cast(pl.Float64))
 
 
-def _statements(
-    values: Values, own: Values, share: float = 1
-) -> Iterator[tuple[str, str, Values, float]]:
+def _statements(values: Values, share: float = 1) -> Iterator[tuple[str, str, Values, float]]:
     """Every statement that holds: name, words, distance of neighbours around each value, penalty.
 
     A penalty, in bits, is for statements that were made to measure. A share below 1 is that of the
@@ -159,13 +157,6 @@ def _statements(
                 yield format.name + form, text, np.maximum(spacing, unit), _DOUBT if form else 0.0
                 if not form:
                     break
-    if share == 1 and (step := _int8_step(values)):
-        text = f"{values[0]:g} plus a multiple of {step:g}: an int8 grid with a scale"
-        # The lowest and the highest score made the grid, one of 255 that were tried, and the
-        # others may miss it by two units of their last place.
-        spacing = np.full(len(values), step / 5)
-        spacing[[0, -1]] = own[[0, -1]]
-        yield "int8", text, spacing, 8.0
 
 
 def _unchanged(values: Values, share: float, *steps: Rounding) -> bool:
@@ -197,21 +188,6 @@ def _fewest_decimals(values: Values, share: float) -> int | None:
         if _unchanged(values, share, partial(write_decimals, k=k)):
             return k
     return None
-
-
-def _int8_step(values: Values) -> float | None:
-    """Give the largest step from the lowest to the highest of at most 256 values that meets all."""
-    if not 3 <= len(values) <= 256:
-        return None
-    narrow = _unchanged(values, 1, FORMATS["fp32"].round)
-    unit = _spacing(np.abs(values), np.dtype(np.float32) if narrow else values.dtype).max()
-    with np.errstate(all="ignore"):  # numbers at the ends of their range are on no such grid
-        above = values.astype(np.float64) - values[0]
-        steps = above[-1] / np.arange(1, 256)[:, None]
-        place = np.rint(above / steps)
-        hit = (np.abs(above - place * steps) <= 2 * unit).all(axis=1)
-    hit &= (np.diff(place) > 0).all(axis=1)
-    return float(steps[hit][0, 0]) if hit.any() else None
 
 
 def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:

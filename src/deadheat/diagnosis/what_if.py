@@ -14,16 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, takewhile
 from operator import index
-from typing import TypeVar
 
 import numpy as np
 
 from deadheat.diagnosis.number_grid import FLOATS, Rounding, Values, write_decimals
 from deadheat.errors import InputError
 from deadheat.evaluation import Result
-from deadheat.ties import Floats
 
 Evaluate = Callable[[Values], Result]
 """Gives every view of every measure from the scores of all documents of all queries."""
@@ -63,17 +60,24 @@ FAMILIES: tuple[Mapping[str, Rounding], ...] = (
 
 @dataclass(frozen=True)
 class WhatIf:
-    """One measure after all scores were rounded to one format."""
+    """One measure after all scores were rounded to a format, or put on another scale."""
 
     format: str
+    """``"as given"``, the name of a format, or ``"4 values"`` for a scale."""
+    how: str
+    """``"as given"``, ``"rounded"`` or ``"refined"``."""
     measure: str
     expected: float
     change: float
     """Expected value less that of the scores as given."""
     range: float
+    bound: float
+    """The range; where that is a mean over draws, an upper bound of its true mean (95 %)."""
     bias: float
     enough: bool
-    """Whether neither the change nor the range is larger than the tolerance."""
+    """Whether neither the change nor this bound is larger than the tolerance."""
+    levels: int = 0
+    """Values of the scale."""
 
 
 @dataclass(frozen=True)
@@ -92,63 +96,39 @@ class Scale:
         return round((self.highest - self.lowest) / self.step) + 1
 
 
-@dataclass(frozen=True)
-class OnScale:
-    """One measure on another scale."""
-
-    levels: int
-    how: str
-    """``"as given"``, ``"rounded"`` or ``"refined"``."""
-    measure: str
-    expected: float
-    range: float
-    bound: float
-    """The range; where that is a mean over draws, what its true mean hardly exceeds (95 %)."""
-    enough: bool
-    """Whether neither this bound nor the change of the expected value exceeds the tolerance."""
-
-
-Row = TypeVar("Row", WhatIf, OnScale)
-
-
 def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[WhatIf]:
     """Evaluate the scores ``"as given"``, then in every format that can hold them."""
     given = evaluate(scores)
-    rows: list[WhatIf] = []
-    unrounded: Mapping[str, Rounding] = {"as given": np.asarray}
-    for name, rounding in chain.from_iterable(family.items() for family in (unrounded, *FAMILIES)):
+    rows = _rows("as given", "as given", [given], given, tolerance)
+    for name, rounding in (pair for family in FAMILIES for pair in family.items()):
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = rounding(scores)
-        if not np.all(np.isfinite(rounded) | (rounded == scores)):
-            continue
-        for new, old in zip(evaluate(rounded).values(), given.values(), strict=True):
-            change = new.expected - old.expected
-            enough = max(abs(change), new.range) <= tolerance
-            row = (name, new.measure, new.expected, change, new.range, new.bias, enough)
-            rows.append(WhatIf(*row))
+        if np.all(np.isfinite(rounded) | (rounded == scores)):
+            rows += _rows(name, "rounded", [evaluate(rounded)], given, tolerance)
     return rows
+
+
+def last_enough(rows: Iterable[WhatIf]) -> dict[str, WhatIf]:
+    """Per measure: the last of the rows, from fine to coarse, that is enough as are all before."""
+    last: dict[str, WhatIf] = {}
+    failed = set()
+    for row in rows:
+        if row.enough and row.measure not in failed:
+            last[row.measure] = row
+        else:
+            failed.add(row.measure)
+    return last
 
 
 def coarsest_enough(rows: Sequence[WhatIf]) -> dict[str, list[str]]:
     """Per measure: of each family the coarsest format that is enough, as are all finer ones."""
-    by_family = [_last_enough([r for r in rows if r.format in family]) for family in FAMILIES]
-    return {
-        measure: [row.format for found in by_family if (row := found.get(measure)) is not None]
-        for measure in dict.fromkeys(row.measure for row in rows)
-    }
-
-
-def _last_enough(rows: Sequence[Row]) -> dict[str, Row | None]:
-    """Per measure: the last of the rows, from fine to coarse, that is enough as are all before."""
-    last: dict[str, Row | None] = {}
-    for measure in dict.fromkeys(row.measure for row in rows):
-        own = (row for row in rows if row.measure == measure)
-        last[measure] = next(reversed(list(takewhile(lambda row: row.enough, own))), None)
-    return last
+    found = [last_enough(row for row in rows if row.format in family) for family in FAMILIES]
+    measures = dict.fromkeys(row.measure for row in rows)
+    return {name: [last[name].format for last in found if name in last] for name in measures}
 
 
 def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
-    """Tell whether scores are grades: few evenly spaced values, each for many documents.
+    """Find the scale of scores that are grades: few evenly spaced values, each for many documents.
 
     Parameters
     ----------
@@ -178,15 +158,15 @@ def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
 
 
 def check_levels(levels: Iterable[int]) -> list[int]:
-    """Give the scales that are asked for, by their numbers of values, the coarsest first."""
+    """Return the numbers of values of the scales that are asked for, ascending."""
     try:
         checked = sorted({index(number) for number in levels})
     except TypeError:
-        raise InputError(
-            f"levels must be whole numbers, such as [4, 11, 101], not {levels!r:.60}"
-        ) from None
+        checked = []
     if not checked or checked[0] < 2:
-        raise InputError(f"a scale has 2 values or more, not {checked[0] if checked else 'none'}")
+        raise InputError(
+            f"levels must be whole numbers of 2 or more, such as [4, 11, 101], not {levels!r:.60}"
+        )
     return checked
 
 
@@ -196,7 +176,7 @@ def on_scales(
     tolerance: float,
     scale: Scale | None,
     levels: Sequence[int] | None,
-) -> list[OnScale]:
+) -> list[WhatIf]:
     """Evaluate the scores as given, then on other scales, the coarsest first.
 
     Parameters
@@ -214,9 +194,8 @@ def on_scales(
     """
     if levels is None and scale is None:
         return []
-    given = evaluate(scores)
-    own = 0 if scale is None else scale.levels
-    rows = [] if scale is None else _rows(own, "as given", [given], given, tolerance)
+    given, own = evaluate(scores), 0 if scale is None else scale.levels
+    evaluated = {} if scale is None else {own: ("as given", [given])}
     for number in [own * parts for parts in PARTS] if levels is None else levels:
         if scale is None or number < own:
             rounded = to_levels(scores, number)
@@ -224,12 +203,16 @@ def on_scales(
                 raise InputError(
                     "infinite scores fit on no scale: replace them, or leave the levels out"
                 )
-            rows += _rows(number, "rounded", [evaluate(rounded)], given, tolerance)
+            evaluated[number] = "rounded", [evaluate(rounded)]
         elif number > own:
             parts = max(2, round(number / own))
             drawn = list(map(evaluate, _refine(scores, scale, parts)))
-            rows += _rows(own * parts, "refined", drawn, given, tolerance)
-    return sorted(dict.fromkeys(rows), key=lambda row: row.levels)
+            evaluated[own * parts] = "refined", drawn
+    return [
+        row
+        for number, (how, results) in sorted(evaluated.items())
+        for row in _rows(f"{number} values", how, results, given, tolerance, number)
+    ]
 
 
 def _refine(scores: Values, scale: Scale, parts: int) -> Iterator[Values]:
@@ -241,35 +224,33 @@ def _refine(scores: Values, scale: Scale, parts: int) -> Iterator[Values]:
 
 
 def _rows(
-    levels: int, how: str, drawn: list[Result], given: Result, tolerance: float
-) -> list[OnScale]:
-    """Give a row per measure; of several draws the mean range."""
+    format: str, how: str, drawn: list[Result], given: Result, tolerance: float, levels: int = 0
+) -> list[WhatIf]:
+    """Return a row per measure; the range of several draws is their mean."""
     rows = []
     for measure, before in zip(given.views, given.values(), strict=True):
         ranges = np.array([result[measure].range for result in drawn])
         # Random parts in a random order are a random order: refining keeps the expected value.
-        expected = before.expected if how == "refined" else drawn[0][measure].expected
-        views = given.views[measure]
-        bound = float(ranges.mean()) + _margin(ranges, views.best - views.worst)
-        enough = bool(max(abs(expected - before.expected), bound) <= tolerance)
-        row = (levels, how, before.measure, expected, float(ranges.mean()), bound, enough)
-        rows.append(OnScale(*row))
+        after = before if how == "refined" else drawn[0][measure]
+        change, bound = after.expected - before.expected, float(ranges.mean())
+        if len(drawn) > 1:
+            # The error of the mean. Where ties mattered in none of n drawn lists, they do in fewer
+            # than 3 of n (95 %), by no more than they do as given.
+            most = given.views[measure].range
+            error = 2.1 * ranges.std(ddof=1) / np.sqrt(len(drawn))
+            bound += float(max(error, most.max() * 3 / (len(most) * len(drawn))))
+        rows.append(
+            WhatIf(
+                format,
+                how,
+                before.measure,
+                after.expected,
+                change,
+                float(ranges.mean()),
+                bound,
+                after.bias,
+                enough=max(abs(change), bound) <= tolerance,
+                levels=levels,
+            )
+        )
     return rows
-
-
-def _margin(ranges: Floats, most: Floats) -> float:
-    """How much larger than the mean over draws the true mean may be.
-
-    Where ties never mattered in n drawn lists, they do in fewer than 3 of n, with a chance of 95 %,
-    and then by no more than they do as given: `most`, per query.
-    """
-    if len(ranges) == 1:
-        return 0.0
-    if ranges.any():
-        return float(2.1 * ranges.std(ddof=1) / np.sqrt(len(ranges)))
-    return float(most.max() * 3 / (len(most) * len(ranges)))
-
-
-def fewest_enough(rows: Sequence[OnScale]) -> dict[str, OnScale | None]:
-    """Per measure: the coarsest scale that is enough, as are all finer ones."""
-    return _last_enough(sorted(rows, key=lambda row: -row.levels))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from deadheat._internal.dtypes import Format, parse_format
+from deadheat._internal.dtypes import parse_format
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import require
 from deadheat._internal.remarks import emits_warnings
@@ -34,14 +34,13 @@ from deadheat.provenance import ModelProvenance
 from deadheat.scoring import (
     PROBE,
     REGIMES,
-    Product,
     Scores,
+    Scoring,
     find_head,
     head_input,
     last_position,
-    log_odds,
     ranks_by_logit,
-    scoring_format,
+    score,
     torch_functions,
     uses_head,
     watch,
@@ -130,8 +129,7 @@ def check(
     report = progress or (lambda what, done, total: None)
     ran = _run(subject, dataset, batch_size, tokenizer, regime, report)
     frames = {
-        name: score_lists(ran.outputs, partial(_to_array, function), dataset)
-        for name, function in ran.scoring.items()
+        name: score_lists(ran.outputs, function, dataset) for name, function in ran.scoring.items()
     }
     now = ran.now if ran.now != GIVEN else _name_given(frames, ran.model_dtype)
     if now not in frames:
@@ -169,18 +167,14 @@ class _Run(NamedTuple):
     model_dtype: str
     outputs: dict[str, Any]
     """As `deadheat.lab.experiment.score_lists` takes them."""
-    scoring: dict[str, Callable[..., Tensor]]
+    scoring: dict[str, Callable[..., Scores]]
     """Per regime: makes scores of the outputs."""
+    cost: Mapping[str, float]
+    """Per regime: time that it adds to the forward pass, as a share of it."""
     now: str
     """The regime that the user's code computes, or `GIVEN`."""
     how: str
     """Which code that is, in words."""
-    cost: dict[str, float]
-    """Per regime: time that it adds to the forward pass, as a share of it."""
-
-
-def _to_array(function: Callable[..., Tensor], **outputs: Any) -> Scores:
-    return cast("Scores", function(**outputs).float().cpu().reshape(-1).numpy())
 
 
 def _is_model(subject: object) -> bool:
@@ -195,8 +189,7 @@ def _load(data: object) -> RetrievalDataset:
         return load_dataset(os.fspath(data))
     raise InputError(
         f"a model is checked on a dataset, not on a {type(data).__name__}: give a folder, a file, "
-        "a hub id, or deadheat.lab.datasets.RetrievalDataset(name, queries, corpus, judgements, "
-        "candidates)"
+        "a hub id, or a deadheat.lab.datasets.RetrievalDataset"
     )
 
 
@@ -212,8 +205,7 @@ def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, 
     queries = [query for query in dataset.queries if query in relevant and lists.get(query)]
     if not queries:
         raise InputError(
-            f"{dataset.name} has no query with both candidates and a relevant judgement: check "
-            "needs judgements to say how far ties can move a measure"
+            f"{dataset.name} has no query with both candidates and a relevant judgement"
         )
     places = np.linspace(0, len(queries) - 1, min(samples, len(queries))).astype(int)
     chosen = [queries[place] for place in places]
@@ -228,16 +220,15 @@ def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, 
 
 def _name_given(frames: dict[str, pl.DataFrame], model_dtype: str) -> str:
     """Find the regime whose scores a library gave, and put them in its place."""
-    given = frames[GIVEN]
+    given = frames[GIVEN]["score"]
     # FP32 functions may differ in their last bit with the size of a batch.
-    near = (
-        name
-        for name in ("hps", "native")
-        if name in frames and np.allclose(frames[name]["score"], given["score"], 3e-7, 0)
+    same = (
+        regime
+        for regime in ("hps", "native")
+        if regime in frames and np.allclose(frames[regime]["score"], given, 3e-7, 0)
     )
-    name = "native" if model_dtype == "fp32" else next(near, GIVEN)
-    if name != GIVEN:
-        frames[name] = frames.pop(GIVEN)
+    name = "native" if model_dtype == "fp32" else next(same, GIVEN)
+    frames[name] = frames.pop(GIVEN)
     return name
 
 
@@ -254,7 +245,9 @@ def _run(
     if isinstance(model, Reranker | BiEncoder):
         own = "native" if model.provenance.model_dtype == "fp32" else "hps"
         how = "scored as you named" if regime else "scored as most libraries do"
-        return _run_loaded(model, dataset, progress, regime or own, how)
+        if isinstance(model, BiEncoder):
+            return _run_bi_encoder(model, dataset, progress, regime or own, how)
+        return _run_reranker(model, dataset, progress, regime or own, how)
     if "CrossEncoder" in names:
         return _run_cross_encoder(model, dataset, batch_size, progress)
     if "SparseEncoder" not in names and names & {"SentenceTransformer", "MultiVectorEncoder"}:
@@ -262,8 +255,8 @@ def _run(
     if hasattr(model, "config") and type(model).__name__.endswith("ForSequenceClassification"):
         reranker = _wrap_classifier(model, tokenizer, batch_size)
         if len(reranker.provenance.outputs) == 1:
-            return _run_loaded(reranker, dataset, progress, "hps-logit", "ranked by the logits")
-        return _run_loaded(reranker, dataset, progress, "native", "softmax in the model's dtype")
+            return _run_reranker(reranker, dataset, progress, "hps-logit", "ranked by the logits")
+        return _run_reranker(reranker, dataset, progress, "native", "softmax in the model's dtype")
     raise InputError(f"a {type(model).__name__} cannot be run: {NEEDS}")
 
 
@@ -272,18 +265,22 @@ def _list_pairs(dataset: RetrievalDataset) -> list[tuple[str, str]]:
     return [(dataset.queries[q], dataset.corpus[doc]) for q, own in lists.items() for doc in own]
 
 
-def _run_loaded(
-    model: Reranker | BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
+def _run_bi_encoder(
+    model: BiEncoder, dataset: RetrievalDataset, progress: Progress, now: str, how: str
 ) -> _Run:
-    """Run a model of `deadheat.lab.models`."""
+    """Run a bi-encoder of `deadheat.lab.models`."""
     settings = model.provenance
-    name, dtype = settings.model, settings.model_dtype
-    if isinstance(model, BiEncoder):
-        (queries,) = model.batches(list(dataset.queries.values()), "query").collect(progress)
-        (documents,) = model.batches(list(group_texts(dataset)), "document").collect(progress)
-        embedded = {"queries": queries, "documents": documents}
-        scoring = _score_embeddings("dot" if settings.normalised else "cosine", dtype)
-        return _Run(name, dtype, embedded, scoring, now, how, {})
+    (queries,) = model.batches(list(dataset.queries.values()), "query").collect(progress)
+    (documents,) = model.batches(list(group_texts(dataset)), "document").collect(progress)
+    outputs = {"queries": queries, "documents": documents}
+    scoring = _scoring("dot" if settings.normalised else "cosine", settings.model_dtype, outputs)
+    return _Run(settings.model, settings.model_dtype, outputs, scoring, {}, now, how)
+
+
+def _run_reranker(
+    model: Reranker, dataset: RetrievalDataset, progress: Progress, now: str, how: str
+) -> _Run:
+    """Run a reranker of `deadheat.lab.models`."""
     try:
         head = model.head()
     except InputError:  # no plain linear layer gives the logits
@@ -292,53 +289,54 @@ def _run_loaded(
     begun = time.perf_counter()
     logits, *hidden = batches.collect(progress)
     seconds = time.perf_counter() - begun
-    in_fp32 = None if head is None else (hidden[0], head.weight, head.bias)
-    outputs, scoring, cost = _score_logits(logits, in_fp32, dtype, seconds)
-    return _Run(name, dtype, outputs, scoring, now, how, cost)
+    name, dtype = model.provenance.model, model.provenance.model_dtype
+    last = None if head is None else (hidden[0], head.weight, head.bias)
+    return _Run(name, dtype, *_score_logits(logits, last, dtype, seconds), now=now, how=how)
 
 
 def _score_logits(
     logits: Tensor,
     head: tuple[Tensor, Tensor, Tensor | None] | None,
-    model_dtype: str,
+    dtype: str,
     seconds: float,
-    activate: Callable[[Tensor, Format], Tensor] | None = None,
-) -> tuple[dict[str, Tensor], dict[str, Callable[..., Tensor]], dict[str, float]]:
+) -> tuple[dict[str, Tensor], dict[str, Callable[..., Scores]], dict[str, float]]:
     """Return outputs, the scoring of every regime, and what each adds to the forward pass.
 
     Parameters
     ----------
     logits
-        ``[n, 1]``, or ``[n, 2]`` in the order (no, yes), in the model's dtype.
+        ``[n, 1]``, or ``[n, 2]`` in the order (no, yes).
     head
         Input, weight and bias of the linear layer that gave them; None where it is not known.
+    dtype
+        The format of the logits.
     seconds
         What the forward pass took.
-    activate
-        Makes scores of logits in a format; a sigmoid or softmax unless given.
     """
-    pairs, fp32 = logits.shape[1] == 2, model_dtype == "fp32"
-    function = activate or (torch_functions.softmax if pairs else torch_functions.sigmoid)
     outputs, cost = {"logits": logits}, {}
-    if head is not None and not fp32:
+    if head is not None and dtype != "fp32":
         for _ in range(2):  # the first time includes what torch sets up
             begun = time.perf_counter()
             outputs["head_logits"] = torch_functions.head_logits(*head)
             added = (time.perf_counter() - begun) / seconds
         cost = {regime: added for regime in REGIMES if uses_head(regime)}
+    if logits.shape[1] == 2:
+        return outputs, _scoring("softmax", dtype, outputs), cost
+    outputs = {name: values.squeeze(1) for name, values in outputs.items()}
+    return outputs, _scoring("sigmoid", dtype, outputs), cost
 
-    def compute(regime: str, **outputs: Tensor) -> Tensor:
-        own = outputs["head_logits" if uses_head(regime) else "logits"]
-        if ranks_by_logit(regime):
-            return cast("Tensor", log_odds(own, pairs=pairs))
-        return function(own, scoring_format(regime, model_dtype))
 
-    scoring: dict[str, Callable[..., Tensor]] = {
-        regime: partial(compute, regime)
+def _scoring(
+    kind: Scoring, model_dtype: str, outputs: Mapping[str, Tensor]
+) -> dict[str, Callable[..., Scores]]:
+    """Return how each regime that these outputs allow makes scores of them."""
+    return {
+        regime: partial(score, kind, regime=regime, model_dtype=model_dtype)
         for regime in REGIMES
-        if not (fp32 and regime == "hps") and ("head_logits" in outputs or not uses_head(regime))
+        if not (regime == "hps" and model_dtype == "fp32")
+        and ("logits" in outputs or not ranks_by_logit(regime))
+        and ("head_logits" in outputs or not uses_head(regime))
     }
-    return outputs, scoring, cost
 
 
 def _wrap_classifier(model: Any, tokenizer: Any, batch_size: int) -> ClassifierReranker:
@@ -422,23 +420,22 @@ def _run_cross_encoder(
         place = predict(texts, batch_size, collect).long().reshape(-1)
         seconds = time.perf_counter() - begun
     given, logits, hidden = (torch.cat(each)[place] for each in zip(*kept, strict=True))
-
-    def activate(logits: Tensor, format: Format) -> Tensor:
-        wanted = logits.to(format.torch)
-        if wanted.shape[1] == 2 and not subtracts:
-            return torch_functions.softmax(wanted, format)
-        with torch.inference_mode():
-            return cast("Tensor", own(subtract(wanted) if wanted.shape[1] == 2 else wanted))
-
     head = None
     if layer is not None:
         bias = None if layer.bias is None else layer.bias.detach()[rows].cpu()
         head = (hidden, layer.weight.detach()[rows].cpu(), bias)
-    outputs, scoring, cost = _score_logits(logits, head, _dtype_of(model), seconds, activate)
-    if isinstance(own, torch.nn.Identity) and logits.shape[1] == 1:  # scores are logits already
-        scoring = {r: make for r, make in scoring.items() if not ranks_by_logit(r)}
-    scoring = {GIVEN: lambda **_: given, **scoring}
+    outputs, scoring, cost = _score_logits(logits, head, _format_of(logits, model), seconds)
+    if isinstance(own, torch.nn.Identity) and model.num_labels == 1:  # scores are logits
+        by_logit = {r.removesuffix("-logit"): s for r, s in scoring.items() if ranks_by_logit(r)}
+        scoring = {"native": partial(_to_array, given), **by_logit}
+    elif not isinstance(own, torch.nn.Identity if model.num_labels == 2 else torch.nn.Sigmoid):
+        scoring = {r: s for r, s in scoring.items() if ranks_by_logit(r)}
+    scoring = {GIVEN: partial(_to_array, given), **scoring}
     return _Run(outputs=outputs, scoring=scoring, cost=cost, **_describe(model))
+
+
+def _to_array(scores: Tensor, **_: object) -> Scores:
+    return cast("Scores", scores.float().cpu().reshape(-1).numpy())
 
 
 def _run_encoder(
@@ -461,46 +458,24 @@ def _run_encoder(
         outputs["queries" if role == "query" else "documents"] = embedded
         progress(f"embedding {role} texts", number, len(given))
 
-    def similar(queries: Any, documents: Any) -> Tensor:
-        if isinstance(documents, torch.Tensor):
-            return cast("Tensor", model.similarity(queries, documents))
-        # Alone, since their numbers of tokens differ.
-        return torch.cat([model.similarity(queries[0][None], each[None]) for each in documents])
+    def compare(queries: Any, documents: Any, wide: bool = False) -> Scores:
+        """Call the library's own similarity."""
+        each = [(queries, documents)]
+        if not isinstance(documents, torch.Tensor):  # alone, since their numbers of tokens differ
+            each = [(queries[0][None], document[None]) for document in documents]
+        if wide:
+            each = [(query.float(), own.float()) for query, own in each]
+        found = [model.similarity(query, own) for query, own in each]
+        return _to_array(torch.cat([scores.reshape(-1) for scores in found]))
 
     kind = str(getattr(model, "similarity_fn_name", ""))
-    scoring = _score_embeddings(kind, _dtype_of(model), similar)
-    return _Run(outputs=outputs, scoring=scoring, cost={}, **_describe(model))
-
-
-def _score_embeddings(
-    kind: str, model_dtype: str, similarity: Callable[..., Tensor] | None = None
-) -> dict[str, Callable[..., Tensor]]:
-    """Return how each regime scores a query with its documents.
-
-    Parameters
-    ----------
-    kind
-        ``"dot"``, ``"cosine"``, or another name of a similarity.
-    similarity
-        What a library itself computes; a product unless given.
-    """
-    product = partial(torch_functions.product, kind=cast("Product", kind))
-    scoring: dict[str, Callable[..., Tensor]] = {}
-    if similarity is not None:
-        scoring[GIVEN] = similarity
+    scoring: dict[str, Callable[..., Scores]] = {GIVEN: compare}
+    if _dtype_of(model) != "fp32":
+        scoring["hps"] = partial(compare, wide=True)
     if kind in ("dot", "cosine"):
-        scoring["native"] = partial(product, dtype=model_dtype)
-    if model_dtype != "fp32":
-        own = similarity or product
-        scoring["hps"] = lambda queries, documents: own(_widen(queries), _widen(documents))
-    return scoring
-
-
-def _widen(embeddings: Any) -> Any:
-    """Return embeddings in FP32: a tensor, or an array of tensors."""
-    if isinstance(embeddings, np.ndarray):
-        return np.fromiter((each.float() for each in embeddings), object, len(embeddings))
-    return embeddings.float()
+        dtype = _format_of(outputs["documents"], model)
+        scoring |= _scoring(cast("Scoring", kind), dtype, outputs)
+    return _Run(outputs=outputs, scoring=scoring, cost={}, **_describe(model))
 
 
 def _describe(model: Any) -> dict[str, Any]:
@@ -520,3 +495,9 @@ def _dtype_of(model: Any) -> str:
     """Return the format of a model's weights."""
     dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), "fp32")
     return parse_format(dtype).name
+
+
+def _format_of(values: Tensor, model: Any) -> str:
+    """Return the format of a model's output: that of its weights, or FP32 where it is finer."""
+    own = parse_format(_dtype_of(model))
+    return own.name if bool((values.to(own.torch) == values).all()) else "fp32"
