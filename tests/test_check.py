@@ -47,7 +47,11 @@ CAUSES = {
         "logits are already tied",
         "high_precision(model)",
     ),
-    "equal scores": (np.repeat(random_scores(20), 2, axis=1), "no sign of rounding", "duplicates"),
+    "equal scores": (
+        np.repeat(random_scores(20), 2, axis=1),
+        "no sign of coarser rounding",
+        "duplicates",
+    ),
 }
 
 

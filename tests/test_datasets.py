@@ -391,7 +391,7 @@ def test_malformed_line_is_named(tmp_path: Path) -> None:
     path = write_flat(tmp_path) / "corpus.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:2], '{"_id": "d3",', *lines[3:]]))
-    with pytest.raises(InputError, match=r"corpus\.jsonl, line 3: not JSON"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 3: not valid JSON"):
         load_dataset(tmp_path)
     path.write_text("\n".join([*lines, "[1]"]))
     with pytest.raises(InputError, match=r"corpus\.jsonl, line 6: expected a JSON object"):

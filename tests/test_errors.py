@@ -74,7 +74,7 @@ FILES = [
     ("JSONL no score", b'{"query_id":"q","doc_id":"d"}\n', ["no column 'score'", "'doc_id'"]),
     ("JSONL nested", b'{"query_id":"q","doc_id":"d","score":[1]}\n', ["'score'", "not numbers"]),
     ("TSV judgements", b"query_id\tdoc_id\trelevance\nq\td\t1\n", ["judgements", "swapped?"]),
-    ("TSV row", b"query_id\tdoc_id\tscore\nq\td\t1\nq\te\t1\t1\n", ["line 3", "3 fields", "4"]),
+    ("TSV row", b"query_id\tdoc_id\tscore\nq\td\t1\nq\te\t1\t1\n", ["line 3", "4 fields", "3"]),
     ("TSV score", b"query_id\tdoc_id\tscore\nq\td\tx\n", ["score of row 1", "'q'", "'x'"]),
     ("TSV no id", b"query_id\tdoc_id\tscore\nq\t\t1\n", ["doc_id of row 1 is empty"]),
     ("TSV no rows", b"query_id\tdoc_id\tscore\n", ["no scored documents"]),
@@ -98,7 +98,11 @@ QRELS_FILES = [
     ("grade inf", b"q 0 d1 inf\n", ["'d1'", "'q'", "inf", "no grade"]),
     ("conflict", b"q 0 d1 1\nq 0 d1 2\n", ["'d1'", "'q'", "different grades (1, 2)", "keep one"]),
     ("run", RUN_LINE, ["line 1", "shape of a run", "swapped?"]),
-    ("ranked table", b"query_id\tdoc_id\trank\tscore\nq\td1\t1\t0.5\n", ["scored", "swapped?"]),
+    (
+        "ranked table",
+        b"query_id\tdoc_id\trank\tscore\nq\td1\t1\t0.5\n",
+        ["no column 'relevance'", "swapped?"],
+    ),
     ("no grade above 0", b"q 0 d1 0\n", ["no query has a relevant document"]),
 ]
 
@@ -117,13 +121,13 @@ def test_bad_qrels_files(tmp_path, data, says):
 def test_csv_says_the_line_and_names_its_columns(tmp_path, sep):
     path = tmp_path / "run.csv"
     path.write_text("query_id,doc_id,score\nq,d1,1\nq,d2,1,1\n")
-    with refused("run.csv, line 3", "expected 3 fields, found 4", "q,d2,1,1"):
+    with refused("run.csv", "line 3", "4 fields", "3", "d2"):
         dh.read_run(path)
     path.write_text("q,d1,1\n")
     with refused("run.csv", "no column 'query_id'", "'q', 'd1', '1'"):
         dh.read_run(path)
     path.write_bytes(b"query_id,doc_id,score\nq,d1,1\nq,d\xe9,1\n")
-    with refused("run.csv, line 3", "UTF-8"):
+    with refused("run.csv", "line 3", "UTF-8"):
         dh.read_run(path)
 
 
@@ -191,7 +195,7 @@ OBJECTS = [
     ("tuple text", [("q", "d1", 1), ("q", "d2", "x")], ["entry 1", "'x'"]),
     ("tuple nan", [("q", "d1", NAN)], ["'q'", "'d1'", "NaN"]),
     ("tuple twice", [("q", "d1", 1), ("q", "d1", 1)], ["'q'", "'d1'", "more than once"]),
-    ("lines", ["q Q0 d1 1 0.5 t\n"], ["entry 0", "give a file by its path"]),
+    ("lines", ["q Q0 d1 1 0.5 t\n"], ["entry 0", "a file by its path"]),
     ("three letters", ["qd1"], ["entry 0", "'qd1'"]),
     ("dicts", [{"query_id": "q", "doc_id": "d", "score": 1}], ["entry 0", "as a table"]),
     ("numbers", [1, 2, 3], ["entry 0", "1"]),
@@ -245,7 +249,7 @@ QRELS_OBJECTS = [
     ("frame conflict",
      pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["d", "d"], "relevance": [1, 2]}),
      ["'d'", "'q'", "different grades (1, 2)"]),
-    ("frame run", frame(rank=[1, 2]), ["scored documents, not judgements", "swapped?"]),
+    ("frame run", frame(rank=[1, 2]), ["no column 'relevance'", "swapped?"]),
     ("frame null", frame(score=[1, None]), ["score of row 2", "None"]),
     ("none relevant", {"q": {"d1": 0}}, ["no query has a relevant document"]),
 ]  # fmt: skip
@@ -263,7 +267,7 @@ def test_scored_documents_given_as_judgements():
     class ScoredDoc:
         query_id, doc_id, score = "q", "d1", 0.5
 
-    with refused("qrels", "entry 0", "has a score but no relevance", "swapped?"):
+    with refused("qrels", "entry 0", "(query_id, doc_id, relevance)"):
         dh.evaluate([ScoredDoc()], RUN, "MRR")
 
 
@@ -357,22 +361,24 @@ ARRAYS = [
     ("flat list", [0.5, 0.25], [1, 0], {}, ["query 0", "wrap a single query in a list"]),
     ("three levels", np.zeros((1, 2, 3)), np.ones((1, 2, 3)), {}, ["[1, 2, 3]"]),
     ("queries", [[1.0], [2.0]], [[1]], {}, ["2 queries", "1"]),
-    ("lengths", [[1.0, 2.0], [1.0]], [[1, 0], [1, 0]], {}, ["query 1", "[1]", "[2]"]),
-    ("nested", [[[1.0], [1.0, 2.0]]], [[[1], [1, 0]]], {}, ["query 0", "numbers"]),
-    ("no labels", ROW, None, {}, ["relevance", "NoneType"]),
-    ("no scores", None, LABELS, {}, ["scores", "NoneType"]),
-    ("nothing", [], [], {}, ["[queries, candidates]"]),
+    ("lengths", [[1.0, 2.0], [1.0]], [[1, 0], [1, 0]], {}, ["query 1", "1", "2"]),
+    ("nested", [[[1.0], [1.0, 2.0]]], [[[1], [1, 0]]], {}, ["scores", "numbers"]),
+    ("deep", [[[1.0], [2.0]]], [[[1], [0]]], {}, ["scores", "numbers"]),
+    ("deep labels", [[1.0, 2.0]], [[[1], [0]]], {}, ["relevance", "numbers"]),
+    ("no labels", ROW, None, {}, ["relevance"]),
+    ("no scores", None, LABELS, {}, ["scores"]),
+    ("nothing", [], [], {}, ["no query"]),
     ("no query", np.zeros((0, 3)), np.zeros((0, 3)), {}, ["no query"]),
-    ("text", [["a", "b"]], LABELS, {}, ["query 0", "scores must be numbers", "a"]),
+    ("text", [["a", "b"]], LABELS, {}, ["scores must be numbers", "a"]),
     ("complex", np.array([[1j, 2]]), LABELS, {}, ["scores must be numbers", "complex"]),
     ("dates", np.array([["2020", "2021"]], "M8[D]"), LABELS, {}, ["must be numbers", "datetime"]),
     ("masked", np.ma.MaskedArray([[1.0, 2.0]], [[False, True]]), LABELS, {}, ["masked"]),
     ("nan", [[1.0, NAN]], LABELS, {}, ["query '0'", "candidate 1", "NaN", "nan='last'"]),
-    ("label text", ROW, [["a", "b"]], {}, ["query 0", "relevance must be numbers"]),
+    ("label text", ROW, [["a", "b"]], {}, ["relevance must be numbers"]),
     ("label complex", np.array(ROW), np.array([[1j, 0]]), {}, ["relevance must be numbers"]),
     ("label masked", np.array(ROW), np.ma.MaskedArray(LABELS, [[0, 1]]), {}, ["masked"]),
     ("label nan", np.array(ROW), np.array([[1, NAN]]), {}, ["[0, 1]", "nan"]),
-    ("ragged label nan", ROW, [[1, NAN]], {}, ["query 0", "[1]", "nan"]),
+    ("ragged label nan", ROW, [[1, NAN]], {}, ["[0, 1]", "nan"]),
     ("label inf", np.array(ROW, np.float32), np.array([[1, INF]], np.float32), {}, ["inf"]),
     ("none relevant", ROW, [[0, 0]], {}, ["no query has a relevant document"]),
     ("n_relevant low", ROW, [[1, 1]], {"n_relevant": [1]}, ["query 0", "smaller", "2"]),

@@ -115,7 +115,7 @@ def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nlimit = 0", "limit must be at least 1"),
         ("models = ['a']\ndatasets = ['b']\ncutoffs = [0]", "cutoffs must be at least 1"),
         ("models = ['a']\ndatasets = ['b']\nregimes = ['high']", "unknown regime 'high'"),
-        ("models = ['a']\ndatasets = ['b']\nmodel_dtypes = ['fp8']", "cannot be run in fp8_e4m3"),
+        ("models = ['a']\ndatasets = ['b']\nmodel_dtypes = ['fp8']", "cannot be run in 'fp8_e4m3'"),
         ("models = ['a']\ndatasets = ['b']\nscoring_dtypes = ['int8']", "int8 has no sigmoid"),
         ("models = ['a']\ndatasets = ['b']\nmeasures = ['nDGC']", "did you mean nDCG"),
         ("models = ['a']\ndatasets = ['b']\ncandidates = 'all'", "must be one of given, bm25"),
@@ -252,8 +252,8 @@ def test_a_run_that_the_user_ends_says_what_is_kept(made, tmp_path, monkeypatch)
     monkeypatch.setattr(run, "run_study", ended)
     done = call(*words, "--model-dtype", "bf16", "--batch-size", "16", status=130)
     assert done.stderr.endswith(
-        f"stopped: {tmp_path / 'out'} keeps every batch that is done (1 of 1 forward passes "
-        "complete); the same command continues from there\n"
+        f"stopped: {tmp_path / 'out'} keeps every batch that is done; the same command continues "
+        "from there\n"
     )
     assert done.stdout == "" and "Aborted" not in done.stderr
     monkeypatch.setattr(run, "run_study", whole)

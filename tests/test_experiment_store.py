@@ -72,7 +72,7 @@ def test_a_killed_run_is_continued_to_the_same_bytes(made, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the runs are forked")
 @pytest.mark.parametrize(
-    ("what", "kind", "ends"), [("lists", "sigmoid", 150), ("corpus", "product", 60)]
+    ("what", "kind", "ends"), [("lists", "sigmoid", 150), ("corpus", "product", 50)]
 )
 def test_a_run_that_ends_at_any_write_is_continued_to_the_same_bytes(
     made, tmp_path, what, kind, ends
@@ -192,9 +192,8 @@ def test_other_cells_and_measures_are_added(made, tmp_path):
 
 def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path):
     folder = ExperimentFolder(tmp_path / "out", create=True)
-    with folder.lock(), pytest.raises(InputError, match=f"in use by process {os.getpid()}:"):
+    with folder.lock(), pytest.raises(InputError, match="in use by another process"):
         run_study(study(made, "sigmoid"), tmp_path / "out")
-    (tmp_path / "out" / ".owner").write_text("999999\n")
     left_over = tmp_path / "out" / "datasets" / f".deadheat.{'0' * 16}"
     left_over.parent.mkdir()
     left_over.write_text("of a process that was killed")
@@ -275,7 +274,7 @@ def test_a_full_disk_leaves_what_was_stored(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(InputError, match=r"No space left on device.*free some space"):
+    with pytest.raises(InputError, match=r"No space left on device.*run the same command again"):
         write_file(tmp_path / "more", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["small"]
 
@@ -284,9 +283,8 @@ def test_many_batches_share_a_part(tmp_path):
     parts = Parts(tmp_path, 2500)
     assert (parts.step, parts.count) == (3, 834)
     assert parts.missing() == list(range(834))
-    parts.write(1, {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)}, {"4": 8})
+    parts.write(1, {"index": torch.tensor([4, 3]), "logits": torch.ones(2, 1)})
     assert parts.missing() == [0, *range(2, 834)]
-    assert parts.halved() == {"4": 8}
 
 
 def test_names_of_folders(tmp_path, monkeypatch):

@@ -144,15 +144,13 @@ def test_torch_bfloat16_loses_no_bit():
     assert (result.best, result.worst) == (1 / 56, 1 / 56)
 
 
-def test_scores_before_relevance_still_work_where_that_is_certain():
+def test_scores_and_relevance_that_look_swapped_give_a_warning():
     relevance, scores = [[1, 0, 1, 0]], [[0.9, 0.5, 0.5, 0.5]]
-    truth = dh.evaluate_arrays(relevance, scores, ["Recall@2"])
-    with pytest.warns(DeprecationWarning, match="relevance first and then scores"):
-        swapped = dh.evaluate_arrays(scores, relevance, ["Recall@2"])
-    assert swapped.views == truth.views
-    with pytest.warns(DeprecationWarning):
-        flat = dh.evaluate_arrays(scores[0], relevance[0], "Recall@2", query=[0] * 4)
-    assert flat.views == truth.views
+    assert not dh.evaluate_arrays(relevance, scores, ["Recall@2"]).warnings
+    with pytest.warns(dh.DeadheatWarning, match="swapped"):
+        dh.evaluate_arrays(scores, relevance, ["Recall@2"])
+    with pytest.warns(dh.DeadheatWarning, match="swapped"):
+        dh.evaluate_arrays(scores[0], relevance[0], "Recall@2", query=[0] * 4)
 
 
 @pytest.mark.parametrize(

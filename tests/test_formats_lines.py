@@ -190,11 +190,7 @@ def test_documents_are_found_among_many(monkeypatch):
     sought = [(q, d) for q in (2, 0) for d in range(0, 10000, 3)]
     ids = run.documents.ids(np.arange(0)).to_list()
     assert ids == []
-    import polars as pl
-
-    found = run.documents.find(
-        np.array([q for q, _ in sought]), pl.Series([str(d) for _, d in sought])
-    )
+    found = run.documents.find(np.array([q for q, _ in sought]), [str(d) for _, d in sought])
     assert found.tolist() == [q * 5000 + d if d < 5000 else -1 for q, d in sought]
 
 

@@ -182,8 +182,8 @@ class TestCausal:
         model, tokenizer = causal
         for options, text in (
             ({}, "say which of them score"),
-            ({"tokens": ("no", "yes")}, "give the tokenizer"),
-            ({"tokens": "yes", "tokenizer": tokenizer}, "must be a sequence"),
+            ({"tokens": ("no", "yes")}, "with the tokenizer"),
+            ({"tokens": "yes", "tokenizer": tokenizer}, "tokens must be ids, or words"),
             ({"tokens": ("no", "perhaps"), "tokenizer": tokenizer}, "no token 'perhaps'"),
             ({"tokens": [10**6]}, "none with the number 1000000"),
         ):

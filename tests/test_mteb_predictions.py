@@ -100,7 +100,7 @@ def test_a_query_among_its_own_documents_is_pointed_out(tmp_path, qrels):
     lists = {"q1": {"q1": 0.9, "a": 0.5}}
     store(tmp_path / "own", "Unknown", {"default": {"test": lists}})
     done = deadheat(tmp_path / "own", "--qrels", qrels)
-    assert "some tasks leave such documents out" in done.stderr
+    assert "1 query with a document of the same id" in done.stderr
 
 
 def test_the_table_fits_and_explains_the_rules(folder, qrels):
@@ -118,7 +118,7 @@ class TestBadInput:
         path = folder / "Task_predictions.json"
         path.write_text(path.read_text()[:-20])
         error = refusal(folder, "--qrels", qrels)
-        assert "Task_predictions.json: not a whole JSON file" in error
+        assert "Task_predictions.json: cannot be read as JSON" in error
         assert "run the task again" in error
 
     @pytest.mark.parametrize("content", ["[]", "3", '"text"'])
@@ -134,7 +134,7 @@ class TestBadInput:
     def test_several_models(self, folder, qrels):
         store(folder, "Other", {"default": {"test": LISTS}}, {"model_name": "you", "revision": "2"})
         error = refusal(folder, "--qrels", qrels)
-        assert "of several models: you (2) in Other_predictions.json; me/model (1)" in error
+        assert "several models" in error
 
     def test_judgements_of_something_else(self, folder, qrels, tmp_path):
         other = tmp_path / "other.json"

@@ -120,61 +120,18 @@ def test_a_thread_that_ends_while_threads_are_listed_is_ignored(tmp_path, monkey
     assert fork_guard._lost_threads()
 
 
-WRITER = """
-    import os, signal, sys, time
-    from pathlib import Path
-    from deadheat._internal import output
-
-    def stop(handle):
-        print("writing", flush=True)
-        if WAIT:
-            sys.stdin.readline()
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    os.fsync = stop
-    output._sync_folder = lambda folder: None
-    output.write_whole(Path(sys.argv[1]), b"by another process")
-"""
-
-
-def start_writer(path: Path, *, wait: bool) -> subprocess.Popen:
-    """Start a process that has begun to write a file, and waits there or is killed."""
-    code = textwrap.dedent(WRITER.replace("WAIT", str(wait)))
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"writing\n"
-    return process
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
-def test_the_draft_of_a_killed_process_is_removed_and_that_of_a_live_one_is_not(tmp_path):
-    killed = start_writer(tmp_path / "killed", wait=False)
-    killed.communicate(timeout=60)
-    [left_over] = tmp_path.iterdir()
-    live = start_writer(tmp_path / "live", wait=True)
-    assert len(list(tmp_path.iterdir())) == 1, "the second process has removed the draft"
-    assert not left_over.exists()
-    for name in (".deadheat.notes", f".deadheat.{'g' * 16}", f"my.deadheat.{'0' * 16}"):
-        (tmp_path / name).write_text("no draft")
-    (tmp_path / f".deadheat.{'1' * 16}").symlink_to(tmp_path / ".deadheat.notes")
-    before = set(tmp_path.iterdir())
-    write_whole(tmp_path / "mine", b"mine")
-    assert set(tmp_path.iterdir()) == before | {tmp_path / "mine"}
-    live.communicate(b"\n", timeout=60)
-    assert live.returncode == 0 and (tmp_path / "live").read_bytes() == b"by another process"
-
-
-def test_drafts_as_windows_has_them(tmp_path, monkeypatch):
-    """Without locks: a draft that was closed long ago is removed, a new one is not."""
+def test_old_drafts_are_removed_and_others_are_not(tmp_path):
     old, new = (tmp_path / f".deadheat.{digit * 16}" for digit in "01")
-    for draft in (old, new):
-        draft.touch()
-    os.utime(old, (0, 0))
-    monkeypatch.setattr(sys, "platform", "win32")
+    names = (".deadheat.notes", f".deadheat.{'g' * 16}", f"my.deadheat.{'0' * 16}")
+    others = [tmp_path / name for name in names]
+    for path in (old, new, *others):
+        path.touch()
+    for path in (old, *others):
+        os.utime(path, (0, 0))
+    link = tmp_path / f".deadheat.{'2' * 16}"
+    link.symlink_to(others[0])
     write_whole(tmp_path / "file", b"whole")
-    assert set(tmp_path.iterdir()) == {new, tmp_path / "file"}
+    assert set(tmp_path.iterdir()) == {new, link, tmp_path / "file", *others}
 
 
 def write_often(path: Path) -> None:

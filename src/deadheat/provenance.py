@@ -108,7 +108,7 @@ class InputFacts(Record):
     truncated: int = 0
     """Inputs that were cut at the model's `max_length`."""
     halved: Mapping[str, int] = field(default_factory=dict)
-    """Batches that did not fit into memory: number of the batch → size it was run at."""
+    """Batches that version 0.1 ran in smaller pieces: number of the batch → size of a piece."""
 
 
 @dataclass(frozen=True)

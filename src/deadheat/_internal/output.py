@@ -6,20 +6,15 @@ import os
 import re
 import secrets
 import stat
-import sys
 import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
-
-if sys.platform != "win32":
-    import fcntl
 
 _DRAFT = re.compile(r"\.deadheat\.[0-9a-f]{16}")
 """The name of a file that is not complete yet."""
-_OLD = 60.0
-"""Seconds after which a closed draft on Windows belongs to a process that was killed."""
+_OLD = 3600.0
+"""Seconds after the last write to a draft until it belongs to a process that was killed."""
 
 
 def utf8(text: str) -> bytes:
@@ -41,61 +36,29 @@ def write_whole(path: Path, data: bytes) -> None:
     target = path.resolve()
     remove_drafts(target.parent)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    draft, file = _new_draft(target.parent, private=mode is not None)
+    draft = target.parent / f".deadheat.{secrets.token_hex(8)}"
+    opener = partial(os.open, mode=0o666 if mode is None else 0o600)
     try:
-        with file:
+        with open(draft, "xb", opener=opener) as file:
             file.write(data)
             file.flush()
             if mode is not None:
                 draft.chmod(mode)
             os.fsync(file.fileno())
-            if sys.platform != "win32":  # while it is locked; Windows renames closed files only
-                draft.replace(target)
-        if sys.platform == "win32":
-            draft.replace(target)
+        draft.replace(target)
         _sync_folder(target.parent)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def remove_drafts(folder: Path) -> None:
-    """Remove the drafts in a folder whose processes have ended, however they ended.
-
-    A process locks its draft while it writes, and the system ends the lock with the process. On
-    Windows an open file cannot be removed, and a draft is open until just before it is renamed.
-    """
+def remove_drafts(folder: Path, age: float = _OLD) -> None:
+    """Remove drafts in a folder that nobody wrote to for some seconds."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _DRAFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # it is in use, or belongs to another user
-                    _remove_if_abandoned(Path(entry.path))
-
-
-def _remove_if_abandoned(draft: Path) -> None:
-    if sys.platform == "win32":
-        if time.time() - draft.stat().st_mtime > _OLD:
-            draft.unlink()
-    else:
-        handle = os.open(draft, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            draft.unlink()
-        finally:
-            os.close(handle)
-
-
-def _new_draft(folder: Path, *, private: bool) -> tuple[Path, BinaryIO]:
-    """Open and lock a new file; unless it is private it has the mode of new files."""
-    opener = partial(os.open, mode=0o600 if private else 0o666)
-    while True:
-        draft = folder / f".deadheat.{secrets.token_hex(8)}"
-        file = open(draft, "xb", opener=opener)  # noqa: SIM115
-        if sys.platform != "win32":
-            with suppress(OSError):  # a file system without locks, where nobody removes drafts
-                fcntl.flock(file, fcntl.LOCK_EX)
-        if draft.exists():
-            return draft, file
-        file.close()  # another process took it for abandoned before it was locked
+                with suppress(OSError):  # it is gone, or belongs to another user
+                    if time.time() - entry.stat().st_mtime >= age:
+                        Path(entry.path).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,7 +14,6 @@ from deadheat.cli.output import Output, check_output, print_line, write
 from deadheat.demo import MEASURE, MORE_MEASURES, Recording, recordings, write_files
 from deadheat.errors import DeadheatError
 from deadheat.evaluation import VIEW_COLUMNS, evaluate_run
-from deadheat.measures import parse_measures
 from deadheat.report.page import Collection, System, is_page, render_page
 from deadheat.settings import EvalSettings
 from deadheat.tables import Column, Table, number
@@ -93,32 +92,29 @@ def _table(recording: Recording, story: str) -> Table:
     """Return what each regime makes of the recorded outputs."""
     rows = []
     by_ids = EvalSettings(tie_break="pytrec_eval")
-    for regime, result in recording.results.items():
-        run = recording.runs[regime]
+    for regime, run in recording.runs.items():
         facts = run_sizes(run).facts
-        summary = result.aggregate.row(by_predicate=pl.col("measure") == MEASURE, named=True)
-        pytrec = evaluate_run(recording.qrels, run, parse_measures(MEASURE), by_ids)[MEASURE]
-        rows.append(
-            {
-                "regime": _row_name(regime),
-                "distinct": facts.distinct / facts.documents,
-                "pytrec_eval": pytrec.oblivious,
-                **summary,
-            }
-        )
-    title = f"{recording.model} ({recording.scoring}): {story}"
-    return Table(pl.DataFrame(rows), _COLUMNS, title)
+        pytrec = evaluate_run(recording.qrels, run, MORE_MEASURES, by_ids)[MEASURE]
+        own = {
+            "regime": _row_name(regime),
+            "distinct": facts.distinct / facts.documents,
+            "pytrec_eval": pytrec.oblivious,
+        }
+        rows += [own | row for row in recording.results[regime].aggregate.to_dicts()]
+    frame = pl.DataFrame(rows).filter(measure=MEASURE)
+    return Table(frame, _COLUMNS, f"{recording.model} ({recording.scoring}): {story}")
 
 
 def _explain_untrained(recording: Recording) -> str:
     """Return why HPS changes nothing where the last layer makes the ties."""
-    head = recording.results["head"]
-    forward = head[MEASURE].expected - recording.results["fp32"][MEASURE].expected
-    return _fill(
+    head, fp32 = (recording.results[regime][MEASURE] for regime in ("head", "fp32"))
+    forward = number(head.expected - fp32.expected, percent=True, signed=True)
+    text = (
         "The last layer gives equal BF16 logits, so their FP32 scores are equal, too. That layer "
-        f"in FP32 leaves no tie. The {number(forward, percent=True, signed=True)} against FP32, on "
-        f"{len(head.query_ids)} queries, comes from the BF16 forward pass and not from ties."
+        f"in FP32 leaves no tie. The {forward} against FP32, on {head.queries} queries, comes from "
+        "the BF16 forward pass and not from ties."
     )
+    return textwrap.fill(text, 79)
 
 
 def _conclude(recording: Recording) -> str:
@@ -127,7 +123,7 @@ def _conclude(recording: Recording) -> str:
     words = partial(number, percent=True)
     fp32, native, logit = (summaries[regime] for regime in ("fp32", "native", "head-logit"))
     left = {regime: words(summary.range) for regime, summary in summaries.items()}
-    return _fill(
+    sentences = (
         f"Conclusion: in input order BF16 seems to beat FP32, {words(native.oblivious)} > "
         f"{words(fp32.oblivious)}. Other orders of tied documents give {words(native.worst)} to "
         f"{words(native.best)}; the mean over all orders is {words(native.expected)}.",
@@ -137,10 +133,6 @@ def _conclude(recording: Recording) -> str:
         f"The BF16 forward pass itself, without ties, changes {words(fp32.expected)} to "
         f"{words(logit.expected)}.",
     )
-
-
-def _fill(*sentences: str) -> str:
-    """Return each sentence on lines of its own, as wide as the tables."""
     return "\n".join(textwrap.fill(sentence, 79) for sentence in sentences)
 
 

@@ -182,8 +182,8 @@ def _inputs(
     yield from (qrels, *runs, published)
     if not runs and qrels.lower().endswith(".toml"):
         for board in read_manifest(qrels, allow_outside=allow_outside):
-            yield from map(Path, (board.qrels, *board.runs))
-            yield None if board.published is None else Path(board.published)
+            yield from board["runs"].values()
+            yield from (Path(board["qrels"]), Path(board.get("published", board["qrels"])))
 
 
 def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from deadheat.cli.common import name_given
@@ -18,7 +18,7 @@ from deadheat.evaluation import (
     name_results,
     same_judgements,
 )
-from deadheat.formats import Judgements, Run, read_qrels, read_run
+from deadheat.formats import Run, read_qrels, read_run
 from deadheat.measures import Measure
 from deadheat.report.page import Collection, System
 from deadheat.settings import EvalSettings
@@ -76,41 +76,33 @@ def read_experiment(folder: Path, progress: Progress | None = None) -> list[Coll
     return collections
 
 
-@dataclass(frozen=True)
-class GivenRuns:
-    """Judgements and run files of the command line, among which the runs of results are found.
+def group_results(
+    results: Iterable[Result], qrels: str | None = None, paths: Sequence[str] = ()
+) -> list[Collection]:
+    """Group results by the judgements they were computed with, each with its run if given.
 
     A stored result names its run, but it may be untrusted: no file is read because a result
     names it.
+
+    Parameters
+    ----------
+    qrels, paths
+        Judgements and run files, among which the runs of the results are found.
     """
+    judgements = read_qrels(qrels) if qrels is not None and paths else None
+    read = cache(lambda path, with_ranks: read_run(path, with_ranks=with_ranks))
 
-    qrels: str | None = None
-    paths: Sequence[str] = ()
-    _runs: dict[tuple[str, bool], Run] = field(default_factory=dict)
-
-    @cached_property
-    def judgements(self) -> Judgements | None:
-        """The judgements, if there are any."""
-        return None if self.qrels is None else read_qrels(self.qrels)
-
-    def run_of(self, result: Result) -> tuple[Run | None, str]:
+    def find_run(result: Result) -> tuple[Run | None, str]:
         """Return the run that reproduces a result, or None and the reason."""
-        if self.judgements is None or not self.paths:
+        if judgements is None:
             return None, "to see them, give the run and its judgements with --runs and --qrels"
         origin = result.provenance
-        name, with_ranks = Path(origin.run).name, origin.settings.needs_ranks
-        for path in sorted(self.paths, key=lambda path: Path(path).name != name):
-            if (path, with_ranks) not in self._runs:
-                self._runs[path, with_ranks] = read_run(path, with_ranks=with_ranks)
-            run = self._runs[path, with_ranks]
-            if is_reproduced_by(result, self.judgements, run):
+        for path in sorted(paths, key=lambda path: Path(path).name != Path(origin.run).name):
+            run = read(path, origin.settings.needs_ranks)
+            if is_reproduced_by(result, judgements, run):
                 return run, ""
-        return None, f"with {self.qrels}, none of the runs given gives the values of {origin.run}"
+        return None, f"with {qrels}, none of the runs given gives the values of {origin.run}"
 
-
-def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> list[Collection]:
-    """Group results by the judgements they were computed with, each with its run if given."""
-    given = given or GivenRuns()
     groups: list[list[Result]] = []
     for result in results:
         alike = next((group for group in groups if _belongs(result, group[0])), None)
@@ -119,15 +111,13 @@ def group_results(results: Iterable[Result], given: GivenRuns | None = None) -> 
         alike.append(result)
     collections = []
     for number, group in enumerate(groups, 1):
-        names = name_results(group)
         systems = [
-            System(result, {"system": name}, *given.run_of(result))
-            for result, name in zip(group, names, strict=True)
+            System(result, {"system": name}, *find_run(result))
+            for result, name in zip(group, name_results(group), strict=True)
         ]
         title = group[0].provenance.judgements or f"collection {number}"
         found = any(system.run is not None for system in systems)
-        qrels = given.judgements if found else None
-        collections.append(Collection(Path(title).name, systems, qrels))
+        collections.append(Collection(Path(title).name, systems, judgements if found else None))
     return collections
 
 

@@ -18,14 +18,8 @@ from deadheat.cli.common import (
 )
 from deadheat.cli.help import Command
 from deadheat.cli.output import FORCE, check_output, print_line, print_remarks, write
-from deadheat.cli.pages import (
-    GivenRuns,
-    evaluate_collection,
-    group_results,
-    read_experiment,
-)
+from deadheat.cli.pages import evaluate_collection, group_results, read_experiment
 from deadheat.cli.progress import progress_bar
-from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, name_results, read_results
 from deadheat.measures import Measure, parse_measures
@@ -105,10 +99,20 @@ def command(
             collections = [evaluate_collection(qrels, sources, asked, settings, progress)]
         else:
             _check_options(ctx, options)
-            collections = _read_stored(sources, GivenRuns(qrels, runs), progress)
+            folders = [source for source in sources if Path(source).is_dir()]
+            files = [source for source in sources if source not in folders]
+            collections = [c for each in folders for c in read_experiment(Path(each), progress)]
+            results = [result for file in files for result in read_results(Path(file))]
+            collections += group_results(results, qrels, runs)
             _check_measures(collections, asked)
         if dataset is not None:
-            collections = _add_texts(collections, dataset)
+            from deadheat.lab.datasets import load_dataset
+
+            texts = load_dataset(dataset, candidates="full")
+            collections = [
+                replace(collection, queries=texts.queries, documents=texts.corpus)
+                for collection in collections
+            ]
         collections = [collection.compare(asked, **how) for collection in collections]
         if how["baseline"] is not None and not any(c.comparison for c in collections):
             raise InputError(collections[0].not_compared)
@@ -135,19 +139,6 @@ def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
             )
 
 
-def _read_stored(
-    sources: Sequence[str], given: GivenRuns, progress: Progress | None
-) -> list[Collection]:
-    """Read experiments and files of results."""
-    collections, results = [], []
-    for source in map(Path, sources):
-        if source.is_dir():
-            collections += read_experiment(source, progress)
-        else:
-            results += read_results(source)
-    return collections + group_results(results, given)
-
-
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
     systems = [system for collection in collections for system in collection.systems]
     known = {measure for system in systems for measure in system.result.views}
@@ -156,13 +147,3 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
             raise InputError(
                 f"{measure} was not evaluated; the results have {', '.join(map(repr, known))}"
             )
-
-
-def _add_texts(collections: Sequence[Collection], dataset: str) -> list[Collection]:
-    from deadheat.lab.datasets import load_dataset
-
-    texts = load_dataset(dataset, candidates="full")
-    return [
-        replace(collection, queries=texts.queries, documents=texts.corpus)
-        for collection in collections
-    ]

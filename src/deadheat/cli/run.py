@@ -16,7 +16,7 @@ from deadheat.cli.help import Command
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_line, print_remarks
 from deadheat.cli.progress import hide_other_bars, progress_bar
-from deadheat.errors import DeadheatError, InputError
+from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.experiment import (
     CANDIDATES,
@@ -136,7 +136,8 @@ def command(out: Output, **options: Any) -> None:
         with progress_bar("loading models and data") as progress:
             failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
-        print_line(_kept(study, folder), err=True)
+        kept = f"stopped: {folder} keeps every batch that is done"
+        print_line(f"{kept}; the same command continues from there", err=True)
         sys.exit(130)
     for line in _errors(failures):
         print_line(line, err=True)
@@ -150,18 +151,6 @@ def command(out: Output, **options: Any) -> None:
         out.show(tables, describe_experiment(results, out))
     if failures:
         sys.exit(2)
-
-
-def _kept(study: Study, folder: str) -> str:
-    """Return a message for the user who has interrupted a run."""
-    try:
-        complete = len({stored.cell.path for stored in load_results(folder)})
-    except DeadheatError:  # nothing is complete yet
-        complete = 0
-    return (
-        f"stopped: {folder} keeps every batch that is done ({complete} of {len(study.cells)} "
-        "forward passes complete); the same command continues from there"
-    )
 
 
 def _named(stored: StoredResult) -> str:
@@ -204,7 +193,7 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
 
 
 def notes(results: Sequence[StoredResult]) -> list[str]:
-    """Return what was cut, halved or left out, each fact once."""
+    """Return what was cut or left out, each fact once."""
     said = []
     for stored in results:
         origin = stored.result.provenance
@@ -213,9 +202,6 @@ def notes(results: Sequence[StoredResult]) -> list[str]:
             if facts.truncated and origin.model is not None:
                 of = f"{facts.truncated:,} of {facts.count:,} inputs ({stream})"
                 said.append(f"{cell}: {of} were cut at {origin.model.max_length} tokens")
-            if facts.halved:
-                batches = f"{len(facts.halved)} batches ({stream})"
-                said.append(f"{cell}: {batches} did not fit into memory")
         left_out = stored.manifest.dataset.left_out.items()
         said += [f"{stored.dataset}: left out {n:,} {what}" for what, n in left_out]
     return list(dict.fromkeys(said))

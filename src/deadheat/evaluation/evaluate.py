@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,13 +18,11 @@ from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.result import Result, Views
 from deadheat.formats import (
-    Candidates,
     Judgements,
     QrelsLike,
     Run,
     RunLike,
     are_numbers,
-    are_whole,
     flatten,
     grouped,
     is_folder,
@@ -111,12 +108,10 @@ def evaluate_run(
         from deadheat.evaluation.folders import evaluate_folder
 
         return evaluate_folder(judgements, run_folder(run), measures, settings)
-    run = read_run(run, with_ranks=settings.tie_break == "rank", copy=False)
+    run = read_run(run, with_ranks=settings.needs_ranks, copy=False)
     with_judged = any(measure.needs_judged for measure in measures)
     counted = count_groups(judgements, run, settings, with_judged=with_judged)
-    remarks = counted.remarks + counted.report.check(judgements, run.source)
-    provenance = Provenance(run.source, judgements.source, settings, versions=versions())
-    return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
+    return result_of_counted(counted, judgements, run.source, measures, settings)
 
 
 def evaluate_with_curves(
@@ -169,8 +164,7 @@ def evaluate_arrays(
         Grades, ``[queries, candidates]``: a NumPy array or torch tensor of any number type, or a
         list of lists, which may differ in length. 0 is not relevant.
     scores
-        Scores of the same shape. The old order, scores first, still works where the first
-        argument holds fractions and the second is of a type of whole numbers.
+        Scores of the same shape.
     measures
         As for `evaluate`.
     query
@@ -199,15 +193,6 @@ def evaluate_arrays(
     ([7, 3], 0.875)
     """
     settings = EvalSettings(**options)  # type: ignore[arg-type]
-    if are_whole(scores) and _read_candidates(relevance, scores, query)[0].has_fractions():
-        warnings.warn(
-            "evaluate_arrays takes relevance first and then scores. The first argument holds "
-            "fractions and the second is of a type of whole numbers, so they were taken for scores "
-            "and relevance: swap them in the call, or give whole scores as floats",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        relevance, scores = scores, relevance
     parsed = parse_measures(measures)
     return evaluate_scores(relevance, scores, parsed, settings, query, n_relevant, query_ids)
 
@@ -228,8 +213,10 @@ def evaluate_scores(
         raise InputError("queries must be one of judged, all, not 'intersection': arrays hold all")
     if query is not None and query_ids is not None:
         raise InputError("query names the queries already: leave query_ids out")
-    given, queries = _read_candidates(relevance, scores, query)
-    query_ids = query_ids if query is None else queries
+    if query is None:
+        given = flatten(scores, relevance)
+    else:
+        given, query_ids = grouped(scores, relevance, query)
     names = query_names(query_ids, len(given.offsets) - 1)
     unnamed = Run(
         "arrays",
@@ -251,15 +238,6 @@ def evaluate_scores(
     groups = build_groups(lists, settings)
     provenance = Provenance(run.source, None, settings, versions=versions())
     return result_of(lists.own_ids, groups, measures, provenance, remarks + more)
-
-
-def _read_candidates(
-    relevance: object, scores: object, query: ArrayLike | None
-) -> tuple[Candidates, list[object] | None]:
-    """Read arrays, and the names of the queries where `query` gives them."""
-    if query is None:
-        return flatten(scores, relevance), None
-    return grouped(scores, relevance, query)
 
 
 def views_of(groups: TieGroups, measures: Iterable[Measure]) -> dict[Measure, Views]:

@@ -138,7 +138,7 @@ def _make_lists(
     """
     n = len(truth.query_ids)
     ids = answers.documents.ids(row)
-    at = truth.documents.find(query, ids)
+    at = truth.documents.find(query, ids.to_list())
     own = answers.scores[row].astype(np.float64)
     lengths = np.diff(truth.offsets)
     short = query[(at < 0) & (lengths[query] < k)]

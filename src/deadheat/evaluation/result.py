@@ -304,7 +304,7 @@ class Result(Mapping[str, Summary], Printable):
             query_ids = columns.pop("query_id")
             _check_ids(query_ids)
             views = {
-                parse_measure(name): _read_views(f"per_query.{name}", column, query_ids)
+                parse_measure(name): _read_views(f"per_query.{name}", column, len(query_ids))
                 for name, column in columns.items()
             }
             if not views:
@@ -434,41 +434,35 @@ def headline(measures: Iterable[Measure]) -> list[Measure]:
 
 
 LARGEST_VALUE = 1e150
-"""Stored values beyond this are refused: no measure has them, and their squares overflow."""
+"""Larger stored values are refused: no measure has them, and their squares overflow."""
 _NOISE = 1e-9
 """Values closer than this, absolutely or relatively, may differ by rounding only."""
 
 
-def _read_views(field: str, columns: Mapping[str, object], query_ids: Sequence[str | int]) -> Views:
+def _read_views(field: str, columns: Mapping[str, object], n_queries: int) -> Views:
     """Read the stored views of a measure; `field` names them in messages."""
-    names = ["expected", "best", "worst", "oblivious"]
-    names += ["variance"] if columns["variance"] is not None else []
-    read: dict[str, Any] = {
-        name: _read_column(f"{field}.{name}", columns[name], len(query_ids)) for name in names
-    }
-    views = Views(**{"variance": None, **read})
+    read: dict[str, Any] = {}
+    for name in ("expected", "best", "worst", "oblivious", "variance"):
+        values, limit = columns[name], LARGEST_VALUE ** (2 if name == "variance" else 1)
+        if name == "variance" and values is None:
+            read[name] = None
+        elif (
+            isinstance(values, list)
+            and len(values) == n_queries
+            and all(type(x) in (int, float) and abs(x) <= limit for x in values)
+        ):
+            read[name] = np.array(values, np.float64)
+        else:
+            raise ValueError(
+                f"{field}.{name} must be a list of {n_queries} numbers up to {limit:g}, "
+                f"not {values!r:.60}"
+            )
+    views = Views(**read)
     noise = _NOISE * np.maximum(1, np.maximum(np.abs(views.best), np.abs(views.worst)))
     outside = (views.expected < views.worst - noise) | (views.expected > views.best + noise)
-    for i in np.flatnonzero(outside).tolist():
-        raise ValueError(
-            f"{field}.expected is {views.expected[i]:g} for query {query_ids[i]!r}, not between "
-            f"worst ({views.worst[i]:g}) and best ({views.best[i]:g})"
-        )
+    if outside.any() or (views.variance is not None and (views.variance < 0).any()):
+        raise ValueError(f"{field}: expected is not between worst and best, or a variance below 0")
     return views
-
-
-def _read_column(field: str, values: object, queries: int) -> Floats:
-    """Read a stored list with a number per query."""
-    if not isinstance(values, list) or not {int, float}.issuperset(map(type, values)):
-        raise ValueError(f"{field} must be a list of numbers, not {values!r:.60}")
-    if len(values) != queries:
-        raise ValueError(f"{field} holds {len(values)} numbers for {queries} queries")
-    variance = field.endswith(".variance")
-    least, most = (0.0, LARGEST_VALUE**2) if variance else (-LARGEST_VALUE, LARGEST_VALUE)
-    for value in values:
-        if not least <= value <= most:
-            raise ValueError(f"{field} holds {value!r:.60}: it must be from {least:g} to {most:g}")
-    return np.array(values, np.float64)
 
 
 def _summarise(measure: Measure, views: Views) -> Summary:

@@ -2,10 +2,12 @@
 
 from deadheat.formats.arrays import (
     Candidates as Candidates,
-    are_whole as are_whole,
+    counts_per_query as counts_per_query,
     flatten as flatten,
     grouped as grouped,
     query_names as query_names,
+    read_grades as read_grades,
+    read_whole_numbers as read_whole_numbers,
     unlisted_relevant as unlisted_relevant,
 )
 from deadheat.formats.columns import run_from_columns as run_from_columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat._internal.numbers import (
     LARGEST_GRADE,
     FloatArray,
-    exact_floats,
     exact_scores,
     is_tensor,
     real_numbers,
@@ -24,6 +24,8 @@ from deadheat.errors import InputError
 from deadheat.formats.ids import text_id
 from deadheat.formats.types import Ints
 
+LONGEST = 1 << 62
+"""Places in a list are below this: their sums and differences fit into 64 bits."""
 _KEPT = 1 << 16
 """Up to so many query names are cached for the next call."""
 MOST_RELEVANT = 50_000_000
@@ -42,27 +44,10 @@ class Candidates:
     exact: NDArray[np.object_] | None
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
 
-    def has_fractions(self) -> bool:
-        """Whether one of the first grades is a fraction."""
-        return self.grades.dtype.kind == "f" and bool((self.grades[:10_000] % 1).any())
-
     @property
     def rounded(self) -> FloatArray:
         """The scores given, rounded to float64 where it cannot hold them."""
         return self.scores if self.exact is None else rounded(self.exact)
-
-
-def are_whole(numbers: object) -> bool:
-    """Whether numbers were given in a type of whole numbers, as labels are.
-
-    >>> are_whole([[1, 0], [2]]), are_whole([[1.0, 0.0]]), are_whole(np.array([[True]]))
-    (True, False, True)
-    """
-    if is_tensor(numbers):
-        return not (numbers.is_floating_point() or numbers.is_complex())
-    if isinstance(numbers, (list, tuple)):
-        return bool(numbers) and all(map(are_whole, numbers[:100]))
-    return isinstance(numbers, int) or getattr(numbers, "dtype", np.dtype(float)).kind in "biu"
 
 
 def flatten(scores: object, relevance: object) -> Candidates:
@@ -71,23 +56,76 @@ def flatten(scores: object, relevance: object) -> Candidates:
     >>> flatten([[0.5, 0.25], [0.75]], [[1, 0], [1]]).offsets
     array([0, 2, 3])
     """
-    if any(isinstance(rows, (list, tuple)) and rows for rows in (scores, relevance)):
-        return _flatten_ragged(scores, relevance)
-    (flat, exact), grades = exact_scores(scores), _grades(relevance)
-    if flat.ndim != 2:
-        raise InputError(
-            f"scores must have the shape [queries, candidates], not {list(flat.shape)}; "
-            "wrap a single query in a list"
-        )
-    if flat.shape != grades.shape:
-        raise InputError(
-            f"scores {list(flat.shape)} and relevance {list(grades.shape)} differ in shape"
-        )
-    if not len(flat):
-        raise InputError("there is no query in the scores")
-    offsets = np.arange(len(flat) + 1, dtype=np.int64) * flat.shape[1]
-    exact = None if exact is None else exact.reshape(-1)
-    return Candidates(flat.reshape(-1), grades.reshape(-1), offsets, exact)
+    floats, exact, labels, offsets = flatten_rows(scores, relevance=relevance)
+    grades = read_grades("relevance", labels, offsets)
+    if grades.ndim != 1:
+        raise InputError("relevance must be numbers, a row for each query, not deeper lists")
+    return Candidates(floats, grades, offsets, exact)
+
+
+def flatten_rows(
+    scores: object, **beside: object
+) -> tuple[FloatArray, NDArray[np.object_] | None, NDArray[Any] | list[Any], Ints]:
+    """Flatten scores and one other array of their shape, the keyword that names it in messages.
+
+    Both are ``[queries, k]``, or have a row for each query. Returns `exact_scores` of the scores,
+    the other array, which is a list if its rows were lists, and the offsets of the queries.
+
+    >>> flatten_rows([[1, 0.5], []], ids=[["a", "b"], []])
+    (array([1. , 0.5]), None, ['a', 'b'], array([0, 2, 2]))
+    """
+    ((name, other),) = beside.items()
+    first, second = _read_rows("scores", scores), _read_rows(name, other)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        if first.shape != second.shape:
+            shapes = f"scores {list(first.shape)} and {name} {list(second.shape)}"
+            raise InputError(f"{shapes} differ in shape")
+        offsets = np.arange(len(first) + 1, dtype=np.int64) * first.shape[1]
+        return *exact_scores(first.reshape(-1)), second.reshape(-1), offsets
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} queries have scores, {len(second)} have {name}")
+    lengths = [len(row) for row in first]
+    for q, (n, row) in enumerate(zip(lengths, second, strict=True)):
+        if n != len(row):
+            raise InputError(f"query {q}: scores of {n} documents, but {name} of {len(row)}")
+    floats, exact = exact_scores(_join(first))
+    if floats.ndim != 1:
+        raise InputError("scores must be numbers, a row for each query, not deeper lists")
+    return floats, exact, _join(second), np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def _read_rows(name: str, rows: Any) -> NDArray[Any] | list[Any]:
+    """Return a matrix, or a list of rows; refuse anything else."""
+    if is_tensor(rows):
+        rows = tensor_values(name, rows)
+    elif not isinstance(rows, (list, tuple)):
+        rows = np.asanyarray(rows)
+    if isinstance(rows, np.ndarray) and (rows.ndim != 1 or rows.dtype != object):
+        if rows.ndim != 2:
+            raise InputError(
+                f"{name} must have the shape [queries, candidates], not {list(rows.shape)}; wrap a "
+                "single query in a list"
+            )
+    else:
+        rows = [tensor_values(name, row) if is_tensor(row) else row for row in rows]
+        for q, row in enumerate(rows):
+            is_array = getattr(row, "ndim", 0) == 1 and not np.ma.isMaskedArray(row)
+            if not is_array and not isinstance(row, (list, tuple)):
+                raise InputError(
+                    f"{name} of query {q} must be a list, not {row!r:.60}; wrap a single query in "
+                    "a list"
+                )
+    if not len(rows):
+        raise InputError(f"{name}: there is no query in them")
+    return rows  # type: ignore[no-any-return]
+
+
+def _join(rows: Any) -> NDArray[Any] | list[Any]:
+    """Join rows: arrays of one type to an array, others to a list, which keeps their values."""
+    types = {row.dtype if isinstance(row, np.ndarray) else None for row in rows}
+    return (
+        list(chain.from_iterable(rows)) if None in types or len(types) > 1 else np.concatenate(rows)
+    )
 
 
 def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
@@ -99,7 +137,7 @@ def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, 
     >>> candidates.scores, candidates.offsets, queries
     (array([0.5 , 0.25, 0.75]), array([0, 2, 3]), [7, 3])
     """
-    (flat, exact), grades = exact_scores(scores), _grades(relevance)
+    (flat, exact), grades = exact_scores(scores), read_grades("relevance", relevance)
     queries, code = _query_codes(query)
     shapes = {"scores": flat.shape, "relevance": grades.shape, "query": code.shape}
     if len(set(shapes.values())) > 1 or flat.ndim != 1:
@@ -119,18 +157,14 @@ def _query_codes(query: Any) -> tuple[list[Any], Ints]:
     """Return the distinct queries in order of appearance, and per candidate the index of its."""
     if is_tensor(query):
         query = tensor_values("query", query)
-    if isinstance(query, (str, bytes)) or not hasattr(query, "__len__"):
-        raise InputError(f"query must be a row with a query for each candidate, not {query!r:.60}")
-    ids = query if isinstance(query, (list, tuple)) else np.asarray(query)
-    names = ids
-    if isinstance(ids, (list, tuple)) or ids.dtype.kind not in "iu" or ids.ndim != 1:
-        texts = [text_id(value, f"query of candidate {i}") for i, value in enumerate(ids)]
-        names = np.array(texts, object)
-    _, first, code = np.unique(names, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first)
-    places = first[by_appearance]
-    own = ids[places].tolist() if names is ids else [ids[i] for i in places.tolist()]
-    return own, np.argsort(by_appearance)[code]
+    try:
+        ids = query.tolist() if isinstance(query, np.ndarray) else list(query)
+        index = {id_: i for i, id_ in enumerate(dict.fromkeys(ids))}
+    except TypeError:  # not a sequence, or of more than one dimension
+        raise InputError(
+            f"query must be a row with a query for each candidate, not {query!r:.60}"
+        ) from None
+    return list(index), np.array([index[id_] for id_ in ids], np.int64)
 
 
 def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
@@ -152,16 +186,37 @@ def _numbers(n: int) -> tuple[str, ...]:
     return tuple(map(str, range(n)))
 
 
-def counts_per_query(name: str, given: object, n: int) -> Ints:
-    """Return whole numbers, one for each of `n` queries or one for all, as an array."""
-    if is_tensor(given):
-        given = tensor_values(name, given)
+def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:
+    """Return places or indices as a new row of integers; refuse anything else.
+
+    With `one`, a single number is accepted, too.
+    """
+    if is_tensor(values):
+        values = tensor_values(name, values)
     try:
-        counts = np.asarray(given)
-    except (TypeError, ValueError):  # lists of different lengths
-        counts = np.empty(0)
-    if counts.shape not in ((), (n,)) or counts.dtype.kind not in "iu":
-        raise InputError(f"{name} must be a whole number for each of the {n} queries")
+        array = np.asarray(values)
+        if array.size == 0:
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iu":
+            rounded = array.astype(np.float64)
+            if array.dtype.kind == "b" or not (np.floor(rounded) == array).all():
+                raise ValueError(f"not {array.dtype}")
+            array = rounded
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} must be whole numbers ({str(error).strip()})") from None
+    if array.ndim != 1 and not (one and array.ndim == 0):
+        raise InputError(f"{name} must be one row of whole numbers, not {list(array.shape)}")
+    if array.size and not (array.min() >= 0 and array.max() < LONGEST):
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise InputError(f"{name} must be whole numbers from 0 on, not {wrong}")
+    return np.array(array, np.int64)
+
+
+def counts_per_query(name: str, given: ArrayLike, n: int) -> Ints:
+    """Return whole numbers, one for each of `n` queries or one for all, as an array."""
+    counts = read_whole_numbers(name, given, one=True)
+    if counts.shape not in ((), (n,)):
+        raise InputError(f"{name} must be one whole number, or one for each of the {n} queries")
     return np.broadcast_to(counts, n).astype(np.int64)
 
 
@@ -183,44 +238,19 @@ def unlisted_relevant(n_relevant: ArrayLike, listed: Ints) -> Ints:
     return unlisted
 
 
-def _flatten_ragged(scores: Any, relevance: Any) -> Candidates:
-    for name, rows in (("scores", scores), ("relevance", relevance)):
-        if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__"):
-            raise InputError(
-                f"{name} must have a row for each query, not be a {type(rows).__name__}"
-            )
-    if len(scores) != len(relevance):
-        raise InputError(f"scores have {len(scores)} queries, relevance has {len(relevance)}")
-    parts = []
-    for q, (row, labels) in enumerate(zip(scores, relevance, strict=True)):
-        try:
-            (floats, exact), grades = exact_scores(row), _grades(labels)
-        except InputError as error:
-            raise InputError(f"query {q}: {error}") from None
-        if floats.ndim != 1 or floats.shape != grades.shape:
-            raise InputError(
-                f"query {q}: scores {list(floats.shape)} and relevance {list(grades.shape)} "
-                "must be two rows of the same length"
-                + ("; wrap a single query in a list" if floats.ndim == 0 else "")
-            )
-        parts.append((floats, grades, floats if exact is None else exact))
-    offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
-    flat, grades, exact = map(np.concatenate, zip(*parts, strict=True))
-    return Candidates(flat, grades, offsets, exact if exact.dtype.kind == "O" else None)
-
-
-def _grades(relevance: object) -> NDArray[Any]:
-    """Labels as an array of numbers."""
-    if is_tensor(relevance):
-        relevance = exact_floats(relevance)
+def read_grades(name: str, values: object, offsets: Ints | None = None) -> NDArray[Any]:
+    """Return grades as an array of numbers; `offsets` are those of the queries, for messages."""
+    if is_tensor(values):
+        values = tensor_values(name, values)
     try:
-        grades = real_numbers(relevance)
+        grades = real_numbers(values)
         if grades.dtype.kind not in "biuf":
             grades = grades.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"relevance must be numbers ({str(error).strip()})") from None
+        raise InputError(f"{name} must be numbers ({str(error).strip()})") from None
     if grades.dtype.kind == "f" and not float(np.max(np.abs(grades), initial=0)) <= LARGEST_GRADE:
-        wide = np.abs(grades.astype(np.float64))
-        place = np.argwhere(~(wide <= LARGEST_GRADE))[0].tolist()
-        raise InputError(f"the relevance label at {place} is {grades[tuple(place)]}: no grade")
+        row = int(np.argmin(np.abs(grades.astype(np.float64)) <= LARGEST_GRADE))
+        q = 0 if offsets is None else int(np.searchsorted(offsets, row, "right")) - 1
+        place = row if offsets is None else [q, row - int(offsets[q])]
+        raise InputError(f"{name} at {place}: a grade is {grades.flat[row]:g}, which is no grade")
     return grades

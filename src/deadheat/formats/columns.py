@@ -41,7 +41,8 @@ class Columns(NamedTuple):
         query_ids, offsets, order = _group(frame["query"])
         frame = frame if order is None else frame[order]
         grades = frame["grade"].to_numpy()
-        return Judgements(source, query_ids, offsets, frame["doc"], grades, self.numbered)
+        doc_ids = frame["doc"].to_list()
+        return Judgements(source, query_ids, offsets, doc_ids, grades, self.numbered)
 
     def to_run(self, source: str) -> Run:
         """Group scored documents by query."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set as AbstractSet
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,10 @@ _EXACT_TYPES = {float, bool, np.bool_, np.float64, np.float32, np.float16}
 
 def judgements_from_dict(source: str, qrels: Mapping[Key, object]) -> Judgements:
     """Read ``{query: {document: grade}}``, or ``{query: relevant documents}``, of grade 1."""
-    lists = _read_lists(source, qrels, "grade", _relevant)
-    doc_ids = list(map(str, chain.from_iterable(lists.docs)))
-    grades = np.asarray(lists.numbers if lists.exact is None else rounded(lists.exact), np.float64)
-    return Judgements(source, lists.query_ids, lists.offsets, doc_ids, grades, are_numbers(qrels))
+    lists, offsets, numbers, exact = _read_lists(source, qrels, "grade", _relevant)
+    doc_ids = list(map(str, chain.from_iterable(lists.values())))
+    grades = np.asarray(numbers if exact is None else rounded(exact), np.float64)
+    return Judgements(source, list(lists), offsets, doc_ids, grades, are_numbers(qrels))
 
 
 def run_from_dict(source: str, run: Mapping[Key, object], *, copy: bool = False) -> Run:
@@ -39,23 +39,11 @@ def run_from_dict(source: str, run: Mapping[Key, object], *, copy: bool = False)
 
     Use `copy` if the dict may change while the run is in use.
     """
-    lists = _read_lists(source, run, "score", _hits)
-    if not lists.docs:
+    lists, offsets, numbers, exact = _read_lists(source, run, "score", _hits)
+    if not lists:
         raise InputError(f"{source}: there are no scored documents in it")
-    documents = DictDocuments(lists.offsets, list(map(dict, lists.docs)) if copy else lists.docs)
-    return Run(source, lists.query_ids, lists.offsets, lists.numbers, documents, exact=lists.exact)
-
-
-class _Lists(NamedTuple):
-    """Documents and numbers of the queries that have documents."""
-
-    query_ids: list[str]
-    docs: list[Docs]
-    """Per query: a dict whose keys are the ids of its documents, as text."""
-    offsets: Ints
-    numbers: FloatArray
-    exact: NDArray[np.object_] | None
-    """The numbers given, where float64 cannot hold them and `numbers` only has their order."""
+    documents = DictDocuments(offsets, [dict(docs) if copy else docs for docs in lists.values()])
+    return Run(source, list(lists), offsets, numbers, documents, exact=exact)
 
 
 def _read_lists(
@@ -63,10 +51,16 @@ def _read_lists(
     outer: Mapping[Key, object],
     what: str,
     read_other: Callable[[str, object], Docs | None],
-) -> _Lists:
+) -> tuple[dict[str, Docs], Ints, FloatArray, NDArray[np.object_] | None]:
     """Check and convert the ids and numbers of both levels; leave out queries without documents.
 
     `read_other` reads the documents of a query that are not a dict.
+
+    Returns
+    -------
+    lists, offsets, numbers, exact
+        Per query: a dict whose keys are the ids of its documents, as text; and `exact_scores` of
+        all numbers, those of each query at its offset.
     """
     lists: dict[str, Docs] = {}
     at_query = f"{source}, a query"
@@ -89,10 +83,9 @@ def _read_lists(
     floats = np.empty(offsets[-1])
     starts = zip(lists.values(), offsets.tolist(), strict=False)
     if all(plain_list(docs, floats[start : start + len(docs)]) for docs, start in starts):
-        return _Lists(list(lists), list(lists.values()), offsets, floats, None)
+        return lists, offsets, floats, None
     lists = {q: with_text_ids(docs, f"{source}, query {q!r}") for q, docs in lists.items()}
-    numbers, exact = _read_numbers(source, lists, what)
-    return _Lists(list(lists), list(lists.values()), offsets, numbers, exact)
+    return lists, offsets, *_read_numbers(source, lists, what)
 
 
 def _read_numbers(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -63,27 +66,24 @@ def read_file(
     kind = _kind(source, file)
     if kind == "jsonl":
         with file:
-            rows, columns = _json_rows(source, file.read(), all_columns=False)
-        named = pl.DataFrame(schema=list(columns))
-        hits = find_column(named, "hits") if what == "score" else None
-        if hits is not None and find_column(named, "doc_id") is None:
-            return source, _hits_by_query(source, rows, columns, hits)
-        return source, table_columns(source, _json_frame(rows, columns), what)
+            rows, names = _json_rows(source, file.read())
+        columns = pl.DataFrame(schema=names)
+        hits = find_column(columns, "hits") if what == "score" else None
+        if hits is not None and find_column(columns, "doc_id") is None:
+            return source, _hits_by_query(source, rows, names, hits)
+        return source, table_columns(source, _json_frame(rows, names), what)
     if kind in TABLES:
         return source, table_columns(source, _table(source, file, kind), what)
     with file:
         data = file.read()
     if kind == "json":
-        return source, _json(source, data)
+        return source, _object(source, data)
     fields = trec.QRELS_FIELDS if what == "relevance" else trec.run_fields(data)
     keep = ("query_id", "doc_id", what, "rank") if with_ranks else ("query_id", "doc_id", what)
     run = None if with_ranks or what == "relevance" else run_from_lines(source, data, fields)
     if run is not None:
         return source, run
-    frame = trec.read_lines(source, data, fields, what, keep)
-    if with_ranks:
-        frame = frame.with_columns(trec.whole_ranks(source, frame["rank"]))
-    return source, table_columns(source, frame, what)
+    return source, table_columns(source, trec.read_lines(source, data, fields, what, keep), what)
 
 
 def run_tag(path: str | os.PathLike[str]) -> str | None:
@@ -189,16 +189,16 @@ def _is_json_line(line: bytes) -> bool:
     )
 
 
-def _json(source: str, data: bytes) -> dict[str, object]:
+def _object(at: str, data: bytes) -> dict[str, object]:
+    """Read a JSON object; `at` is where it is, the beginning of a message."""
     try:
-        value = json.loads(data, object_pairs_hook=_distinct)
+        value = json.loads(data.decode(), object_pairs_hook=_distinct)
     except UnicodeDecodeError:
-        raise InputError(f"{source}: not UTF-8 text; convert the file to UTF-8") from None
+        raise InputError(f"{at}: not UTF-8 text; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as error:
-        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InputError(f"{source}{line}: not valid JSON: {error}") from None
+        raise InputError(f"{at}: not valid JSON ({error}): {trec.shown(data)}") from None
     if not isinstance(value, dict):
-        raise InputError(f"{source}: expected a JSON object {{query: {{document: number}}}}")
+        raise InputError(f"{at}: expected a JSON object, found {trec.shown(data)}")
     return value
 
 
@@ -219,92 +219,68 @@ def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False
             return read_parquet(source, file, all_columns=all_columns)
         data = file.read()
     if kind == "jsonl":
-        return _json_frame(*_json_rows(source, data, all_columns=all_columns))
+        return _json_frame(*_json_rows(source, data), all_columns=all_columns)
+    # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
+    separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
     try:
-        # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
-        separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
         return pl.read_csv(
             as_it_is(data), separator=separator, quote_char=quote, infer_schema=False
         )
     except pl.exceptions.PolarsError as error:
-        line, reason = _fault(data, kind) or ("", " ".join(str(error).split())[:200])
-        raise InputError(f"{source}{line}: cannot be read as {kind.upper()}: {reason}") from None
+        reason = _find_fault(data, separator, quote) or " ".join(str(error).split())[:200]
+        raise InputError(f"{source}: cannot be read as {kind.upper()}: {reason}") from None
 
 
-def _json_rows(
-    source: str, data: bytes, *, all_columns: bool
-) -> tuple[list[dict[str, object]], dict[str, bool]]:
-    """Read an object per line, and find the names of all columns, and whether each is read."""
-    is_read: dict[str, bool] = {}
-    rows = []
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        if line.isspace():
-            continue
-        row = _object(source, number, line)
-        for name in row:
-            if name not in is_read:
-                if not is_unicode(name):
-                    raise InputError(
-                        f"{source}, line {number}: the name of a column cannot be written as "
-                        f"UTF-8: {trec.shown(line)}; correct it"
-                    )
-                is_read[name] = all_columns or is_known(name)
-        rows.append({name: value for name, value in row.items() if is_read[name]})
-    return rows, is_read
+def _json_rows(source: str, data: bytes) -> tuple[list[dict[str, object]], list[str]]:
+    """Read an object per line; return them, and the names of all columns."""
+    lines = enumerate(io.BytesIO(data), start=1)
+    rows = [_object(f"{source}, line {i}", line) for i, line in lines if not line.isspace()]
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
+    for name in names:
+        if not is_unicode(name):
+            raise InputError(f"{source}: the column name {name!r:.60} cannot be written as UTF-8")
+    return rows, names
 
 
-def _json_frame(rows: list[dict[str, object]], is_read: dict[str, bool]) -> pl.DataFrame:
+def _json_frame(
+    rows: list[dict[str, object]], names: list[str], *, all_columns: bool = False
+) -> pl.DataFrame:
     """Build a table of rows; a column that a row lacks is empty there.
 
     polars' own reader would turn values of other types into text.
     """
-    names = [name for name, read in is_read.items() if read]
-    frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in names])
-    return with_names(frame, sorted(is_read))
+    read = [name for name in names if all_columns or is_known(name)]
+    frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in read])
+    return with_names(frame, names)
 
 
 def _hits_by_query(
-    source: str, rows: list[dict[str, object]], is_read: dict[str, bool], column: str
+    source: str, rows: list[dict[str, object]], names: list[str], column: str
 ) -> dict[str, object]:
     """Return the hits of each query: those of its row."""
     hits = [row.pop(column, None) for row in rows]
-    queries = column_ids(source, _json_frame(rows, {**is_read, column: False}), "query_id")
+    queries = column_ids(source, _json_frame(rows, names), "query_id")
     if not queries.is_unique().all():
         twice = queries.filter(queries.is_duplicated())[0]
         raise InputError(f"{source}: query {twice!r} has several rows; give all its hits in one")
     return dict(zip(queries.to_list(), hits, strict=True))
 
 
-def _object(source: str, number: int, line: bytes) -> dict[str, object]:
+def _find_fault(data: bytes, separator: str, quote: str | None) -> str | None:
+    """Return the line and the nature of the first fault in a table that polars refused."""
     try:
-        row = json.loads(line.decode(), object_pairs_hook=_distinct)
-        if isinstance(row, dict):
-            return row
-        fault = "expected a JSON object, found"
-    except UnicodeDecodeError:
-        fault = "not UTF-8 text:"
-    except (ValueError, RecursionError) as error:
-        fault = f"not JSON ({getattr(error, 'msg', error)}):"
-    raise InputError(
-        f"{source}, line {number}: {fault} {trec.shown(line)}; correct or remove the line"
+        text = io.StringIO(data.decode(), newline="")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"line {line} is not UTF-8 text; convert the file to UTF-8"
+    rows = csv.reader(
+        text,
+        delimiter=separator,
+        quoting=csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL,
     )
-
-
-def _fault(data: bytes, kind: str) -> tuple[str, str] | None:
-    """Find the place and the nature of the first fault in CSV or TSV that polars refused."""
-    width = None
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        location = f", line {number}"
-        try:
-            text = line.decode().rstrip("\r\n")
-        except UnicodeDecodeError:
-            return location, "not UTF-8 text; convert the file to UTF-8"
-        if not text.strip():
-            continue
-        if kind == "csv" and '"' in text:  # a quoted field may go on in the next line
-            return None
-        fields = text.count("\t" if kind == "tsv" else ",") + 1
-        width = width or fields
-        if fields != width:
-            return location, f"expected {width} fields, found {fields}: {trec.shown(line)}"
+    with suppress(csv.Error, StopIteration):
+        width = len(next(rows))
+        for row in rows:
+            if len(row) > width:
+                return f"line {rows.line_num} has {len(row)} fields, the first line {width}: {row}"
     return None

@@ -44,12 +44,6 @@ ALIASES = {
 Upper case equals lower case, and a hyphen equals an underscore.
 """
 
-_KINDS = {
-    "relevance": ("judgements", "scored documents", "rank"),
-    "score": ("scored documents", "judgements", "relevance"),
-}
-"""What rows with each number are, what they are not, and the column that only the others have."""
-
 
 def is_table(value: object) -> bool:
     """Whether the value is a table of polars, pandas or pyarrow, or exports Arrow data."""
@@ -74,11 +68,12 @@ def table_columns(source: str, table: object, what: str) -> Columns:
     """
     frame = as_frame(source, table)
     # BEIR calls the grade of a judgement its score, too; only a run has ranks.
-    names = ("relevance", "score") if what == "relevance" else ("score",)
-    kind, other, other_column = _KINDS[what]
-    if find_column(frame, what) is None and find_column(frame, other_column) is not None:
+    names, other = (
+        (("relevance", "score"), "rank") if what == "relevance" else ((what,), "relevance")
+    )
+    if find_column(frame, what) is None and find_column(frame, other) is not None:
         raise InputError(
-            f"{source}: these look like {other}, not {kind} (columns "
+            f"{source}: there is no column {what!r} but one of {other}s (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
@@ -101,22 +96,18 @@ def tuple_columns(source: str, rows: Iterable[Any], what: str) -> Columns:
     queries: list[str] = []
     docs: list[str] = []
     numbers: list[Number] = []
-    other = "score" if what == "relevance" else "relevance"
     for i, row in enumerate(rows):
         at = f"{source}: entry {i}"
-        has_names = hasattr(row, "query_id")
-        if has_names and hasattr(row, other) and not hasattr(row, what):
-            raise InputError(f"{at} has a {other} but no {what}; are judgements and run swapped?")
-        if isinstance(row, (str, bytes, Mapping)):
-            raise InputError(
-                f"{at} is not a tuple ({', '.join(names)}): {row!r}; give a file by "
-                "its path, other rows as tuples or as a table"
-            )
         try:
-            query, doc, value = (getattr(row, n) for n in names) if has_names else row
+            if isinstance(row, (str, bytes, Mapping)):
+                raise TypeError
+            query, doc, value = (getattr(row, n) for n in names) if hasattr(row, names[0]) else row
             numbers.append(number(value))
         except (AttributeError, TypeError, ValueError, OverflowError):
-            raise InputError(f"{at} is not ({', '.join(names)}): {row!r}") from None
+            raise InputError(
+                f"{at} is not ({', '.join(names)}): {row!r:.200}; give rows as such tuples or as a "
+                "table, a file by its path"
+            ) from None
         queries.append(text_id(query, at))
         docs.append(text_id(doc, at))
         numbered = numbered and are_numbers([query])
@@ -235,34 +226,29 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
     Text is read as `number` does. `query` has the query of each row, for messages.
     Numbers that float64 may not hold are Python numbers in an array of objects.
     """
-    column = frame[name]
-    dtype, read = column.dtype, column
+    column = read = frame[name]
+    dtype = column.dtype
+    is_exact = dtype not in (pl.Object, pl.Int128, pl.UInt128)  # NumPy has no such types
     if dtype == pl.String:
         read = column.str.strip_chars(SPACE).cast(pl.Float64, strict=False)
-    elif dtype.is_decimal() or dtype in (pl.Boolean, pl.Null):
+        is_exact = not (read.abs() >= LARGEST_WHOLE).any()
+    elif dtype.is_decimal() or dtype == pl.Boolean:
         read = column.cast(pl.Float64)
-    elif not dtype.is_numeric() and dtype != pl.Object:
+        is_exact = read.n_unique() == column.n_unique()
+    elif not dtype.is_numeric() and dtype not in (pl.Object, pl.Null):
         raise InputError(f"{source}: the column {name!r} holds {dtype}, not numbers")
-    is_exact = dtype not in (pl.Object, pl.Int128, pl.UInt128)  # NumPy has no such types
-    if dtype == pl.String or dtype.is_decimal():
-        is_exact = not (read.abs() >= LARGEST_WHOLE).any() and (
-            dtype == pl.String or read.n_unique() == column.n_unique()
-        )
-    if dtype != pl.Object and read.null_count():
-        row = int(read.is_null().arg_max() or 0)
-    elif is_exact:
+    if is_exact and not read.null_count():
         return read.to_numpy()
-    else:
-        numbers: list[Number] = []
-        try:
-            numbers.extend(map(number, column.to_list()))
-            return as_array(numbers)
-        except (TypeError, ValueError, OverflowError):
-            row = len(numbers)
-    raise InputError(
-        f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
-        f"{column[row]!r:.60}; correct it or remove the row"
-    )
+    numbers: list[Number] = []
+    try:
+        numbers.extend(map(number, column.to_list()))
+    except (TypeError, ValueError, OverflowError):
+        row = len(numbers)
+        raise InputError(
+            f"{source}: the {name} of row {row + 1} (query {query[row]!r}) is not a number: "
+            f"{column[row]!r:.60}; correct it or remove the row"
+        ) from None
+    return as_array(numbers)
 
 
 def whole_ranks(column: pl.Series) -> pl.Series | None:

@@ -63,9 +63,9 @@ class LineDocuments(Documents):
         """Ids of the documents in these rows."""
         return id_column([self._id(row) for row in np.asarray(rows).tolist()])
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        ids = [doc.encode() for doc in doc_ids.to_list()]
+        ids = [doc.encode() for doc in doc_ids]
         ends = np.cumsum([0, *map(len, ids)], dtype=np.int64)
         found: Ints = compiled.find(
             self.data,
@@ -120,7 +120,7 @@ def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[ND
     """
     bounds = list(pairwise(_cuts(data)))
     n = len(bounds)
-    counts = list(share_work(lambda part: compiled.count_lines(data, *part), lambda _: bounds, n))
+    counts = list(share_work(lambda part: compiled.count_lines(data, *part), bounds, n))
     counts[-1] += not data.endswith(b"\n")
     firsts = np.cumsum([0, *counts]).tolist()
     columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
@@ -132,7 +132,7 @@ def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[ND
         )
         return found
 
-    found = list(share_work(read, lambda _: range(n), n))
+    found = list(share_work(read, range(n), n))
     parts = [part for part in found if part is not None]
     rows = [part[0] for part in parts]
     if len(parts) < len(found) or not sum(rows):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
-from deadheat._internal.numbers import FloatArray, exact_scores, is_tensor, tensor_values
+from deadheat._internal.numbers import FloatArray
 from deadheat.errors import InputError
-from deadheat.formats.arrays import counts_per_query, query_names
+from deadheat.formats.arrays import counts_per_query, flatten_rows, query_names
 from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.hits import read_hits
 from deadheat.formats.ids import id_column, text_id
@@ -78,23 +77,18 @@ def search_results(
             raise InputError("{query: hits} holds scores and queries: give neither beside it")
         ids, scores, query_ids = _split_hits(ids, is_oriented=larger_is_better is not None)
     larger_is_better = larger_is_better is not False
-    found, lengths = _flatten("ids", ids)
-    given, n_scores = _flatten("scores", scores)
-    if len(lengths) != len(n_scores):
-        raise InputError(f"ids have {len(lengths)} queries, scores have {len(n_scores)}")
-    if (lengths != n_scores).any():
-        q = int(np.flatnonzero(lengths != n_scores)[0])
-        raise InputError(f"query {q}: {lengths[q]} ids, but {n_scores[q]} scores")
-    floats, exact = exact_scores(given)
-    query = np.repeat(np.arange(len(lengths)), lengths)
+    floats, exact, flat, offsets = flatten_rows(scores, ids=ids)
+    found = flat if isinstance(flat, np.ndarray) else np.fromiter(flat, object, len(flat))
+    n_queries = len(offsets) - 1
+    query = np.repeat(np.arange(n_queries), np.diff(offsets))
     if found.dtype.kind in "iO" and (padding := found == PADDING).any():
         listed = np.flatnonzero(~padding)
         found, floats, query = found[listed], floats[listed], query[listed]
         exact = None if exact is None else exact[listed]
     if not larger_is_better:  # and 0 becomes 0, not −0
         floats, exact = 0 - floats, None if exact is None else 0 - exact
-    names = query_names(query_ids, len(lengths))
-    offsets = np.searchsorted(query, np.arange(len(lengths) + 1)).astype(np.int64)
+    names = query_names(query_ids, n_queries)
+    offsets = np.searchsorted(query, np.arange(n_queries + 1)).astype(np.int64)
     if not len(query):
         raise InputError("search results: there are no documents in them")
     _check_direction(floats, query, larger_is_better)
@@ -165,32 +159,6 @@ def _rank(query: object, groups: object) -> dict[str, float]:
                 raise listed_twice("ranked groups", str(query), doc)
             scores[doc] = 0.0 - i
     return scores
-
-
-def _flatten(name: str, rows: object) -> tuple[NDArray[Any], Ints]:
-    """Flatten the rows of all queries; also give the length of each row."""
-    if is_tensor(rows):
-        rows = tensor_values(name, rows)
-    if isinstance(rows, np.ndarray) and rows.ndim == 2:
-        return rows.reshape(-1), np.full(len(rows), rows.shape[1], np.int64)
-    if not isinstance(rows, (list, tuple, np.ndarray)):
-        raise InputError(
-            f"{name} must be [queries, k] or a list with a row for each query, not a "
-            f"{type(rows).__name__}"
-        )
-    if not len(rows):
-        raise InputError(f"{name}: there is no query in them")
-    parts = [tensor_values(name, row) if is_tensor(row) else row for row in rows]
-    for q, part in enumerate(parts):
-        if not isinstance(part, (list, tuple)) and getattr(part, "ndim", 0) != 1:
-            raise InputError(
-                f"{name} of query {q} must be a list, not a {type(part).__name__}; wrap a single "
-                "query in a list"
-            )
-    lengths = np.array([len(part) for part in parts], np.int64)
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts), lengths
-    return np.fromiter(chain.from_iterable(parts), object, int(lengths.sum())), lengths
 
 
 def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Series:

@@ -135,15 +135,3 @@ def shown(line: bytes) -> str:
     """Show a line, or the beginning of a long one, in a message."""
     text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")
-
-
-def whole_ranks(source: str, column: pl.Series) -> pl.Series:
-    """Return the rank column as whole numbers."""
-    ranks: pl.Series = column.cast(pl.Int64, strict=False)
-    if ranks.null_count():
-        row = int(ranks.is_null().arg_max() or 0)
-        raise InputError(
-            f"{source}: the rank of entry {row + 1} is not a whole number: {column[row]!r}; "
-            "the tie rule 'rank' needs ranks"
-        )
-    return ranks

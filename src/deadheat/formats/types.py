@@ -45,8 +45,8 @@ class Judgements:
     query_ids: list[str]
     offsets: Ints
     """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
-    documents: pl.Series | list[str]
-    """Per judgement: the id of its document; `doc_ids` and `id_list` give either type."""
+    doc_ids: list[str]
+    """Per judgement: the id of its document."""
     grades: NDArray[np.float64]
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
@@ -78,7 +78,7 @@ class Judgements:
         query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
         value = "NaN" if np.isnan(grades[row]) else f"{grades[row]:g}"
         raise InputError(
-            f"{self.source}: the grade of document {self.documents[row]!r} of query {query!r} "
+            f"{self.source}: the grade of document {self.doc_ids[row]!r} of query {query!r} "
             f"is {value}, which is no grade; correct it or remove the row"
         )
 
@@ -89,23 +89,13 @@ class Judgements:
             self,
             query_ids=self.query_ids[start:stop],
             offsets=self.offsets[start : stop + 1] - first,
-            documents=self.documents[int(first) : int(last)],
+            doc_ids=self.doc_ids[first:last],
             grades=self.grades[first:last],
         )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
         return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
-
-    @cached_property
-    def doc_ids(self) -> pl.Series:
-        """The documents of all judgements as a column."""
-        return id_column(self.documents) if isinstance(self.documents, list) else self.documents
-
-    @cached_property
-    def id_list(self) -> list[str]:
-        """The documents of all judgements as a list."""
-        return self.documents if isinstance(self.documents, list) else self.documents.to_list()
 
 
 class Documents(Protocol):
@@ -114,12 +104,8 @@ class Documents(Protocol):
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-
-    def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
-        """Find the documents of some judgements, as `find` does."""
-        return self.find(queries, judgements.doc_ids.gather(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +143,7 @@ class Run:
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
         ids = self.documents.ids(np.arange(self.offsets[-1]))
-        return _by_query(self.query_ids, self.offsets, ids, self.rounded)
+        return _by_query(self.query_ids, self.offsets, ids.to_list(), self.rounded)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -205,15 +191,14 @@ class ColumnDocuments(Documents):
         """Ids of the documents in these rows."""
         return self.doc_ids.gather(rows)
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": doc_ids}).with_row_index(
-            "place"
-        )
+        ids = id_column(doc_ids)
+        sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": ids})
         rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
         # Few documents are judged: a look-up of the id alone leaves little to join.
-        retrieved = rows.filter(pl.col("doc").is_in(doc_ids.unique().implode())).join(
-            sought, on=["query", "doc"]
+        retrieved = rows.filter(pl.col("doc").is_in(ids.unique().implode())).join(
+            sought.with_row_index("place"), on=["query", "doc"]
         )
         row = np.full(len(queries), -1, np.int64)
         row[retrieved["place"].to_numpy()] = retrieved["row"].to_numpy()
@@ -235,18 +220,12 @@ class DictDocuments(Documents):
         pairs = zip(query.tolist(), place.tolist(), strict=True)
         return id_column([str(keys[q][i]) for q, i in pairs])
 
-    def find_judged(self, queries: Ints, judgements: Judgements, rows: Ints) -> Ints:
-        """Find the documents of some judgements, without the threads of polars."""
-        ids = judgements.id_list
-        return self.find(queries, [ids[row] for row in rows.tolist()])
-
-    def find(self, queries: Ints, doc_ids: pl.Series | list[str]) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where it was not retrieved."""
-        ids = list(doc_ids)
         bounds = [0, *((queries[1:] != queries[:-1]).nonzero()[0] + 1).tolist(), len(queries)]
         found: list[int] = []
         for a, b in pairwise(bounds if len(queries) else ()):
-            wanted = dict(zip(ids[a:b], range(b - a), strict=True))
+            wanted = dict(zip(doc_ids[a:b], range(b - a), strict=True))
             found += places_of(self.lists[int(queries[a])], wanted)
         place = np.array(found, np.int64)
         return np.where(place >= 0, place + self.offsets[queries], -1)
@@ -266,16 +245,16 @@ class SharedDocuments(Documents):
         """Ids of the documents in these rows."""
         return self.doc_ids.gather(rows % len(self.doc_ids))
 
-    def find(self, queries: Ints, doc_ids: pl.Series) -> Ints:
+    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Row of each document in the list of its query, −1 where the corpus lacks it."""
-        position = np.array([self._position.get(doc, -1) for doc in doc_ids.to_list()], np.int64)
+        position = np.array([self._position.get(doc, -1) for doc in doc_ids], np.int64)
         return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
 
 
 def _by_query(
-    query_ids: Sequence[str], offsets: Ints, doc_ids: pl.Series, numbers: FloatArray
+    query_ids: Sequence[str], offsets: Ints, ids: list[str], numbers: FloatArray
 ) -> dict[str, dict[str, float]]:
-    ids, values, bounds = doc_ids.to_list(), numbers.tolist(), offsets.tolist()
+    values, bounds = numbers.tolist(), offsets.tolist()
     return {
         query: dict(zip(ids[start:stop], values[start:stop], strict=True))
         for query, start, stop in zip(query_ids, bounds[:-1], bounds[1:], strict=True)

@@ -49,14 +49,10 @@ def read_lists(lists: object, name: str, kinds: str = "") -> ByQuery:
 
     An error calls the lists `name`; `kinds` are other types that the caller accepts.
     """
-    expected = f"{name} must be {kinds}{{query: {{document: number}}}}"
-    if not isinstance(lists, Mapping):
-        raise InputError(f"{expected}, not {lists!r:.60}")
-    by_query = {}
-    for query, docs in lists.items():
-        if not isinstance(docs, Mapping):
-            raise InputError(f"{expected}, but query {query!r} holds a {type(docs).__name__}")
-        by_query[text_id(query, f"{name}, a query")] = docs
+    if not isinstance(lists, Mapping) or not all(isinstance(d, Mapping) for d in lists.values()):
+        expected = f"{kinds}{{query: {{document: number}}}}"
+        raise InputError(f"{name} must be {expected}, not {lists!r:.60}")
+    by_query = {text_id(query, f"{name}, a query"): docs for query, docs in lists.items()}
     if len(by_query) < len(lists):
         raise InputError(f"{name}: two queries have the same id once it is written as text")
     return by_query

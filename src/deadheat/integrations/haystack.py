@@ -98,7 +98,7 @@ class TieAwareDocumentEvaluator:
         qrels, run = {}, {}
         pairs = zip(ground_truth_documents, retrieved_documents, strict=True)
         for i, (truth, retrieved) in enumerate(pairs):
-            qrels[str(i)], run[str(i)] = self._number_documents(i, truth, retrieved)
+            qrels[str(i)], run[str(i)] = self._read_question(i, truth, retrieved)
         measures = parse_measures(self.measures)
         result = evaluate_run(read_qrels(qrels), run, measures, ALL_QUERIES)
         emit_warnings(result.warnings)
@@ -109,7 +109,7 @@ class TieAwareDocumentEvaluator:
             "result": result,
         }
 
-    def _number_documents(
+    def _read_question(
         self, question: int, truth: Sequence[Document], retrieved: Sequence[Document]
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return the grades and the scores of a question, by numbers of distinct documents."""
@@ -118,27 +118,24 @@ class TieAwareDocumentEvaluator:
                 f"question {question}: some ground_truth_documents have a score and some have "
                 "none; their scores are grades: give all or none"
             )
-        relevant: list[object] = []  # no dict: not every value can be a key
+        if unscored := [document.id for document in retrieved if document.score is None]:
+            raise no_score(f"question {question}: the retrieved document {unscored[0]!r:.60}")
+        numbers: dict[str, str] = {}
         grades: dict[str, float] = {}
         for document in truth:
             value = self._compared(document)
-            if value is None:
-                continue
-            if value not in relevant:
-                relevant.append(value)
-            name = f"relevant {relevant.index(value)}"
-            grade = 1.0 if document.score is None else document.score
-            grades[name] = max(grades.get(name, grade), grade)
+            if value is not None:
+                # By its repr, since not every value can be a key.
+                number = numbers.setdefault(repr(value), str(len(numbers)))
+                grade = 1.0 if document.score is None else document.score
+                grades[number] = max(grades.get(number, grade), grade)
         scores: dict[str, float] = {}
-        for place, document in enumerate(retrieved):
-            if document.score is None:
-                raise no_score(f"question {question}: the retrieved document {document.id!r:.60}")
-            value, name, score = self._compared(document), f"other {place}", document.score
-            if value in relevant:
-                name = f"relevant {relevant.index(value)}"
-            if name in scores:  # retrieved before: the higher score counts
-                scores[f"other {place}"] = min(scores[name], score)
-            scores[name] = max(scores.get(name, score), score)
+        by_score = sorted(retrieved, key=lambda document: document.score, reverse=True)
+        for place, document in enumerate(by_score):
+            name = numbers.get(repr(self._compared(document)))
+            if name is None or name in scores:  # not relevant, or a copy with a lower score
+                name = f"other {place}"
+            scores[name] = document.score
         # A question without a relevant or a retrieved document counts as 0.
         return grades or {"nothing": 0.0}, scores or {"other": 0.0}
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import math
 import re
-import weakref
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
@@ -58,39 +56,30 @@ def tie_rule(measure: Measure) -> str:
     return "id_asc" if own else "pytrec_eval"
 
 
-@dataclass
-class _Evaluation:
+class _Lists(NamedTuple):
     """Judgements and a run that were read from frames of ir_measures, and their results."""
 
-    query_ids: dict[str, object]
-    """The queries as the frame has them, by their ids as text."""
+    qrels: DataFrame
+    """Kept, so that no other frame gets its id."""
     judgements: Judgements
     run: Run | None
     """None where the run has no judged query."""
-    results: dict[Measure, Result] = field(default_factory=dict)
+    results: dict[Measure, Result]
 
 
-_last: dict[tuple[int, int, bool], _Evaluation] = {}
-"""What was read last, by the ids of the frames: ir_measures asks for each measure alone."""
-
-
-def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Evaluation:
-    """Read frames, or return what was read of these very frames before."""
-    key = id(qrels), id(run), judged_only
-    if key not in _last:
+def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Lists:
+    """Read frames once: what was read stays with the run, since each measure is asked alone."""
+    kept: dict[tuple[int, bool], _Lists] = vars(run).setdefault("_deadheat", {})
+    key = id(qrels), judged_only
+    if key not in kept:
         listed = run[run["query_id"].isin(qrels["query_id"])]
         if judged_only:
             judged = qrels[qrels["relevance"] >= 0]
             listed = listed.merge(judged[["query_id", "doc_id"]], on=["query_id", "doc_id"])
-        _last.clear()
-        _last[key] = _Evaluation(
-            {text_id(query): query for query in qrels["query_id"].unique()},
-            read_qrels(qrels[["query_id", "doc_id", "relevance"]]),
-            read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None,
-        )
-        for frame in (qrels, run):  # whose id may then be that of another one
-            weakref.finalize(frame, _last.clear)
-    return _last[key]
+        judgements = read_qrels(qrels[["query_id", "doc_id", "relevance"]])
+        read = read_run(listed[["query_id", "doc_id", "score"]]) if len(listed) else None
+        kept[key] = _Lists(qrels, judgements, read, {})
+    return kept[key]
 
 
 class _TieStdOfMean(_host.measures.MeanAgg):  # type: ignore[misc]
@@ -129,18 +118,19 @@ class TieView(_host.Measure):  # type: ignore[misc]
 
     def runtime_impl(self, qrels: DataFrame, run: DataFrame) -> Iterator[Metric]:
         """Yield the value of every judged query."""
-        evaluation, measure = _read_frames(qrels, run, self.judged_only), self.measure
-        if evaluation.run is None:
+        lists, measure = _read_frames(qrels, run, self.judged_only), self.measure
+        if lists.run is None:
             return
-        if measure not in evaluation.results:
+        if measure not in lists.results:
             settings = EvalSettings(tie_rule(measure), queries="all")
-            result = evaluate_run(evaluation.judgements, evaluation.run, [measure], settings)
+            result = evaluate_run(lists.judgements, lists.run, [measure], settings)
             emit_warnings(warnings_without(result, "missing"))  # such a query is 0 in ir_measures
-            evaluation.results[measure] = result
-        result = evaluation.results[measure]
+            lists.results[measure] = result
+        result = lists.results[measure]
         values = query_values(result.views[measure], self.view, repr(measure)).tolist()
+        given = {text_id(query): query for query in qrels["query_id"].unique()}
         for query, value in zip(result.query_names, values, strict=True):
-            yield _host.Metric(query_id=evaluation.query_ids[query], measure=self, value=value)
+            yield _host.Metric(query_id=given[query], measure=self, value=value)
 
 
 def _host_names(measure: Measure) -> list[str]:

@@ -7,18 +7,18 @@ of them can detect a tie.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.remarks import emit_warnings, emits_warnings
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run
+from deadheat.evaluation import VIEWS, Result, check_views, evaluate_run, flat_summaries
 from deadheat.formats import read_qrels
 from deadheat.integrations.base import (
     ALL_QUERIES,
     Measures,
     load_host,
     no_score,
-    view_name,
     warnings_without,
 )
 from deadheat.measures import Measure, parse_measure, parse_measures
@@ -131,26 +131,17 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         if not expected_ids:
             raise InputError(f"query {query!r:.60}: there is no expected id")
         scores = _read_scores(query, nodes)
-        asked = {
-            view_name(name, view): (measure, view)
-            for name, measure in self.measures.items()
-            for view in self.views
-        }
-        values = dict.fromkeys(asked, 0.0)  # of a query that retrieved nothing
-        if scores:
-            judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
-            distinct = list(dict.fromkeys(self.measures.values()))
-            result = evaluate_run(judgements, {"q": scores}, distinct, ALL_QUERIES)
-            # A single query without a relevant document does not mean that ids do not match.
-            emit_warnings(warnings_without(result, "judged"))
-            values = {
-                name: getattr(result[measure], view) for name, (measure, view) in asked.items()
-            }
+        judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
+        run = {"q": scores or {"nothing was retrieved": 0.0}}  # counts as 0
+        distinct = list(dict.fromkeys(self.measures.values()))
+        result = evaluate_run(judgements, run, distinct, ALL_QUERIES)
+        # A single query without a relevant document does not mean that ids do not match.
+        emit_warnings(warnings_without(result, "judged"))
+        named = [replace(result[each], measure=name) for name, each in self.measures.items()]
         metadata = {SCORES: list(scores.values())}
         return {
             name: _metrics.RetrievalMetricResult(score=value, metadata=metadata)
-            for name, value in values.items()
-            if value is not None
+            for name, value in flat_summaries(named, views=self.views).items()
         }
 
 

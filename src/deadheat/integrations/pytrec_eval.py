@@ -23,7 +23,7 @@ from deadheat.integrations.base import (
     load_host,
     read_lists,
 )
-from deadheat.measures import Measure, parse_measure
+from deadheat.measures import parse_measure
 from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ class RelevanceEvaluator:
             )
         self._asked = set(measures)
         self._names = _metric_names(self._asked)
+        known = {name: parse_measure(name) for name in self._names if OURS.fullmatch(name)}
         self._measures = {
-            name: _parse_metric(name, relevance_level)
-            for name in self._names
-            if OURS.fullmatch(name)
+            name: measure(rel=relevance_level) if "rel" in measure.parameters() else measure
+            for name, measure in known.items()
         }
         tied = [n for n in self._names if n not in self._measures and not TIELESS.fullmatch(n)]
         if tied and view in SPREADS:
@@ -121,11 +121,8 @@ class RelevanceEvaluator:
         Queries come back as the run has them, in its order.
         """
         self.result = None
-        run = {
-            query: docs
-            for query, docs in read_lists(scores, "the run").items()
-            if self._qrels.get(query)
-        }
+        listed = read_lists(scores, "the run")
+        run = {query: docs for query, docs in listed.items() if self._qrels.get(query)}
         if not run:
             return {}
         qrels = {query: self._qrels[query] for query in run}
@@ -169,25 +166,13 @@ def _metric_names(measures: set[str]) -> list[str]:
     return list(evaluator.evaluate({"q": {"d": 1.0}})["q"])
 
 
-def _parse_metric(name: str, level: float | None) -> Measure:
-    measure = parse_measure(name)
-    return measure(rel=level) if "rel" in measure.parameters() else measure
-
-
 def _whole_grades(qrels: QrelsLike, name: str) -> dict[str, dict[str, int]]:
     """Return grades as pytrec_eval takes them: whole numbers, not all of them below 0."""
     grades = read_qrels(qrels).to_dict()
     for query, docs in grades.items():
-        for doc, grade in docs.items():
-            if not grade.is_integer():
-                raise InputError(
-                    f"the grade of document {doc!r} of query {query!r} is {grade}, and "
-                    f"pytrec_eval, which computes {name}, takes whole grades only: leave that "
-                    "measure out"
-                )
-        if max(docs.values()) < 0:
+        if max(docs.values()) < 0 or not all(map(float.is_integer, docs.values())):
             raise InputError(
-                f"pytrec_eval, which computes {name}, cannot take a query without a grade from 0 "
-                f"up, as {query!r} is: leave that query or that measure out"
+                f"query {query!r}: pytrec_eval, which computes {name}, takes whole grades, at "
+                "least one of them 0 or more: leave out that query or that measure"
             )
     return {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}

@@ -118,13 +118,13 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
     The names are those of `deadheat.Result.flat`.
     """
     check_views(views)
+    run.mean_scores.update(result.flat(views=views))
     for measure, of_measure in result.views.items():
         for view in views:
             values = getattr(of_measure, view)
             if values is not None:
-                name = view_name(repr(measure), view)
-                run.scores[name].update(zip(result.query_names, values.tolist(), strict=True))
-                run.mean_scores[name] = average(values, view)
+                kept = run.scores[view_name(repr(measure), view)]
+                kept.update(zip(result.query_names, values.tolist(), strict=True))
 
 
 def to_run(run: RunLike, name: str | None = None) -> Any:

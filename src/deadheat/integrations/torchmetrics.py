@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _host: Any = load_host("torchmetrics", "torchmetrics")
+_utilities: Any = load_host("torchmetrics.utilities", "torchmetrics")
 _torch = load_host("torch", "torchmetrics")
 
 EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
 """What a query without a relevant document counts as, in the words of torchmetrics."""
-_SUMMED = ("expected", "best", "worst", "oblivious", "variance")
-"""The values that are added up over queries: a column of the states each."""
-_BITS = 50
-"""Sums are kept in units of 2^-50, whole numbers: the same however queries are divided."""
+_KEPT = ("expected", "best", "worst", "oblivious", "variance")
+"""The values that are kept of each query and measure."""
 
 
 class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     """Measures of retrieval with every view of ties; called as the host's retrieval metrics are.
 
-    `update` and `forward` take ``preds``, ``target`` and ``indexes`` of one shape. The states are
-    counts and sums over queries, reduced by sum: they do not grow with the data, several processes
-    give what one gives, and no precision that a model is cast to changes them. So all documents of
-    a query must come in one call.
+    `update` and `forward` take ``preds``, ``target`` and ``indexes`` of one shape. All documents of
+    a query must come in one call, since only the values of the query are kept, five numbers for
+    each measure. They are stored as bits, so a model that is cast to another precision does not
+    change them, and they are added up exactly, so several processes give what one gives.
 
     Parameters
     ----------
@@ -72,11 +71,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
-    # The states.
-    whole: Tensor
-    fraction: Tensor
-    queries: Tensor
-    numbers: list[Tensor] | Tensor
+    # The state: of each query its number, and the bits of the values that are kept.
+    rows: list[Tensor] | Tensor
 
     def __init__(
         self,
@@ -94,13 +90,11 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self.views = (views,) if isinstance(views, str) else tuple(views)
         check_views(self.views)
         for measure in self.measures:
-            open_scale = getattr(measure, "max_grade", 0) is None
-            if open_scale or (
-                measure.name == RBP.name and getattr(measure, "gain", "") == "scaled"
-            ):
+            scaled = measure.name == RBP.name and getattr(measure, "gain", "") == "scaled"
+            if scaled or getattr(measure, "max_grade", 0) is None:
                 raise InputError(
                     f"{measure!r} depends on the highest grade of all queries, which is not known "
-                    "in a batch: " + ("give it max_grade" if open_scale else "choose another gain")
+                    "in a batch: give it max_grade, or choose another gain"
                 )
         for name, value, choices in (
             ("empty_target_action", empty_target_action, EMPTY_TARGET_ACTIONS),
@@ -115,11 +109,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self.numbering = numbering
         self.at = at
         self._one = isinstance(views, str) and len(self.measures) == 1
-        zeros = _torch.zeros(len(self.measures), len(_SUMMED), dtype=_torch.long)
-        self.add_state("whole", zeros, "sum")
-        self.add_state("fraction", zeros.clone(), "sum")
-        self.add_state("queries", _torch.tensor(0), "sum")
-        self.add_state("numbers", [], "cat")
+        self.add_state("rows", [], "cat")
         # A collection takes metrics of the same states for one metric: the name of one differs.
         settings = repr((self.measures, empty_target_action, ignore_index, numbering))
         name = f"settings_{zlib.crc32(settings.encode()):08x}"
@@ -127,38 +117,52 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
 
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Take scores, grades and query numbers of documents, of one shape."""
-        preds, target, indexes = self._flatten(preds, target, indexes)
+        given = (preds, target, indexes)
+        is_tensor = all(isinstance(each, _torch.Tensor) for each in given)
+        if not is_tensor or not preds.shape == target.shape == indexes.shape:
+            shapes = ", ".join(str(list(np.shape(each))) for each in given)
+            raise InputError(
+                f"preds, target and indexes must be tensors of one shape, not {shapes}"
+            )
+        if indexes.dtype != _torch.long:
+            raise InputError(f"indexes must be of type torch.long, not {indexes.dtype}")
+        kept = _torch.ones_like(indexes, dtype=_torch.bool)
+        if self.ignore_index is not None:
+            kept = target != self.ignore_index
+        preds, target, indexes = (each.detach()[kept] for each in given)
         result = evaluate_scores(target, preds, self.measures, ALL_QUERIES, query=indexes)
         numbers = np.array(result.query_ids)
         empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
         if self.empty_target_action == "error" and empty.any():
             raise InputError(f"query {numbers[empty][0]} has no relevant document")
-        kept = ~empty if self.empty_target_action == "skip" else np.ones(len(numbers), bool)
-        sums = np.zeros((len(self.measures), len(_SUMMED), 2), np.int64)
+        values = np.zeros((len(numbers), len(self.measures), len(_KEPT)))
         for i, views in enumerate(result.views.values()):
-            for j, name in enumerate(_SUMMED):
-                values = getattr(views, name)
-                if values is None:  # a variance that is not computed
-                    continue
-                if self.empty_target_action == "pos":
-                    values = np.where(empty, 0.0 if name == "variance" else 1.0, values)
-                sums[i, j] = _add_up(values[kept])
-        added = _torch.from_numpy(sums).to(self.device)
-        fraction = self.fraction + added[..., 1]
-        self.whole = self.whole + added[..., 0] + (fraction >> _BITS)
-        self.fraction = fraction & (2**_BITS - 1)
-        self.queries += int(kept.sum())
-        if self.numbering == "run":
-            self.numbers.append(_torch.from_numpy(numbers).to(self.device))  # type: ignore
+            for j, name in enumerate(_KEPT):
+                if getattr(views, name) is not None:  # a variance that is not computed
+                    values[:, i, j] = getattr(views, name)
+        if self.empty_target_action == "pos":
+            values[empty] = [float(name != "variance") for name in _KEPT]
+        elif self.empty_target_action == "skip":
+            values[empty] = np.nan
+        self._append(numbers, values.reshape(len(numbers), -1))
+
+    def _append(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        rows = _torch.from_numpy(np.column_stack((numbers, values.view(np.int64))))
+        self.rows.append(rows.to(self.device))  # type: ignore[union-attr]
 
     def compute(self) -> Tensor | dict[str, Tensor]:
         """Return the views, averaged over queries; a tensor, or a dict of them by name."""
-        self._check_numbers()
-        n = int(self.queries)
-        sums = self.whole.cpu().numpy() + self.fraction.cpu().numpy() / 2**_BITS
-        summaries = []
-        for measure, row in zip(self.measures, sums / max(n, 1), strict=True):
-            means = dict(zip(_SUMMED, row.tolist(), strict=True))
+        self._fill_empty()
+        rows = _utilities.dim_zero_cat(self.rows).cpu().numpy()
+        if self.numbering == "run":
+            _check_numbers(rows[:, 0])
+        values = rows[:, 1:].copy().view(np.float64)
+        values = values[~np.isnan(values).any(axis=1)]  # skipped
+        n, summaries = len(values), []
+        # Exact sums do not depend on the order of queries.
+        sums = np.array([math.fsum(column) for column in values.T.tolist()])
+        for measure, row in zip(self.measures, sums.reshape(-1, len(_KEPT)), strict=True):
+            means = dict(zip(_KEPT, (row / max(n, 1)).tolist(), strict=True))
             variance = means.pop("variance")
             std = None if measure.name == ERR.name else math.sqrt(variance / max(n, 1))
             summaries.append(
@@ -166,20 +170,19 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             )
         # Doubles wherever the device has them.
         dtype = _torch.float32 if self.device.type == "mps" else _torch.float64
-        values: dict[str, Tensor] = {
+        tensors: dict[str, Tensor] = {
             name: _torch.tensor(value, dtype=dtype, device=self.device)
             for name, value in flat_summaries(summaries, at=self.at, views=self.views).items()
         }
-        return next(iter(values.values())) if self._one else values
+        return next(iter(tensors.values())) if self._one else tensors
 
     def sync(self, *args: object, **options: object) -> None:
         """Gather the states of all processes, also of those that were given no query."""
-        if isinstance(self.numbers, list) and not self.numbers:
-            self.numbers = [_torch.zeros(0, dtype=_torch.long, device=self.device)]
+        self._fill_empty()
         super().sync(*args, **options)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: object, **options: object) -> object:
-        """Move the states to another device, and never cast them to another precision."""
+        """Move states and stored values to another device; do not cast them."""
 
         def move(tensor: Tensor) -> Tensor:
             return tensor.to(fn(_torch.zeros(0, device=tensor.device)).device)
@@ -190,44 +193,18 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         """Return the measures, for the text of a printed model."""
         return ", ".join(map(repr, self.measures))
 
-    def _flatten(
-        self, preds: Tensor, target: Tensor, indexes: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Check the tensors, and return each as one row."""
-        tensors = {"preds": preds, "target": target, "indexes": indexes}
-        for name, tensor in tensors.items():
-            if not isinstance(tensor, _torch.Tensor):
-                raise InputError(f"`{name}` must be a tensor, not a {type(tensor).__name__}")
-        if not preds.shape == target.shape == indexes.shape:
-            shapes = ", ".join(f"`{name}` {list(t.shape)}" for name, t in tensors.items())
-            raise InputError(f"the shapes differ: {shapes}")
-        if indexes.dtype != _torch.long:
-            raise InputError(f"`indexes` must be of type torch.long, not {indexes.dtype}")
-        if self.ignore_index is not None:
-            kept = target != self.ignore_index
-            preds, target, indexes = preds[kept], target[kept], indexes[kept]
-        if not indexes.numel():
-            raise InputError("there is no document in `preds`, `target` and `indexes`")
-        return preds.detach().flatten(), target.detach().flatten(), indexes.flatten()
-
-    def _check_numbers(self) -> None:
-        numbers = self.numbers if isinstance(self.numbers, list) else [self.numbers]
-        if not numbers:
-            return
-        distinct, times = _torch.cat(numbers).unique(return_counts=True)
-        twice = distinct[times > 1]
-        if len(twice):
-            raise InputError(
-                f"{counted(len(twice), 'query')} came in more than one call, query {int(twice[0])} "
-                "first: give all documents of a query in one call, reset the metric when an epoch "
-                "ends, or say numbering='batch' if every call numbers its queries anew"
-            )
+    def _fill_empty(self) -> None:
+        """Give a state without a query a tensor of no rows, which can be gathered."""
+        if isinstance(self.rows, list) and not self.rows:
+            self._append(np.zeros(0, np.int64), np.zeros((0, len(self.measures) * len(_KEPT))))
 
 
-def _add_up(values: NDArray[np.float64]) -> tuple[int, int]:
-    """Return the sum of values rounded to 2^-50: its whole part, and the units left over."""
-    whole = np.floor(values)
-    units = np.rint((values - whole) * 2**_BITS).astype(np.int64)
-    # Python's whole numbers do not overflow.
-    carried, rest = divmod(sum(units.tolist()), 2**_BITS)
-    return int(whole.sum()) + carried, rest
+def _check_numbers(numbers: NDArray[np.int64]) -> None:
+    distinct, times = np.unique(numbers, return_counts=True)
+    twice = distinct[times > 1]
+    if len(twice):
+        raise InputError(
+            f"{counted(len(twice), 'query')} came in more than one call, query {twice[0]} first: "
+            "give all documents of a query in one call, reset the metric when an epoch ends, or "
+            "use numbering='batch' if every call numbers its queries anew"
+        )

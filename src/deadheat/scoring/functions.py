@@ -21,7 +21,6 @@ from deadheat._internal.numbers import is_tensor, tensor_values
 from deadheat.errors import InputError
 from deadheat.scoring.refusals import (
     check_bits,
-    check_pair,
     check_pairs,
     check_product,
     check_range,
@@ -174,13 +173,21 @@ def as_array(name: str, values: object) -> Array:
     return array
 
 
-def join_pair(logits: object) -> object:
-    """Bring a tuple (no, yes) onto the last axis; leave arrays as they are."""
+def join_pair(logits: Any) -> Any:
+    """Bring a tuple (no, yes) of arrays or tensors onto the last axis; leave others as they are."""
     if not isinstance(logits, tuple):
         return logits
-    arrays = [as_array("logits", values) for values in logits]
-    check_pair([array.shape for array in arrays])
-    return np.stack(arrays, axis=-1)
+    stack: Any = np.stack
+    if all(map(is_tensor, logits)):
+        import torch
+
+        shapes, stack = [tuple(values.shape) for values in logits], torch.stack
+    else:
+        logits = tuple(as_array("logits", values) for values in logits)
+        shapes = [values.shape for values in logits]
+    if len(shapes) != 2 or shapes[0] != shapes[1]:
+        raise InputError(f"softmax needs (no, yes) of one shape, not {shapes}")
+    return stack(logits, -1)
 
 
 def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
@@ -195,11 +202,11 @@ def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any
     # has no product of integers.
     if format.name == "int8":
         q, d = _check_eight_bit("queries", queries), _check_eight_bit("documents", documents)
-        return _to_int64(_to_double(q) @ _to_double(d).T)
+        return _convert(_convert(q, "float64") @ _convert(d, "float64").T, "int64")
     check_bits(queries.dtype, documents.dtype)
     q, d = _unpack_bits("queries", queries), _unpack_bits("documents", documents)
-    dots = _to_double(2 * q - 1) @ _to_double(2 * d - 1).T  # D − 2 × distance
-    return _to_int64((dots - q.shape[1]) / 2)
+    dots = _convert(2 * q - 1, "float64") @ _convert(2 * d - 1, "float64").T  # D − 2 × distance
+    return _convert((dots - q.shape[1]) / 2, "int64")
 
 
 def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
@@ -221,9 +228,9 @@ def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
 def whole_operand(name: str, values: Any, kind: Product) -> Any:
     """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
     if kind == "hamming":
-        return _to_float(2 * _unpack_bits(name, values) - 1)
+        return _convert(2 * _unpack_bits(name, values) - 1, "float32")
     eight = _check_eight_bit(name, values)
-    return _to_float(eight) if fits_fp32(eight.dtype, eight.shape) else _to_double(eight)
+    return _convert(eight, "float32" if fits_fp32(eight.dtype, eight.shape) else "float64")
 
 
 def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
@@ -318,13 +325,9 @@ def _unpack_bits(name: str, values: Any) -> Any:
     return ((packed.view(torch.uint8).long().unsqueeze(-1) >> shifts) & 1).flatten(-2)
 
 
-def _to_float(values: Any) -> Any:
-    return values.float() if is_tensor(values) else values.astype(np.float32)
+def _convert(values: Any, dtype: str) -> Any:
+    if not is_tensor(values):
+        return values.astype(dtype)
+    import torch
 
-
-def _to_double(values: Any) -> Any:
-    return values.double() if is_tensor(values) else values.astype(np.float64)
-
-
-def _to_int64(values: Any) -> Any:
-    return values.long() if is_tensor(values) else values.astype(np.int64)
+    return values.to(getattr(torch, dtype))

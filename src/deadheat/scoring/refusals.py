@@ -18,20 +18,11 @@ def check_pairs(shape: Shape) -> None:
         )
 
 
-def check_pair(shapes: Sequence[Shape]) -> None:
-    """Require no and yes, given apart, to be of one shape."""
-    if len(shapes) != 2 or tuple(shapes[0]) != tuple(shapes[1]):
-        raise InputError(f"softmax needs (no, yes) of one shape, not {list(map(tuple, shapes))}")
-
-
 def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
     """Require matrices of one width, and a product that their format has."""
-    if kind not in ("dot", "cosine", "hamming"):
-        raise InputError(f"unknown product {kind!r}; choose dot, cosine or hamming")
-    if (kind == "hamming") != (format.name == "binary"):
-        raise InputError(f"no {kind} product of {format.name}: binary has hamming, others do not")
-    if format.name == "int8" and kind == "cosine":
-        raise InputError("the cosine of int8 embeddings is no integer: score in fp32")
+    kinds = {"binary": ("hamming",), "int8": ("dot",)}.get(format.name, ("dot", "cosine"))
+    if kind not in kinds:
+        raise InputError(f"no {kind} product of {format.name}: choose {' or '.join(kinds)}")
     if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
         raise InputError(
             f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"

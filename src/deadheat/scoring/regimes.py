@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -194,24 +194,26 @@ def score(
     if embedded and (uses_head(regime) or ranks_by_logit(regime)):
         what = "scoring head" if uses_head(regime) else "logits"
         raise InputError(f"embeddings have no {what}: choose the regime native or hps")
-    given = {"queries": queries, "documents": documents}
-    if not embedded:
+    if embedded:
+        given = {"queries": queries, "documents": documents}
+    else:
         given = {"head_logits": head_logits} if uses_head(regime) else {"logits": logits}
-    twin = functions if resolve_backend(backend) == "numpy" else torch_functions
-    inputs = []
+    in_torch = resolve_backend(backend) == "torch"
+    inputs: list[Any] = []
     for name, values in given.items():
         if values is None:
             raise InputError(f"{kind} scoring in the regime {regime} needs {name}")
         whole = functions.join_pair(values) if kind == "softmax" else values
         if not uses_head(regime):
             _check_dtype(name, whole, format)
-        inputs.append(whole if twin is functions else _to_torch(name, whole))
+        inputs.append(_to_torch(name, whole) if in_torch else functions.as_array(name, whole))
+    twin = torch_functions if in_torch else functions
     if ranks_by_logit(regime):
-        values = inputs[0] if is_tensor(inputs[0]) else functions.as_array("logits", inputs[0])
-        scores = functions.log_odds(values, pairs=kind == "softmax")
+        scores = functions.log_odds(*inputs, pairs=kind == "softmax")
+    elif embedded:
+        scores = twin.product(*inputs, dtype, kind)
     else:
-        options = (dtype, kind) if embedded else (dtype,)
-        scores = getattr(twin, "product" if embedded else kind)(*inputs, *options)
+        scores = getattr(twin, kind)(*inputs, dtype)
     return cast("Scores", functions.as_array("scores", scores))
 
 

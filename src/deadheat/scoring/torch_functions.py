@@ -19,11 +19,12 @@ from deadheat.scoring.functions import (
     apply_head,
     cast as cast,
     cast_finite,
+    join_pair,
     multiply,
     operand as operand,
     whole_operand as whole_operand,
 )
-from deadheat.scoring.refusals import check_pair, check_pairs
+from deadheat.scoring.refusals import check_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,17 +48,12 @@ def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> T
     ``softmax(model(**inputs).logits, "fp32")``, a causal model by
     ``softmax(model(**inputs).logits[:, -1, [no_id, yes_id]], "fp32")``.
     """
-    import torch
-
     format = parse_float_format(dtype)
-    if isinstance(logits, tuple):
-        for values in logits:
-            check_tensors(logits=values)
-        check_pair([values.shape for values in logits])
-        logits = torch.stack(logits, dim=-1)
-    check_tensors(logits=logits)
-    check_pairs(logits.shape)
-    z = widened(cast_finite("logits", logits, format), format)
+    for values in logits if isinstance(logits, tuple) else (logits,):
+        check_tensors(logits=values)
+    joined = join_pair(logits)
+    check_pairs(joined.shape)
+    z = widened(cast_finite("logits", joined, format), format)
     return z.softmax(dim=-1)[..., 1].to(format.torch)
 
 
@@ -68,16 +64,6 @@ def product(
     check_tensors(queries=queries, documents=documents)
     scores: Tensor = multiply(queries, documents, parse_format(dtype), kind)
     return scores
-
-
-def operands(
-    queries: Tensor, documents: Tensor, format: Format, kind: Product
-) -> tuple[Tensor, Tensor]:
-    """Cast embeddings, and for a cosine bring them to length 1 after that."""
-    return (
-        operand("queries", queries, format, kind),
-        operand("documents", documents, format, kind),
-    )
 
 
 def head_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

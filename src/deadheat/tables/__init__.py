@@ -19,7 +19,7 @@ from deadheat.tables.table import (
 )
 from deadheat.tables.terminal import (
     shorten_name as shorten_name,
-    shorten_names as shorten_names,
+    strip_shared as strip_shared,
 )
 from deadheat.tables.write import (
     STYLES as STYLES,

@@ -13,8 +13,7 @@ _CAPTION = "text-align:left;font-weight:600;padding:4px 0"
 _CELL = "padding:2px 10px;vertical-align:top;white-space:nowrap;text-align:"
 _LINE = ";border-top:1px solid #8886"
 _TINTS = {"good": "#1a7f37", "bad": "#d1242f", "open": "#9a6700"}
-_WIDTH = 90
-"""The width of a bar in pixels."""
+_BAR = "display:inline-block;width:90px;height:7px;margin-left:8px"
 
 
 def html_table(table: Table, percent: bool) -> str:
@@ -52,36 +51,16 @@ def _content(column: Column, cell: Cell) -> str:
 
 
 def _bars(table: Table, column: Column) -> list[str]:
-    """Draw the interval of each row, with a tick in it, on an axis that the column shares.
-
-    A line marks 0 where the axis passes it.
-    """
-    values = [] if column.bar is None else table.frame.select(column.bar).rows()
-    known = [row for row in values if None not in row]
+    """Draw the interval of each row on an axis that the column shares."""
+    rows = [] if column.bar is None else table.frame.select(column.bar[:2]).rows()
+    known = [end for row in rows for end in row if end is not None]
     if not known:
         return [""] * len(table.frame)
-    lowest, highest = float(min(row[0] for row in known)), float(max(row[1] for row in known))
-    room = (highest - lowest) * 0.05 or 0.01
-    begin, end = lowest - room, highest + room
+    begin, width = min(known), max(known) - min(known) or 1.0
 
-    def place(value: float) -> float:
-        return _WIDTH * (value - begin) / (end - begin)
+    def bar(*ends: float) -> str:
+        low, high = (f"{98 * (end - begin) / width + 2 * i:.1f}%" for i, end in enumerate(ends))
+        shades = f"#8883 {low},#4c8dd6 {low} {high},#8883 {high}"
+        return f'<span style="{_BAR};background:linear-gradient(90deg,{shades})"></span>'
 
-    def box(left: float, width: float, top: int, height: int, colour: str) -> str:
-        return (
-            f'<span style="position:absolute;left:{left:.1f}px;width:{width:.1f}px;'
-            f'top:{top}px;height:{height}px;background:{colour}"></span>'
-        )
-
-    def bar(low: float, high: float, middle: float) -> str:
-        parts = box(0, _WIDTH, 6, 1, "#8886")
-        if begin < 0 < end:
-            parts += box(place(0), 1, 0, 13, "#888")
-        parts += box(place(low), max(place(high) - place(low), 1), 3, 7, "#4c8dd688")
-        parts += box(place(middle) - 1, 2, 1, 11, "#1f5fa8")
-        return (
-            f'<span style="position:relative;display:inline-block;width:{_WIDTH}px;height:13px;'
-            f'margin-left:8px;vertical-align:middle">{parts}</span>'
-        )
-
-    return ["" if None in row else bar(*row) for row in values]
+    return ["" if None in row else bar(*row) for row in rows]

@@ -66,8 +66,9 @@ class Column:
     """A boolean column of the frame that says which cells are bold."""
     tints: Mapping[str, Tint] = field(default_factory=dict)
     """Colours of cells by the beginning of their text."""
-    bar: tuple[str, str, str] | None = None
-    """Columns (low, high, middle) of the frame for a bar beside the number, in HTML."""
+    bar: tuple[str, ...] | None = None
+    """Columns of the frame for a bar beside the number in HTML: low, high, middle, and on pages
+    another value if it is given."""
     drop_priority: int = 0
     """When it is hidden in a narrow terminal: 1 first, 2 next; 0 never."""
     instead: Column | None = None

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
     from rich.table import Table as RichTable
 
-ENOUGH = 12
-"""Characters that names keep while there are columns to hide."""
-LEAST = 6
-"""Characters that names keep when no column is left to hide."""
+NAME = 12
+"""Characters that names keep at least while there are columns to hide; longer ones are folded."""
 _FRAME = 3
 """Characters around the text of a column."""
 _STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
@@ -32,8 +30,8 @@ class TerminalTable:
     """A table that adapts to the width of the terminal.
 
     In a narrow terminal, names that all rows share move to the title, columns are hidden in the
-    order of their `Column.drop_priority`, and names are shortened in the middle; the last line
-    names the hidden columns.
+    order of their `Column.drop_priority`, and names lose the words that all of them share; the last
+    line names the hidden columns.
     """
 
     table: Table
@@ -47,8 +45,8 @@ class TerminalTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the widest form that fits."""
-        form, name_length = fit(self.table, self.percent, options.max_width)
-        yield form.build(name_length, grey=console.color_system is not None)
+        form = fit(self.table, self.percent, options.max_width)
+        yield form.build(options.max_width, grey=console.color_system is not None)
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -76,8 +74,8 @@ class TerminalTable:
             for longest, heading, is_name in self.widths
         )
 
-    def build(self, name_length: int, *, grey: bool) -> RichTable:
-        """Build what rich prints."""
+    def build(self, width: int, *, grey: bool) -> RichTable:
+        """Build what rich prints; names that are too long for the width are folded."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -86,27 +84,17 @@ class TerminalTable:
         built = RichTable(
             title=Text(table.title, "table.title", justify="left") if table.title else None,
             caption=caption if table.notes else None,
-            width=self.width(name_length),  # or rich would take it from the names
+            width=min(width, self.width()),
         )
-        short = {
-            i: shorten_names((row[i].full for row in self.rows), name_length)
-            for i, column in enumerate(table.columns)
-            if column.kind == "name"
-        }
-        shorten = all(len(set(own.values())) == len(own) for own in short.values())
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
-            folded = column.kind == "name" and not shorten
             built.add_column(
                 Text(heading),  # a name in square brackets is no markup
                 justify="left" if column.is_label else "right",
-                no_wrap=not folded,
-                overflow="fold" if folded else "ellipsis",
+                no_wrap=column.kind != "name",
+                overflow="fold" if column.kind == "name" else "ellipsis",
             )
 
-        def text(cell: Cell, i: int) -> Text:
-            column = table.columns[i]
-            if column.kind == "name":  # shortened names must remain distinct
-                return Text(short[i][cell.full] if shorten else cell.full)
+        def text(cell: Cell, column: Column) -> Text:
             style = "bold" if cell.bold else _STYLES.get(column.tint(cell.full) or "", "")
             if not (grey and cell.faint):
                 return Text(str(cell), style)
@@ -115,7 +103,7 @@ class TerminalTable:
         groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
         for group in groups:
             for i, row in enumerate(group):
-                shown = [text(cell, place) for place, cell in enumerate(row)]
+                shown = list(map(text, row, table.columns))
                 if i:  # only the first row of a group shows what its rows share
                     shown[: table.grouped] = [Text()] * table.grouped
                 built.add_row(*shown)
@@ -124,16 +112,16 @@ class TerminalTable:
         return built
 
 
-def fit(table: Table, percent: bool, width: int) -> tuple[TerminalTable, int]:
-    """Choose the widest form that fits, and the length of its names."""
+def fit(table: Table, percent: bool, width: int) -> TerminalTable:
+    """Choose the widest form that fits: the whole table, or one with names folded if need be."""
+    form = TerminalTable(table, percent)
+    if form.width() <= width:
+        return form
     for narrower in _forms(table, percent):
-        form = TerminalTable(narrower, percent)
-        longest = max((longest for longest, _, is_name in form.widths if is_name), default=0)
-        lengths = range(max(longest, LEAST), LEAST, -1)
-        length = next((n for n in lengths if form.width(n) <= width), LEAST)
-        if form.width(length) <= width and length >= min(longest, ENOUGH):
+        form = TerminalTable(_strip_names(narrower), percent)
+        if form.width(NAME) <= width:
             break
-    return form, length
+    return form
 
 
 def fit_page(table: Table, percent: bool, width: int) -> Table:
@@ -210,27 +198,36 @@ def shorten_name(name: str, length: int) -> str:
     return f"{front}…{back}"
 
 
-def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
-    """Return short forms of names that are used together, if one of them is too long.
+def strip_shared(names: Iterable[str]) -> dict[str, str]:
+    """Return names without the words that all of them begin and end with.
 
-    The words that all of them begin and end with are left out first.
-
-    >>> shorten_names(["reranker-bf16-native", "reranker-bf16-head"], 12)
+    >>> strip_shared(["reranker-bf16-native", "reranker-bf16-head"])
     {'reranker-bf16-native': '…-native', 'reranker-bf16-head': '…-head'}
     """
-    from rich.cells import cell_len
-
     distinct = list(dict.fromkeys(names))
     start = end = 0
-    if len(distinct) > 1 and max(map(cell_len, distinct)) > length:
+    if len(distinct) > 1:
         start = _count_shared(distinct)
         end = _count_shared([name[start:][::-1] for name in distinct])
     return {
-        name: shorten_name(
-            "…" * (start > 0) + name[start : len(name) - end] + "…" * (end > 0), length
-        )
+        name: "…" * (start > 0) + name[start : len(name) - end] + "…" * (end > 0)
         for name in distinct
     }
+
+
+def _strip_names(table: Table) -> Table:
+    """Leave out of long names what they share."""
+    columns = []
+    for column in table.columns:
+        if column.kind == "name":
+            given = [name for name in table.frame[column.sources[0]] if name is not None]
+            shown = [column.words.get(name, name) for name in given]
+            if max(map(len, shown), default=0) > NAME:
+                short = strip_shared(shown)
+                words = {name: short[own] for name, own in zip(given, shown, strict=True)}
+                column = replace(column, words=words)
+        columns.append(column)
+    return replace(table, columns=columns)
 
 
 def _count_shared(names: Sequence[str]) -> int:

@@ -4,7 +4,6 @@ from deadheat.ties.checks import (
     check_groups as check_groups,
     check_number as check_number,
     read_places as read_places,
-    read_whole_numbers as read_whole_numbers,
 )
 from deadheat.ties.counter import TieCounter as TieCounter, count_columns as count_columns
 from deadheat.ties.counting import (

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import LARGEST_GRADE, exact_floats, is_tensor, tensor_values
+from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
+from deadheat.formats import read_grades, read_whole_numbers
 from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
 from deadheat.ties.numpy_counting import Floats, Ints
-
-LONGEST = 1 << 62
-"""Places in a list are below this: their sums and differences fit into 64 bits."""
 
 
 def read_documents(
@@ -28,7 +26,7 @@ def read_documents(
     """Check and sort the documents of interest that a caller describes; see `TieCounter`."""
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
-    scores, grades = exact_floats(score, by_place=False), read_grades(grade)
+    scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
     columns: list[NDArray[np.generic]] = [queries, scores, grades]
     positions = np.zeros(len(queries), np.int64)
     if position is not None:
@@ -45,7 +43,7 @@ def read_documents(
     if position is not None:
         check_distinct(queries, positions)
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
-    absent_grades = read_grades(unretrieved[1])
+    absent_grades = read_document_grades(unretrieved[1])
     if len(absent) != len(absent_grades):
         raise InputError(
             "unretrieved must give a query and a grade for each document, not "
@@ -54,32 +52,6 @@ def read_documents(
     return JudgedDocuments.sort(
         n_queries, queries, scores, grades, positions, (absent, absent_grades)
     )
-
-
-def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:
-    """Return places or indices as a new row of integers; refuse anything else.
-
-    With `one`, a single number is accepted, too.
-    """
-    if is_tensor(values):
-        values = tensor_values(name, values)
-    try:
-        array = np.asarray(values)
-        if array.size == 0:
-            array = array.astype(np.int64)
-        if array.dtype.kind not in "iu":
-            rounded = array.astype(np.float64)
-            if array.dtype.kind == "b" or not (np.floor(rounded) == array).all():
-                raise ValueError(f"not {array.dtype}")
-            array = rounded
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be whole numbers ({str(error).strip()})") from None
-    if array.ndim != 1 and not (one and array.ndim == 0):
-        raise InputError(f"{name} must be one row of whole numbers, not {list(array.shape)}")
-    if array.size and not (array.min() >= 0 and array.max() < LONGEST):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise InputError(f"{name} must be whole numbers from 0 on, not {wrong}")
-    return np.array(array, np.int64)
 
 
 def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
@@ -97,16 +69,6 @@ def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
     if len(np.unique(place)) < n:
         raise InputError("positions names a place twice")
     return place
-
-
-def read_starts(start: ArrayLike, n_queries: int) -> Ints:
-    """Per query: the place in its list of the first score of a piece."""
-    first = read_whole_numbers("start", start, one=True)
-    if first.shape not in ((), (n_queries,)):
-        raise InputError(
-            f"start must be one place, or one for each of the {n_queries} queries, not {len(first)}"
-        )
-    return np.broadcast_to(first, n_queries)
 
 
 def read_numbers(scores: ArrayLike) -> NDArray[np.generic]:
@@ -141,20 +103,9 @@ def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:
     return query
 
 
-def read_grades(values: ArrayLike) -> Floats:
+def read_document_grades(values: ArrayLike) -> Floats:
     """Return grades as floats, one per document."""
-    if is_tensor(values):
-        values = tensor_values("grade", values)
-    try:
-        grade = np.array(values, np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"grades must be numbers ({str(error).strip()})") from None
-    wrong = ~(np.abs(grade) <= LARGEST_GRADE)
-    if wrong.any():
-        raise InputError(
-            f"a grade is {grade[wrong][0]:g}, which is no grade: mend it or leave it out"
-        )
-    return grade
+    return np.array(read_grades("grades", values), np.float64).reshape(-1)
 
 
 def check_distinct(query: Ints, position: Ints) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
+from deadheat.formats import counts_per_query
 from deadheat.ties import counting
 from deadheat.ties.checks import (
     check_number,
@@ -18,7 +19,6 @@ from deadheat.ties.checks import (
     read_documents,
     read_numbers,
     read_places,
-    read_starts,
 )
 from deadheat.ties.counting import Counts, count_tensor, find_columns, flatten_scores, has_nan
 from deadheat.ties.groups import Ints, TieGroups, count_lists
@@ -124,7 +124,7 @@ class TieCounter:
             raise InputError("positions say where the columns stand: leave start out")
         piece = read_piece(scores, self.n_queries)
         if positions is None:
-            starts = read_starts(start, self.n_queries)
+            starts = counts_per_query("start", start, self.n_queries)
             column = self.documents.position - starts[self.documents.query]
             inside = (column >= 0) & (column < piece.shape[1])
         else:
@@ -166,7 +166,7 @@ class TieCounter:
         if threads == 1:
             blocks = list(map(count, firsts))
         else:
-            blocks = list(share_work(count, lambda _: firsts, threads))
+            blocks = list(share_work(count, firsts, threads))
         return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
 
     def _count_on_device(self, scores: Tensor, column: Ints, inside: NDArray[np.bool_]) -> Counts:

@@ -265,20 +265,17 @@ class TieGroups:
         """Per group: index of its first document, one of its highest grade."""
         return offsets_of(self.group, len(self.size))
 
-    @cached_property
-    def _index(self) -> Ints:
-        """Per document: its index inside its group, 0 for the highest grade."""
-        return np.arange(len(self.group)) - self.first_document[self.group]
-
     @property
     def best_rank(self) -> Ints:
         """Per document: its rank when every group lists its highest grades first."""
-        return self.above[self.group] + 1 + self._index
+        offset = self.above + 1 - self.first_document
+        return offset[self.group] + np.arange(len(self.group))
 
     @property
     def worst_rank(self) -> Ints:
         """Per document: its rank when every group lists its highest grades last."""
-        return (self.above + self.size)[self.group] - self._index
+        offset = self.above + self.size + self.first_document
+        return offset[self.group] - np.arange(len(self.group))
 
     @cached_property
     def deepest(self) -> int:
@@ -317,7 +314,9 @@ def rule_order(rule: str, run: Run) -> RuleOrder:
     if rule == "rank":
         ranks = run.ranks
         if ranks is None:
-            raise InputError("the tie rule 'rank' needs a run with a column of ranks")
+            raise InputError(
+                "the tie rule 'rank' needs a run with a column of ranks (whole numbers)"
+            )
         return RuleOrder(run.scores, lambda rows: pl.Series(ranks[rows]))
     scores = run.scores
     if rule == "pytrec_eval":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -250,12 +250,8 @@ class MatchReport:
                 "about them"
             )
             remarks.append(warning(text, unjudged=self.unjudged))
-        if not (self.has_fine_scores or look_like_grades(judgements.grades)):
-            text = (
-                "the judgements hold fractions, and the run only small whole numbers: are "
-                "judgements and run swapped?"
-            )
-            remarks.append(warning(text))
+        if not self.has_fine_scores and has_fractions(judgements.grades):
+            remarks.append(warning(_SWAPPED))
         if self.left_out:
             remarks.append(note(_LEFT_OUT, queries=self.left_out))
         if self.missing:
@@ -278,6 +274,9 @@ class MatchReport:
 
 _BELOW = "{below:judgement} below 0: counted as not relevant"
 _LEFT_OUT = "{queries:query} without a relevant document: left out"
+_SWAPPED = (
+    "grades are fractions, and scores only small whole numbers: are judgements and run swapped?"
+)
 
 
 def list_judged(
@@ -319,7 +318,8 @@ def match_lists(
     query, grade = judgements.query[rows], grades[rows]
     sought = is_listed[query]
     rows, row = rows[sought], np.full(len(query), -1)
-    row[sought] = run.documents.find_judged(place[query[sought]], judgements, rows)
+    sought_ids = [judgements.doc_ids[i] for i in rows.tolist()]
+    row[sought] = run.documents.find(place[query[sought]], sought_ids)
     found = row >= 0
     lists = JudgedLists(
         query_ids,
@@ -354,7 +354,7 @@ def match_lists(
         first_missing=first_missing,
         has_fine_scores=run.exact is not None or not look_like_grades(run.scores),
         below=int(np.count_nonzero(below)),
-        sought=tuple(judgements.doc_ids.gather(rows[:2]).to_list()) if lost else (),
+        sought=tuple(sought_ids[:2]) if lost else (),
         retrieved=is_retrieved,
         documents=tuple(run.documents.ids(np.arange(min(2, run.offsets[-1])))) if lost else (),
     )
@@ -387,6 +387,8 @@ def list_labelled(
     grade = grades[rows].astype(np.float64)
     query = _find_queries(run.offsets, rows)
     remarks: list[Remark] = []
+    if look_like_grades(run.scores) and has_fractions(grades):
+        remarks.append(warning(_SWAPPED))
     is_relevant = grade > 0
     relevant = query
     if np.count_nonzero(is_relevant) < len(rows):
@@ -449,7 +451,7 @@ def _find_queries(offsets: Ints, rows: Ints) -> Ints:
     return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
-def look_like_grades(numbers: Scores) -> bool:
+def look_like_grades(numbers: NDArray[Any]) -> bool:
     """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
     if not len(numbers) or not float(numbers[0]).is_integer():
         return False
@@ -457,6 +459,11 @@ def look_like_grades(numbers: Scores) -> bool:
         bool(((np.abs(part) <= 10) & (np.floor(part) == part)).all())
         for part in (numbers[:100], numbers[100:])
     )
+
+
+def has_fractions(numbers: NDArray[Any]) -> bool:
+    """Whether some of the numbers are not whole."""
+    return bool((np.floor(numbers) != numbers).any())
 
 
 def _examples(ids: Sequence[str]) -> str:

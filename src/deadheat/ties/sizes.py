@@ -50,11 +50,11 @@ class SizeCounter:
             values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)
             sizes.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
-    def __add__(self, other: SizeCounter) -> SizeCounter:
-        """Sizes of the groups of the pieces that either counter has seen."""
-        total = SizeCounter(0)
-        total._sizes = [a + b for a, b in zip(self._sizes, other._sizes, strict=True)]
-        return total
+    def __iadd__(self, other: SizeCounter) -> SizeCounter:
+        """Add the pieces that another counter has counted."""
+        for own, added in zip(self._sizes, other._sizes, strict=True):
+            own.update(added)
+        return self
 
     @property
     def facts(self) -> ScoreFacts:

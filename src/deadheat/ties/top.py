@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
+from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
     check_number,
     nan_error,
     read_documents,
     read_places,
     read_query_indices,
-    read_whole_numbers,
 )
 from deadheat.ties.counter import read_piece
 from deadheat.ties.groups import Floats, Ints, JudgedDocuments, TieGroups, count_lists

@@ -94,9 +94,17 @@ def read_predictions(folder: Path) -> list[Predictions]:
             f"{folder}: there are no predictions of MTEB in it, files named TASK{ENDING}; they are "
             "written by mteb.evaluate(…, prediction_folder=…)"
         )
-    contents = {path: _read(path) for path in files}
-    _check_one_model(contents)
-    found = [p for path, content in contents.items() for p in _splits(path, content)]
+    found: list[Predictions] = []
+    models = set()
+    for path in files:
+        content = _read(path)
+        models.add(json.dumps(content.pop(_META, None), sort_keys=True))
+        found += _splits(path, content)
+    if len(models) > 1:
+        raise InputError(
+            f"{folder}: the predictions are of several models: give each model a folder of its "
+            "own, or one file at a time"
+        )
     if not found:
         raise InputError(f"{folder}: the files of predictions hold no lists")
     return found
@@ -105,11 +113,9 @@ def read_predictions(folder: Path) -> list[Predictions]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: not a whole JSON file ({one_line(error)}); if MTEB was interrupted while "
+            f"{path}: cannot be read as JSON ({one_line(error)}); if MTEB was interrupted while "
             "writing it, run the task again"
         ) from None
     if not isinstance(content, dict) or not path.name.endswith(ENDING):
@@ -117,26 +123,9 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _check_one_model(contents: Mapping[Path, Mapping[str, object]]) -> None:
-    """Refuse predictions of several models: their results would have one name."""
-    models: dict[str, Path] = {}
-    for path, content in contents.items():
-        meta = content.get(_META)
-        if isinstance(meta, dict):
-            models.setdefault(f"{meta.get('model_name')} ({meta.get('revision')})", path)
-    if len(models) > 1:
-        named = "; ".join(f"{model} in {path.name}" for model, path in models.items())
-        raise InputError(
-            f"these predictions are of several models: {named}. Give each model a folder of its "
-            "own, or one file at a time"
-        )
-
-
 def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
     task = path.name.removesuffix(ENDING)
     for subset, splits in content.items():
-        if subset == _META:
-            continue
         for split, lists in (splits if isinstance(splits, dict) else {"": splits}).items():
             whole = isinstance(lists, dict) and all(isinstance(v, dict) for v in lists.values())
             if not whole:
@@ -148,23 +137,16 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
 
 
 def _load_task(predictions: Predictions) -> Any:
-    """Return the installed task, for this split only; refuse one that does not retrieve."""
-    purpose = "taking judgements from a task (without --qrels)"
-    mteb = require_host("mteb", "mteb", purpose)
+    """Return the task as the installed MTEB has it, for this split only."""
+    mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
     name, split, subset = predictions.task, predictions.split, predictions.subset
     try:
-        task = mteb.get_task(name, eval_splits=[split], hf_subsets=[subset])
+        return mteb.get_task(name, eval_splits=[split], hf_subsets=[subset])
     except (KeyError, ValueError) as error:
         raise InputError(
             f"{predictions.path}: the installed MTEB has no task {predictions.name} "
             f"({one_line(error)}); give its judgements with --qrels {name}=FILE"
         ) from None
-    if not isinstance(task, mteb.abstasks.AbsTaskRetrieval):
-        raise InputError(
-            f"{predictions.path}: {name} is a task of {task.metadata.type}, not of retrieval or "
-            "reranking: it has no ranked lists"
-        )
-    return task
 
 
 def _load_judgements(predictions: Predictions, task: Any) -> tuple[Judgements, bool]:
@@ -190,29 +172,22 @@ def _evaluate(
 ) -> Evaluated:
     """Evaluate with the judgements given for a split, or else those of the installed task."""
     name = next((name for name in predictions.names if name in given), None)
+    task, lists, remarks = None, predictions.lists, list[Remark]()
     try:
         task = _load_task(predictions)
     except (InputError, ImportError):
         if name is None:
             raise
-        task = None
+        if own := sum(query in listed for query, listed in lists.items()):
+            text = "{own:query} with a document of the same id, which some tasks of MTEB leave out"
+            remarks.append(warning(text, own=own))
     if name is not None:
         judgements, complete = read_qrels(given[name]), False
     else:
         judgements, complete = _load_judgements(predictions, task)
-    lists, remarks = predictions.lists, list[Remark]()
-    own = sum(query in listed for query, listed in lists.items())
-    if task is None and own:
-        remarks.append(
-            warning(
-                "{own:query} with a document of the same id in its list: some tasks leave such "
-                "documents out, and the installed MTEB does not have this task to tell",
-                own=own,
-            )
-        )
-    if task is not None and task.ignore_identical_ids:
+    if getattr(task, "ignore_identical_ids", False):
         lists = {q: {d: s for d, s in listed.items() if d != q} for q, listed in lists.items()}
-    if task is not None and task.skip_first_result:
+    if getattr(task, "skip_first_result", False):
         lists = {query: without_first(listed) for query, listed in lists.items()}
     run = run_from_dict(f"{predictions.path} ({predictions.name})", lists)
     counted = {query: docs for query, docs in judgements.to_dict().items() if query in lists}
@@ -226,8 +201,7 @@ def _evaluate(
         remarks.append(warning(text, unjudged=unjudged))
     judgements = judgements_from_dict(judgements.source, counted)
     results = evaluate_as_mteb(judgements, replace(run, complete=complete), names)
-    for result in {id(result): result for _, result in results}.values():
-        remarks += result.remarks
+    remarks += [remark for _, result in results for remark in result.remarks]
     return Evaluated(predictions, results, remarks)
 
 

@@ -8,6 +8,7 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError
@@ -101,7 +102,7 @@ class _Hook:
 class _CountingSearch(_models.SearchEncoderWrapper):  # type: ignore[misc]
     """MTEB's search for an encoder; the hook of a task gets the counts of a whole corpus."""
 
-    model: object
+    model: Any
 
     def __init__(self, model: object, hook: _Hook) -> None:
         super().__init__(model)
@@ -113,32 +114,21 @@ class _CountingSearch(_models.SearchEncoderWrapper):  # type: ignore[misc]
         if top_ranked is None:
             subset, split = options["hf_subset"], options["hf_split"]
             data = task.dataset.get(subset, task.dataset)[split]
-            self.hook.counts = CorpusCounts(
+            counts = self.hook.counts = CorpusCounts(
                 queries["id"],
                 self.task_corpus["id"],
                 data["relevant_docs"],
                 max(task.k_values),
                 without_query=task.ignore_identical_ids,
             )
-            self.model = _CountedEncoder(encoder, self.hook.counts)
+
+            def count(*embeddings: object) -> Tensor:
+                scores: Tensor = encoder.similarity(*embeddings)
+                counts.add(scores)
+                return scores
+
+            self.model = SimpleNamespace(encode=encoder.encode, similarity=count)
         try:
             return super().search(queries, top_ranked=top_ranked, **options)
         finally:
             self.model = encoder
-
-
-class _CountedEncoder:
-    """An encoder whose scores are counted."""
-
-    def __init__(self, encoder: Any, counts: CorpusCounts) -> None:
-        self.encoder = encoder
-        self.counts = counts
-
-    def similarity(self, queries: object, documents: object) -> Tensor:
-        """Score as the encoder does."""
-        scores: Tensor = self.encoder.similarity(queries, documents)
-        self.counts.add(scores)
-        return scores
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.encoder, name)

@@ -198,14 +198,13 @@ def _token_ids(tokenizer: Any, tokens: Sequence[str | int] | None) -> tuple[int,
     """Return the ids of tokens that are given as text or as ids."""
     if tokens is None:
         return ()
-    if isinstance(tokens, str) or not tokens:
-        raise InputError(f"tokens must be a sequence, such as ('no', 'yes'), not {tokens!r}")
-    ids = []
-    for token in tokens:
-        if not isinstance(token, int) and tokenizer is None:
-            raise InputError(f"the id of the token {token!r} is not known: give the tokenizer, too")
-        number = token if isinstance(token, int) else tokenizer.convert_tokens_to_ids(token)
-        if number is None or (token != number and number == tokenizer.unk_token_id):
-            raise InputError(f"the tokenizer has no token {token!r}: give a token of its own")
-        ids.append(number)
-    return tuple(ids)
+    words = [token for token in tokens if not isinstance(token, int)]
+    if isinstance(tokens, str) or not tokens or (words and tokenizer is None):
+        raise InputError(
+            f"tokens must be ids, or words such as ('no', 'yes') with the tokenizer, not {tokens!r}"
+        )
+    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in words}
+    for word, number in ids.items():
+        if number is None or number == tokenizer.unk_token_id:
+            raise InputError(f"the tokenizer has no token {word!r}: give a token of its own")
+    return tuple(token if isinstance(token, int) else ids[token] for token in tokens)

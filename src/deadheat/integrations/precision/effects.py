@@ -23,68 +23,51 @@ def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
         Why the regime head cannot be used with this model, where that was tried.
     """
     import torch
+    from packaging.version import Version
 
     source = vars(view)["_deadheat"]
     model, name = source.model, f"this {type(source.model).__name__}"
     same = f"regime={source.layer!r} gives the same scores"
+    network = model if hasattr(model, "modules") else model.model
     is_cross_encoder = is_a(model, "CrossEncoder")
-    if is_cross_encoder and source.logit:
-        returns_logits = isinstance(model.activation_fn, torch.nn.Identity)
-        if not returns_logits or model.num_labels == 2:
-            return []
-    if has_fp32_weights(model if hasattr(model, "parameters") else model.model):
+    no_activation = is_cross_encoder and isinstance(model.activation_fn, torch.nn.Identity)
+    if is_cross_encoder and source.logit and (not no_activation or model.num_labels == 2):
+        return []
+    if has_fp32_weights(network):
         return [
             f"all weights of {name} are FP32, and so are its scores (outside torch.autocast): "
             f"{same}; use the model as it is"
         ]
     if source.layer == "head":
-        if torch.finfo(vars(view)["_head_dtype"]).bits < 32:
+        layers = (view if network is model else view.model).modules()
+        replaced = next(layer for layer in layers if "forward" in vars(layer))
+        own = type(replaced).forward(replaced, replaced.weight.new_zeros(1, replaced.in_features))
+        if torch.finfo(own.dtype).bits < 32:
             return []
         return [f"the last layer of {name} runs in FP32: {same}; use the model as it is"]
-    finer = "regime='head' also computes the last layer in FP32, where it is a plain linear layer"
+    advice = "regime='head' also computes the last layer in FP32, where it is a plain linear layer"
     if no_head:
-        finer = f"finer scores need FP32 weights, since the regime head is refused: {no_head}"
+        advice = f"finer scores need FP32 weights, since the regime head is refused: {no_head}"
+    hosts = {library for library, _ in class_names(model)} & {"FlagEmbedding", "rerankers"}
+    is_encoder = is_a(model, "SentenceTransformer", "MultiVectorEncoder")
+    library = "sentence-transformers"
+    casts_up = bool(is_cross_encoder or is_encoder) and Version(version(library)) >= Version("6")
+    reason = ""
     if is_cross_encoder:
-        return _explain_cross_encoder(model, same, finer)
-    libraries = {library for library, _ in class_names(model)} & {"FlagEmbedding", "rerankers"}
-    if libraries:
-        return [f"{libraries.pop()} already casts logits to FP32: {same}; {finer}"]
-    if not is_a(model, "SentenceTransformer", "MultiVectorEncoder"):
-        return []
-    if not _casts_up() or scores_tokens(clone(model, type(model))):
-        return []
-    return [
-        f"sentence-transformers {version('sentence-transformers')} already casts embeddings to "
-        f"FP32 before a similarity: model.similarity gives the same scores with regime='hps', "
-        "which only changes what encode returns (FP32, normalised in FP32); for finer embeddings, "
-        "load the model in FP32: model_kwargs={'dtype': 'float32'}"
-    ]
-
-
-def _explain_cross_encoder(model: Any, same: str, finer: str) -> list[str]:
-    import torch
-
-    score = logit_score(model)
-    if score is not None and score.false_token_id is not None:
-        return []  # the library subtracts the two logits in the model's dtype
-    if _casts_up():
-        return [
-            f"sentence-transformers {version('sentence-transformers')} already computes the "
-            f"activation in FP32: {same}, up to the last bit; {finer}"
-        ]
-    if isinstance(model.activation_fn, torch.nn.Identity):
-        return [
-            f"this {type(model).__name__} has no activation, its scores are its logits: {same} "
-            f"unless predict is called with an activation_fn or apply_softmax; {finer}"
-        ]
-    return []
-
-
-def _casts_up() -> bool:
-    """Tell whether the installed sentence-transformers casts logits and embeddings to FP32."""
-    from packaging.version import Version
-
-    return Version(version("sentence-transformers")) >= Version("6")
+        score = logit_score(model)
+        if score is not None and score.false_token_id is not None:
+            return []  # the library subtracts the two logits in the model's dtype
+        if casts_up:
+            reason = f"{library} {version(library)} already computes the activation in FP32"
+        elif no_activation:
+            reason = f"{name} has no activation, its scores are its logits"
+    elif hosts:
+        reason = f"{hosts.pop()} already casts logits to FP32"
+    elif casts_up and not scores_tokens(clone(model, type(model))):
+        reason = f"{library} {version(library)} already casts embeddings before a similarity"
+        same = "model.similarity gives the same scores with regime='hps'"
+        advice = "for finer embeddings, load the model in FP32: model_kwargs={'dtype': 'float32'}"
+    return [f"{reason}: {same}; {advice}"] if reason else []
 
 
 def has_fp32_weights(model: Module) -> bool:

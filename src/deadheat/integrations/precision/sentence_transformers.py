@@ -20,19 +20,17 @@ class CrossEncoderView(View):
     activation_fn: Any
 
     @classmethod
-    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+    def prepare(cls, source: Source) -> dict[str, Any]:
         """Cast logits before their difference, or compute the head in FP32."""
-        model, head_dtype = source.model, None
+        model = source.model
         if source.logit and model.num_labels > 2:
             raise InputError(
                 f"a model of {model.num_labels} labels has no single logit of relevance: leave out "
                 "scores='logit'"
             )
         if source.layer == "head":
-            modules, head_dtype = with_fp32_head(model)
-        else:
-            modules = with_cast_logits(model, source.format)
-        return {"_modules": modules}, head_dtype
+            return {"_modules": with_fp32_head(model)}
+        return {"_modules": with_cast_logits(model, source.format)}
 
     def predict(
         self,
@@ -74,7 +72,7 @@ class EncoderView(View):
     similarity_fn_name: Any
 
     @classmethod
-    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+    def prepare(cls, source: Source) -> dict[str, Any]:
         """Change no module: embeddings are cast as they leave the model."""
         model = source.model
         if source.logit:
@@ -86,7 +84,7 @@ class EncoderView(View):
                 f"cannot score a {type(model).__name__} in low precision: low_precision takes "
                 "models that score by a dot product or cosine, not by MaxSim"
             )
-        return {"_modules": model._modules}, None
+        return {"_modules": model._modules}
 
     def forward(self, *args: object, **options: object) -> dict[str, Tensor]:
         """Encode as the model does; in high precision all that follows, norms too, is in FP32."""
@@ -114,8 +112,8 @@ class EncoderView(View):
         a, b = self._operands(embeddings1, embeddings2)
         if self._deadheat.regime == "hps":
             return super().similarity_pairwise(a, b, **options)  # type: ignore[misc]
-        format = self._deadheat.format
-        q, d = torch_functions.operands(a, b, format, self.similarity_fn_name)
+        format, kind = self._deadheat.format, self.similarity_fn_name
+        q, d = (torch_functions.operand("embeddings", x, format, kind) for x in (a, b))
         return (q * d).sum(dim=-1).to(format.torch)
 
     def _operands(self, *embeddings: Any) -> list[Any]:

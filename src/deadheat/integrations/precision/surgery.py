@@ -57,19 +57,19 @@ def with_cast_logits(model: CrossEncoder, format: Format) -> Modules:
     return _replace(model._modules, score, _with_forward(score, forward))
 
 
-def with_fp32_head(model: CrossEncoder) -> tuple[Modules, object]:
-    """Return the modules of a CrossEncoder with an FP32 head, and the head's own output dtype.
+def with_fp32_head(model: CrossEncoder) -> Modules:
+    """Return the modules of a CrossEncoder, with a head in FP32.
 
     The head is the linear layer that gives the logits. Only the rows that score are computed: of a
     causal model's output layer, no and yes.
     """
-    head, rows, score = find_scoring_head(model), _logit_rows(model), logit_score(model)
-    modules = with_fp32_layer(model._modules, head.layer, rows)
+    rows, score = _logit_rows(model), logit_score(model)
+    modules = with_fp32_layer(model._modules, find_scoring_head(model).layer, rows)
     if score is not None:
         few = clone(score, type(score))
         few.true_token_id, few.false_token_id = len(rows) - 1, 0 if len(rows) == 2 else None
         modules = _replace(modules, score, few)
-    return modules, head.output.dtype
+    return modules
 
 
 def with_fp32_layer(

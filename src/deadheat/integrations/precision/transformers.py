@@ -12,14 +12,6 @@ from deadheat.scoring import find_head
 if TYPE_CHECKING:
     from torch import Tensor
 
-RERANKERS: dict[str, tuple[str, ...]] = {
-    "BaseReranker": (),
-    "BaseLLMReranker": ("yes_loc",),
-    "TransformerRanker": (),
-}
-"""Classes with a transformers model as their attribute ``model``, and the names of the attributes
-that hold the ids of the tokens they compare, where the model is a causal one."""
-
 
 class TransformersView(View):
     """Of a sequence classifier, or of a causal language model some of whose tokens score."""
@@ -34,7 +26,7 @@ class TransformersView(View):
         return output
 
     @classmethod
-    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+    def prepare(cls, source: Source) -> dict[str, Any]:
         """Find the head, and let it compute the logits that score in FP32."""
         model, name = source.model, f"this {type(source.model).__name__}"
         if source.layer not in ("hps", "head"):
@@ -45,10 +37,10 @@ class TransformersView(View):
         rows = list(source.tokens) or list(range(model.config.num_labels))
         _run_probe(model, source.tokens, rows)
         if source.layer == "hps":
-            return {"_modules": model._modules}, None
+            return {"_modules": model._modules}
         head = find_head(model, lambda: _run_probe(model, source.tokens, rows), rows, name)
         modules = with_fp32_layer(model._modules, head.layer, rows, keep_width=True)
-        return {"_modules": modules}, head.output.dtype
+        return {"_modules": modules}
 
 
 class RerankerView(View):
@@ -57,16 +49,16 @@ class RerankerView(View):
     _has_methods = False
 
     @classmethod
-    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
+    def prepare(cls, source: Source) -> dict[str, Any]:
         """Replace the reranker's model by a view of it."""
         reranker = source.model
-        name = next(c.__name__ for c in type(reranker).__mro__ if c.__name__ in RERANKERS)
-        tokens = tuple(vars(reranker)[token] for token in RERANKERS[name])
+        # A reranker that runs a causal model holds the id of the token that it scores.
+        tokens = (reranker.yes_loc,) if "yes_loc" in vars(reranker) else ()
         model = build_view(TransformersView, source._replace(model=reranker.model, tokens=tokens))
         changes = {"model": model}
         if "pool" in vars(reranker):  # FlagEmbedding's worker processes hold the model itself
             changes["pool"] = None
-        return changes, model._head_dtype
+        return changes
 
 
 def _run_probe(model: Any, tokens: tuple[int, ...], rows: list[int]) -> Tensor:

@@ -41,14 +41,12 @@ class View:
     _deadheat: Source
     _changes: dict[str, Any]
     """Attributes that differ from those of the model."""
-    _head_dtype: Any = None
-    """The dtype in which the model itself computes its logits; known in the regime head."""
     _has_methods: ClassVar[bool] = True
     """Whether the view has methods of its own, not only other attributes."""
 
     @classmethod
-    def prepare(cls, source: Source) -> tuple[dict[str, Any], Any]:
-        """Return the attributes that a view changes, and the dtype of the model's own head."""
+    def prepare(cls, source: Source) -> dict[str, Any]:
+        """Return the attributes that a view changes."""
         raise NotImplementedError
 
     @property
@@ -86,10 +84,10 @@ def build_view(kind: type[View], source: Source) -> Any:
     """Make a view of a kind, of the model and in the precision of `source`."""
     model = source.model
     _check_outside(model)
-    changes, head_dtype = kind.prepare(source)
+    changes = kind.prepare(source)
     classes: tuple[Any, Any] = kind, type(model)
     view = clone(model, _view_class(*classes))
-    vars(view).update(changes, _deadheat=source, _changes=changes, _head_dtype=head_dtype)
+    vars(view).update(changes, _deadheat=source, _changes=changes)
     return view
 
 

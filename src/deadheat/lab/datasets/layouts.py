@@ -73,7 +73,7 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Retrie
     location, frame = read(qrels)
     judged = judgements_from_table(location, frame)
     repeated = len(frame) - len(judged.grades)
-    grades = list(zip(judged.doc_ids.to_list(), judged.grades.tolist(), strict=True))
+    grades = list(zip(judged.doc_ids, judged.grades.tolist(), strict=True))
     bounds = zip(judged.query_ids, pairwise(judged.offsets.tolist()), strict=True)
     queries = _read_texts_by_id(*read(find(f"{prefix}queries", "query")), after="instruction")
     if f"{prefix}instruction" in names:

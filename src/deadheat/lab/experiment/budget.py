@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from functools import cached_property, partial
-from pathlib import Path
+from dataclasses import fields
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
-from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
 from deadheat.evaluation.corpus import stored_shards
-from deadheat.lab.datasets import RetrievalDataset
-from deadheat.lab.experiment.changes import (
-    Changes,
-    compare_embeddings,
-    compare_scores,
-)
+from deadheat.lab.experiment.changes import Changes, compare_embeddings, compare_scores
 from deadheat.lab.experiment.derive import group_texts, read_queries
-from deadheat.lab.experiment.files import FolderError, dump_json
-from deadheat.lab.experiment.folder import ExperimentFolder, hash_short
-from deadheat.lab.experiment.results import StoredResult, compute_key, load_results
+from deadheat.lab.experiment.files import FolderError
+from deadheat.lab.experiment.results import StoredResult, compute_key
 from deadheat.lab.experiment.study import Compute
 from deadheat.lab.experiment.table1 import every_measure
 from deadheat.measures import Measure, parse_measures
@@ -48,91 +38,6 @@ _COLUMNS = (
     Column("changed", "share", over="scores", title="changed"),
     Column("farthest", "distance", over="scores", title="farthest"),
 )
-
-
-@dataclass(frozen=True)
-class _Variants:
-    """Results of one model, dtype, dataset and regime, computed in different ways."""
-
-    variants: Sequence[StoredResult]
-
-    @property
-    def first(self) -> StoredResult:
-        return self.variants[0]
-
-    @property
-    def ways(self) -> list[str]:
-        """How each was computed: the settings in which they differ."""
-        settings = [stored.manifest.settings for stored in self.variants]
-        differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
-        return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
-
-    @cached_property
-    def changes(self) -> Changes | None:
-        """Scores that are not the same in all variants; None where that is not known."""
-        with suppress(FolderError):  # the files of one are damaged or missing
-            if all(stored.cell.has_scores(stored.regime) for stored in self.variants):
-                return compare_scores([stored.scores() for stored in self.variants])
-            return self.first.folder.changes.read(
-                self.changes_file, lambda data: Changes.from_dict(json.loads(data)["changes"])
-            )
-        return None
-
-    @property
-    def cells(self) -> list[str]:
-        """The names of the cells of the variants."""
-        return sorted(stored.cell.path.name for stored in self.variants)
-
-    @property
-    def changes_file(self) -> str:
-        """The name of the file that says how far scores differ that are not stored."""
-        return f"{self.first.regime}-{hash_short(self.cells)}.json"
-
-    def compare(self, dataset: RetrievalDataset, progress: Progress | None) -> Changes:
-        """Compare scores that are not stored: those of every query with the full corpus.
-
-        Raises
-        ------
-        FolderError
-            The embeddings of a variant are damaged or missing.
-        """
-        first, regime = self.first, self.first.regime
-        orders, variants = [], []
-        for stored in self.variants:
-            paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)
-            orders.append(np.concatenate(texts))
-            queries = read_queries(stored.cell, stored.manifest, regime)
-            variants.append((queries, stored_shards(paths, tensor="documents", torch=True)))
-        if not all(np.array_equal(order, orders[0]) for order in orders):
-            raise FolderError(f"{first.cell.path} and its variants differ in the order of texts")
-        having = [len(documents) for documents in group_texts(dataset).values()]
-        name = f"{first.short_name} {first.model_dtype} {Path(dataset.name).name}: {regime}"
-        return compare_embeddings(
-            variants,
-            np.array(having)[orders[0]],
-            None if progress is None else partial(progress, f"{name}, comparing"),
-        )
-
-    def row(self, measure: Measure) -> dict[str, object]:
-        """The budget of one measure."""
-        summary = self.first.result[measure]
-        expected = [stored.result[measure].expected for stored in self.variants]
-        changes = self.changes if len(expected) > 1 else None
-        return {
-            "dataset": self.first.dataset,
-            "model": self.first.short_name,
-            "model_dtype": self.first.model_dtype,
-            "regime": self.first.regime,
-            "measure": repr(measure),
-            "expected": summary.expected,
-            "tie_std": summary.std,
-            "tie_range": summary.range,
-            "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
-            "query_error": summary.sampling_error,
-            "variants": len(self.variants),
-            "changed": changes and changes.share,
-            "farthest": changes.farthest if changes and changes.scores else None,
-        }
 
 
 def error_budget(
@@ -159,81 +64,100 @@ def error_budget(
     """
     every = every_measure(results)
     chosen = headline(every) if measures is None else parse_measures(measures)
-    groups = _group_variants(results)
-    rows = [
-        group.row(measure)
-        for group in groups
-        for measure in chosen
-        if all(measure in stored.result.views for stored in group.variants)
-    ]
+    rows: list[dict[str, object]] = []
+    notes: dict[str, None] = {}
+    for variants in _group_variants(results):
+        changes = None
+        if len(variants) > 1:
+            notes[f"compute: {' / '.join(_describe_ways(variants))}"] = None
+            changes = _find_changes(variants)
+        if len(variants) > 1 and changes is None:
+            notes["scores: some are not compared; run all these ways again"] = None
+        rows += [
+            _make_row(variants, measure, changes)
+            for measure in chosen
+            if all(measure in stored.result.views for stored in variants)
+        ]
     if not rows:
         evaluated = ", ".join(map(repr, every))
         raise InputError(f"none of these measures was evaluated; choose from {evaluated}")
-    several = [group for group in groups if len(group.variants) > 1]
-    ways = dict.fromkeys(f"compute: {' / '.join(group.ways)}" for group in several)
-    unknown = [group for group in several if group.changes is None]
-    notes = [
-        *(ways or ["compute: not measured; give --batch-size, --attention or --threads twice"]),
-        *(["scores: some are not compared; run all these ways again"] if unknown else []),
-        "ties, compute and queries are different kinds of error, and are not added up.",
-    ]
+    notes = notes or {
+        "compute: not measured; give --batch-size, --attention or --threads twice": None
+    }
+    notes["ties, compute and queries are different kinds of error, and are not added up."] = None
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    return Table(frame, _COLUMNS, "The error budget of each number", notes, grouped=4)
-
-
-def compare_variants(
-    folder: ExperimentFolder,
-    ran: Mapping[Path, RetrievalDataset],
-    progress: Progress | None = None,
-) -> None:
-    """Store how far scores differ that are too many to be stored themselves.
-
-    Cells are not compared where a file of another cell is damaged or missing; `deadheat verify`
-    names it.
-
-    Parameters
-    ----------
-    ran
-        The cells that were run or evaluated again; these are compared with their variants.
-    """
-    groups: list[_Variants] = []
-    with suppress(FolderError):
-        results = load_results(folder.path)
-        long = [stored for stored in results if not stored.cell.has_scores(stored.regime)]
-        own = {_identify(stored) for stored in long if stored.cell.path in ran}
-        groups = _group_variants([stored for stored in long if _identify(stored) in own])
-    for group in groups:
-        paths = [stored.cell.path for stored in group.variants if stored.cell.path in ran]
-        if not paths or len(group.variants) < 2:
-            continue
-        try:
-            changes = group.compare(ran[paths[0]], progress)
-        except FolderError:  # what was stored before may not hold any more
-            folder.changes.remove(group.changes_file)
-        else:
-            about = {"cells": group.cells, "regime": group.first.regime}
-            data = dump_json({**about, "changes": changes.to_dict()})
-            folder.changes.write({group.changes_file: data})
+    return Table(frame, _COLUMNS, "The error budget of each number", list(notes), grouped=4)
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
     """Whether some number was computed in more than one way."""
-    return any(len(group.variants) > 1 for group in _group_variants(results))
+    return any(len(variants) > 1 for variants in _group_variants(results))
 
 
-def _group_variants(results: Sequence[StoredResult]) -> list[_Variants]:
+def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]:
+    """Group results that differ only in how they were computed."""
     alike: dict[Hashable, list[StoredResult]] = {}
     for stored in results:
+        settings = stored.manifest.settings.items()
+        other = frozenset((name, value) for name, value in settings if name not in COMPUTE_SETTINGS)
         data = stored.result.provenance.dataset  # its candidate rule names the depth
-        alike.setdefault((_identify(stored), data and data.candidates), []).append(stored)
-    return [
-        _Variants(sorted(variants, key=lambda stored: compute_key(stored.manifest)))
-        for variants in alike.values()
-    ]
+        key = (stored.dataset, stored.model, stored.model_dtype, stored.regime, other)
+        alike.setdefault((key, data and data.candidates), []).append(stored)
+    for variants in alike.values():
+        variants.sort(key=lambda stored: compute_key(stored.manifest))
+    return list(alike.values())
 
 
-def _identify(stored: StoredResult) -> Hashable:
-    """Return what identifies a result, apart from how it was computed."""
-    settings = stored.manifest.settings.items()
-    other = frozenset((name, value) for name, value in settings if name not in COMPUTE_SETTINGS)
-    return stored.dataset, stored.model, stored.model_dtype, stored.regime, other
+def _describe_ways(variants: Sequence[StoredResult]) -> list[str]:
+    """Return how each was computed: the settings in which they differ."""
+    settings = [stored.manifest.settings for stored in variants]
+    differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
+    return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
+
+
+def _find_changes(variants: Sequence[StoredResult]) -> Changes | None:
+    """Compare the scores of variants; None if files of one are damaged or missing."""
+    with suppress(FolderError):
+        if all(stored.cell.has_scores(stored.regime) for stored in variants):
+            return compare_scores([stored.scores() for stored in variants])
+        return _compare_corpus(variants)
+    return None
+
+
+def _compare_corpus(variants: Sequence[StoredResult]) -> Changes:
+    """Compare scores that are too many to be stored: those of every query with the full corpus."""
+    orders, embeddings = [], []
+    for stored in variants:
+        paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)
+        orders.append(np.concatenate(texts))
+        queries = read_queries(stored.cell, stored.manifest, stored.regime)
+        embeddings.append((queries, stored_shards(paths, tensor="documents", torch=True)))
+    if not all(np.array_equal(order, orders[0]) for order in orders):
+        raise FolderError(f"{variants[0].cell.path} and its variants differ in the order of texts")
+    documents = [len(alike) for alike in group_texts(variants[0].texts()).values()]
+    return compare_embeddings(embeddings, np.array(documents)[orders[0]])
+
+
+def _make_row(
+    variants: Sequence[StoredResult], measure: Measure, changes: Changes | None
+) -> dict[str, object]:
+    """Return the budget of one measure."""
+    first = variants[0]
+    summary = first.result[measure]
+    expected = [stored.result[measure].expected for stored in variants]
+    compared = changes if changes and changes.scores else None
+    return {
+        "dataset": first.dataset,
+        "model": first.short_name,
+        "model_dtype": first.model_dtype,
+        "regime": first.regime,
+        "measure": repr(measure),
+        "expected": summary.expected,
+        "tie_std": summary.std,
+        "tie_range": summary.range,
+        "compute_range": max(expected) - min(expected) if len(expected) > 1 else None,
+        "query_error": summary.sampling_error,
+        "variants": len(variants),
+        "changed": compared.changed / compared.scores if compared else None,
+        "farthest": compared.farthest if compared else None,
+    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.evaluation import evaluate_run
-from deadheat.evaluation.corpus import Corpus, count_scores, evaluate_shards, open_shards
+from deadheat.evaluation.corpus import Chunk, Corpus, evaluate_shards, open_shards, score_documents
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.files import Parts
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import torch
 
     from deadheat.scoring import Matrix
-    from deadheat.ties import Ints
 
 CHUNK = 1 << 16
 """Documents of the full corpus whose embeddings are read together, and at most a part more."""
@@ -51,17 +50,13 @@ def evaluate_cell(
     `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it, which the
     engine counts where it is too long to be stored. `progress` is called while that is done.
     """
-    model, origin, streams = manifest.model, manifest.dataset, cell.streams()
+    model, origin = manifest.model, manifest.dataset
     full = dataset.candidates is None
     too_long = full and depth is None and dataset.pairs > LONGEST_RUN
     outputs = {} if full else cell.outputs()
     if manifest.function == "sigmoid":
         outputs = {name: logits.squeeze(1) for name, logits in outputs.items()}
     compute = partial(score, cast(Scoring, manifest.function), model_dtype=model.model_dtype)
-    inputs = {
-        stream: replace(facts, halved=streams[stream].halved())
-        for stream, facts in manifest.inputs.items()
-    }
     if depth is not None:
         origin = replace(origin, candidates=f"{origin.candidates}, first {depth}")
     judgements = read_qrels(dict(dataset.judgements))
@@ -91,7 +86,7 @@ def evaluate_cell(
             scoring=scoring_provenance(
                 regime, model.model_dtype, manifest.function, threads=1 if full else None
             ),
-            inputs=inputs,
+            inputs=manifest.inputs,
             scores=facts,
         )
         cell.write_result(regime, replace(result, provenance=provenance), frame)
@@ -165,7 +160,6 @@ class StoredChunk:
     positions: list[int]
     rows: list[int]
     """Per document: its row among the embeddings; documents of one text share it."""
-    reuses_buffers: ClassVar[bool] = False
 
     def __call__(self) -> Iterator[tuple[list[str], torch.Tensor, list[int], list[int]]]:
         """Yield the only chunk."""
@@ -210,17 +204,6 @@ def _list_chunks(parts: Parts, dataset: RetrievalDataset) -> Iterator[StoredChun
             paths, texts = [], []
 
 
-@dataclass(frozen=True)
-class _ScoreKeeper:
-    """Keeps all scores, in the order of the corpus."""
-
-    scores: Scores
-
-    def update(self, scores: Matrix, *, positions: Ints) -> None:
-        """Keep the scores ``[queries, documents]`` of documents at these positions."""
-        self.scores[:, positions] = exact_floats(scores)
-
-
 def _score_corpus(
     corpus: Corpus, dataset: RetrievalDataset, depth: int | None, progress: Progress
 ) -> pl.DataFrame:
@@ -232,10 +215,20 @@ def _score_corpus(
     if depth is None:
         rows = np.tile(np.arange(documents), (queries, 1))
         scores = np.empty((queries, documents), np.float32)
-        count_scores(corpus, partial(_ScoreKeeper, scores), progress)
+
+        def keep(block: Chunk, own: Matrix) -> None:
+            scores[:, block.positions] = exact_floats(own)
+
+        score_documents(corpus, keep, progress)
     else:
-        make_counter = partial(TopCounter, queries, depth, judged=((), ()))
-        rows, best = reduce(operator.add, count_scores(corpus, make_counter, progress)).top()
+        counter, lock = TopCounter(queries, depth, judged=((), ())), Lock()
+
+        def find_best(block: Chunk, own: Matrix) -> None:
+            with lock:
+                counter.update(own, positions=block.positions)
+
+        score_documents(corpus, find_best, progress)
+        rows, best = counter.top()
         scores = best.astype(np.float32)
     listed = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
     names = id_column(list(dataset.queries))

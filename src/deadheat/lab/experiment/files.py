@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
@@ -153,14 +152,11 @@ class Parts:
         stored = self._paths()
         return [number for number in range(self.count) if number not in stored]
 
-    def write(
-        self, number: int, tensors: dict[str, torch.Tensor], halved: Mapping[str, int]
-    ) -> None:
+    def write(self, number: int, tensors: dict[str, torch.Tensor]) -> None:
         """Store one part: the index of each input, and a row for it in every tensor."""
         from safetensors.torch import save
 
-        # One entry at most: the order of several is not fixed, and equal parts have equal bytes.
-        data = save(tensors, {"halved": json.dumps(halved)} if halved else None)
+        data = save(tensors)
         write_file(self.folder / f"{number:06}.{_hash_bytes(data)[:16]}.safetensors", data)
 
     def read(self) -> dict[str, torch.Tensor]:
@@ -179,15 +175,6 @@ class Parts:
             index = read_safetensors_header(path)[0]["index"]
             count = (index.stop - index.start) // 8
             yield path, np.fromfile(path, "<i8", count, offset=index.start)
-
-    def halved(self) -> dict[str, int]:
-        """Return the batches that did not fit into memory, and the size they were run at."""
-        halved: dict[str, int] = {}
-        for path in self._paths().values():
-            # safetensors itself takes no path but UTF-8
-            _, metadata = read_safetensors_header(path)
-            halved.update(json.loads(metadata.get("halved", "{}")))
-        return halved
 
     def find_faults(self) -> list[FileError]:
         """Return parts that are damaged or foreign, and the folder if parts are missing."""
@@ -246,12 +233,10 @@ def explain_errors(path: Path, action: Literal["read", "written"]) -> Iterator[N
     try:
         yield
     except OSError as error:
-        advice = "check its permissions and the disk"
-        if action == "written":
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            advice = f"{'free some space' if full else 'fix that'} and run the same command again"
-            advice += "; what was stored before stays valid"
-        raise FolderError(f"{path} cannot be {action} ({error.strerror}): {advice}") from None
+        raise FolderError(
+            f"{path} cannot be {action} ({error.strerror}): check its permissions and the space on "
+            "the disk, and run the same command again; what was stored before stays valid"
+        ) from None
 
 
 def _hash_bytes(data: bytes) -> str:

@@ -13,9 +13,6 @@
         scores/REGIME.parquet            query_id, doc_id, score
         runs/REGIME.txt                  the same as a TREC run
         results/REGIME.json              what `deadheat.Result.from_json` reads
-    DIR/changes/
-        SHA256SUMS                       the hash of every other file
-        REGIME-HASH.json                 how far scores too many to be stored differ between cells
 
 The hash of a dataset is that of its content, the hash of a cell that of its settings: other
 settings make another folder, and stored files stay valid. A file appears under
@@ -28,7 +25,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -71,7 +67,6 @@ MANIFEST, DATASET = "manifest.json", "dataset.json"
 _OWN_FILES = re.compile(
     r"datasets/[^/]+/((corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json)"
     r"|cells/[^/]+/(manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json)"
-    r"|changes/[^/]+\.json"
 )
 """Names of the files that are listed with their hashes once they are complete."""
 
@@ -108,8 +103,6 @@ class ExperimentFolder:
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
-        self.changes = HashedFolder(self.path / "changes")
-        """How far scores that are too many to be stored differ between cells."""
         if self.path.exists() and not self.path.is_dir():
             raise FolderError(f"{path} is a file: choose a folder")
         mark = self.path / MARK
@@ -138,22 +131,18 @@ class ExperimentFolder:
     def lock(self) -> Iterator[None]:
         """Keep other processes from writing; the lock ends with the process that holds it."""
         filelock = require("filelock", "Running a study")
-        owner = self.path / ".owner"
         with explain_errors(self.path / ".lock", "written"):
             lock = filelock.FileLock(self.path / ".lock", timeout=0)
             try:
                 lock.acquire()
             except filelock.Timeout:
-                process = owner.read_text().strip() if owner.is_file() else "?"
                 raise FolderError(
-                    f"{self.path} is in use by process {process}: wait for it, or choose another "
+                    f"{self.path} is in use by another process: wait for it, or choose another "
                     "folder (--output)"
                 ) from None
         try:
-            with explain_errors(owner, "written"):
-                owner.write_text(f"{os.getpid()}\n")
             for folder in (self.path, *filter(Path.is_dir, self.path.rglob("*"))):
-                remove_drafts(folder)
+                remove_drafts(folder, age=0)
             yield
         finally:
             lock.release()
@@ -180,10 +169,7 @@ class ExperimentFolder:
         raise_first(HashedFolder(folder).find_faults())
         origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
         lists = (folder / "top_ranked.parquet").is_file()
-        try:
-            dataset = load_dataset(folder, candidates="given" if lists else "full")
-        except InputError as error:
-            raise FolderError(f"{folder} is damaged ({error}): delete it and run again") from None
+        dataset = load_dataset(folder, candidates="given" if lists else "full")
         return replace(
             dataset,
             name=origin.name,
@@ -218,7 +204,7 @@ class ExperimentFolder:
         """
         known: dict[Path, FileError | None] = {self.path / MARK: None}
         cells = sorted(self.path.glob("cells/*/"))
-        for folder in [*sorted(self.path.glob("datasets/*/")), *cells, self.changes.path]:
+        for folder in [*sorted(self.path.glob("datasets/*/")), *cells]:
             hashed = HashedFolder(folder)
             known |= {folder / name: None for name in hashed.read_hashes()}
             known |= {fault.path: fault for fault in hashed.find_faults()}

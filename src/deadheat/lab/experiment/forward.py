@@ -11,7 +11,7 @@ from deadheat.errors import InputError
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.derive import group_texts
 from deadheat.lab.experiment.study import Compute, ModelSpec, Study, StudyCell
-from deadheat.lab.models.batching import Batches, NotFiniteError
+from deadheat.lab.models.batching import Batches
 from deadheat.lab.models.biencoders import BiEncoder
 from deadheat.lab.models.checkpoint import find_checkpoint
 from deadheat.lab.models.device import choose_device
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from deadheat.lab.models import Reranker
 
-PartOutput = tuple[dict[str, "torch.Tensor"], dict[str, int]]
-"""The index of each input and a row for it in every tensor; the batches that were halved."""
+PartOutput = dict[str, "torch.Tensor"]
+"""The index of each input, and a row for it in every other tensor."""
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,17 @@ class ForwardPass:
 
 class _Worker:
     def __init__(self, whole: ForwardPass, model: Reranker | BiEncoder) -> None:
-        self._whole, self._dataset, self._model = whole, whole.dataset, model.provenance
+        self._whole, self._model, dataset = whole, model.provenance, whole.dataset
         self._head: Head | None = None
         self._streams: dict[str, Batches]
         if isinstance(model, BiEncoder):
-            texts = list(group_texts(self._dataset))
+            texts = list(group_texts(dataset))
             self._streams = {
-                "queries": model.batches(list(self._dataset.queries.values()), "query"),
+                "queries": model.batches(list(dataset.queries.values()), "query"),
                 "documents": model.batches(texts, "document"),
             }
             return
-        if self._dataset.candidates is None:
+        if dataset.candidates is None:
             raise InputError(
                 f"a {self._model.kind} would read every document with every query: full-corpus "
                 "candidates are for bi-encoders, choose --candidates bm25"
@@ -165,8 +165,8 @@ class _Worker:
         except InputError:
             if any(map(uses_head, whole.study.regimes)) and whole.cell.model_dtype != "fp32":
                 raise
-        queries, corpus = self._dataset.queries, self._dataset.corpus
-        pairs = [(queries[query], corpus[doc]) for query, doc in self._pairs()]
+        queries, corpus, lists = dataset.queries, dataset.corpus, dataset.candidates
+        pairs = [(queries[query], corpus[doc]) for query in lists for doc in lists[query]]
         self._streams = {"logits": model.batches(pairs, with_hidden=self._head is not None)}
 
     def work(self, part: PartTask | None) -> ForwardFacts | PartOutput:
@@ -181,10 +181,7 @@ class _Worker:
         batches = self._streams[part.stream]
         first = part.number * part.step
         numbers = range(first, min(first + part.step, len(batches)))
-        try:
-            outputs = [batches.run(number) for number in numbers]
-        except NotFiniteError as error:
-            raise InputError(f"{self._name_input(part.stream, error.index)}: {error}") from None
+        outputs = [batches.run(number) for number in numbers]
         places = [i for number in numbers for i in batches.plan.batches[number]]
         tensors = {"index": torch.tensor(places)}
         tensors[part.stream] = torch.cat([output[0] for output in outputs])
@@ -192,7 +189,7 @@ class _Worker:
             weight, bias = self._head.weight, self._head.bias
             in_fp32 = [torch_functions.head_logits(hidden, weight, bias) for _, hidden in outputs]
             tensors["head_logits"] = torch.cat(in_fp32)
-        return tensors, {n: size for n, size in batches.halved.items() if int(n) in numbers}
+        return tensors
 
     def _function(self) -> str:
         """Return the function that makes scores of the model's output."""
@@ -200,16 +197,3 @@ class _Worker:
             return "sigmoid" if len(self._model.outputs) == 1 else "softmax"
         similarity = self._whole.cell.model.similarity
         return similarity or ("dot" if self._model.normalised else "cosine")
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        lists = self._dataset.candidates or {}
-        return [(query, doc) for query, documents in lists.items() for doc in documents]
-
-    def _name_input(self, stream: str, index: int) -> str:
-        """Name one input of a stream."""
-        if stream == "logits":
-            query, doc = self._pairs()[index]
-            return f"query {query!r} with document {doc!r}"
-        if stream == "queries":
-            return f"query {list(self._dataset.queries)[index]!r}"
-        return f"document {list(group_texts(self._dataset).values())[index][0]!r}"

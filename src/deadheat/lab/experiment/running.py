@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar
 
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import DeadheatError, DeadheatWarning, InputError
 from deadheat.lab.datasets import RetrievalDataset, load_dataset
-from deadheat.lab.experiment.budget import compare_variants
 from deadheat.lab.experiment.derive import evaluate_cell, group_texts
 from deadheat.lab.experiment.files import FolderError
 from deadheat.lab.experiment.folder import CellFolder, ExperimentFolder, Manifest
@@ -30,9 +28,6 @@ from deadheat.lab.experiment.forward import (
 from deadheat.lab.experiment.study import DatasetSpec, ModelSpec, Study, StudyCell
 from deadheat.provenance import flatten
 from deadheat.scoring import SCORED, ranks_by_logit, uses_head
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,9 @@ def run_study(
     """
     experiment = ExperimentFolder(folder, create=True)
     workplace = engine or LocalEngine()
-    store = _cache(partial(_store_dataset, experiment, study))
-    find = _cache(partial(_find_environment, workplace, study))
+    store = cache(partial(_store_dataset, experiment, study))
+    find = cache(partial(_find_environment, workplace, study))
     failures = []
-    ran: dict[Path, RetrievalDataset] = {}
     with experiment.lock(), ExitStack() as at_end:
         at_end.callback(forget_model)
         for cell in study.cells:
@@ -89,34 +83,12 @@ def run_study(
                 where = find(cell.model)
                 where = replace(where, threads=cell.compute.threads or where.threads)
                 whole = ForwardPass(study, cell, dataset, where)
-                ran[_run_cell(whole, experiment, name, workplace, progress).path] = dataset
+                _run_cell(whole, experiment, name, workplace, progress)
             except FolderError:  # it concerns every cell
                 raise
             except DeadheatError as error:
                 failures.append(Failure(cell, error))
-        if ran:
-            compare_variants(experiment, ran, progress)
     return failures
-
-
-def _cache(make: Callable[[K], T]) -> Callable[[K], T]:
-    """Return a function that keeps what another returns or raises for each argument."""
-    outcomes: dict[K, T | DeadheatError] = {}
-
-    def call(key: K) -> T:
-        if key not in outcomes:
-            try:
-                outcomes[key] = make(key)
-            except FolderError:
-                raise
-            except DeadheatError as error:
-                outcomes[key] = error
-        outcome = outcomes[key]
-        if isinstance(outcome, DeadheatError):
-            raise outcome
-        return outcome
-
-    return call
 
 
 def _store_dataset(
@@ -148,7 +120,7 @@ def _run_cell(
     dataset_folder: str,
     engine: Engine,
     progress: Progress | None,
-) -> CellFolder:
+) -> None:
     """Run what is missing of the forward pass, then score and evaluate."""
     study, cell, dataset = whole.study, whole.cell, whole.dataset
     settings = _list_settings(whole)
@@ -180,7 +152,6 @@ def _run_cell(
         )
     finally:
         use_threads(before)
-    return stored
 
 
 def _list_settings(whole: ForwardPass) -> dict[str, str]:
@@ -248,8 +219,8 @@ def _run_forward(
             size = parts.step * whole.cell.compute.batch_size
             if missing:
                 report(stream, done * size, inputs)
-            for part, (tensors, halved) in pool.results(missing):
-                parts.write(part.number, tensors, halved)
+            for part, tensors in pool.results(missing):
+                parts.write(part.number, tensors)
                 done += 1
                 report(stream, min(done * size, inputs), inputs)
     return manifest

@@ -14,7 +14,7 @@ from deadheat._internal.dtypes import parse_float_format, parse_format
 from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.lab.datasets.load import Candidates
-from deadheat.lab.models.device import MODEL_DTYPES
+from deadheat.lab.models.device import MODEL_DTYPES, check_model_dtype
 from deadheat.lab.models.presets import PRESETS, Kind
 from deadheat.measures import Measure, parse_measures
 from deadheat.scoring import parse_regime
@@ -292,11 +292,7 @@ def _check(name: str, value: object, at: str) -> object:
         raise InputError(f"{at} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
     if name == "model_dtypes":
         value = parse_format(value).name
-        if value not in MODEL_DTYPES:
-            raise InputError(
-                f"{at}: a model cannot be run in {value}; use one of {', '.join(MODEL_DTYPES)} "
-                "(other formats are scoring dtypes)"
-            )
+        check_model_dtype(value)
     if name == "scoring_dtypes":
         return parse_float_format(value).name
     return parse_regime(str(value)) if name == "regimes" else value

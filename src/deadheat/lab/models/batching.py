@@ -1,20 +1,17 @@
-"""Batches: which inputs share a forward pass, and what happens when they do not fit.
+"""Batches: which inputs share a forward pass.
 
 Low-precision results depend on what else is in the batch, so the composition is fixed:
 inputs are ordered by token count (as cut at the maximum length), longest first, equal counts
 in the order given, and this order is cut into consecutive batches of ``batch_size``. A batch
 is padded to its longest input. Batch ``i`` therefore depends on the input list and the batch
-size alone, and a run continued at batch ``i`` repeats what an unbroken run would have done.
-
-A batch that does not fit into memory is run as two halves, each padded on its own, again and
-again down to single inputs. The borders between batches never move; `InputFacts` says which
-batches were halved.
+size alone, and a run continued at batch ``i`` repeats what an unbroken run would have done. The
+longest batch is the first, so a batch size that does not fit into memory is refused at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deadheat.engines import Progress
@@ -58,15 +55,7 @@ def count_tokens(ids: Callable[[slice], list[list[int]]], inputs: int) -> list[i
     return [len(tokens) for part in parts for tokens in ids(part)]
 
 
-class NotFiniteError(InputError):
-    """The model gave NaN or infinity for the input ``index``."""
-
-    def __init__(self, message: str, index: int) -> None:
-        super().__init__(message)
-        self.index = index
-
-
-@dataclass
+@dataclass(frozen=True)
 class Batches:
     """A run over an input list, batch by batch; ``len`` counts the batches."""
 
@@ -77,16 +66,9 @@ class Batches:
     """A text of each input, which errors name it by."""
     forward: Callable[[Sequence[int]], Tensors]
     """Runs the model on the inputs at some positions of the list."""
-    halved: dict[str, int] = field(default_factory=dict)
-    """Batches that did not fit into memory so far, and the size that they were run at."""
 
     def __len__(self) -> int:
         return len(self.plan.batches)
-
-    @property
-    def inputs(self) -> InputFacts:
-        """What happened to the inputs so far: how many were cut, which batches were halved."""
-        return replace(self.plan.inputs, halved=self.halved)
 
     def collect(self, progress: Progress | None = None) -> Tensors:
         """Run every batch and return the tensors, rows in the order of the input list."""
@@ -103,33 +85,19 @@ class Batches:
 
     def run(self, number: int) -> Tensors:
         """Return the tensors of one batch: a row for each position in ``plan.batches[number]``."""
-        return self._run(number, self.plan.batches[number])
-
-    def _run(self, number: int, indices: Sequence[int]) -> Tensors:
-        import torch
-
-        device = self.provenance.device
+        indices, device = self.plan.batches[number], self.provenance.device
         try:
             tensors = self.forward(indices)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            reason = one_line(error)
-        else:
-            for tensor in tensors:
-                check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
-            return tensors
-        if len(indices) == 1:
             raise InputError(
-                f"input {indices[0]} alone does not fit into the memory of {device} ({reason}): "
-                "lower max_length or use another device"
-            )
-        if device.startswith("cuda"):
-            torch.cuda.empty_cache()
-        half = (len(indices) + 1) // 2
-        self.halved[str(number)] = min(half, self.halved.get(str(number), half))
-        first, second = self._run(number, indices[:half]), self._run(number, indices[half:])
-        return tuple(torch.cat(parts) for parts in zip(first, second, strict=True))
+                f"a batch of {len(indices)} inputs does not fit into the memory of {device} "
+                f"({one_line(error)}): use a smaller batch size or max_length, or another device"
+            ) from error
+        for tensor in tensors:
+            check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
+        return tensors
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
@@ -167,6 +135,6 @@ def check_finite(
         if dtype == "fp16"
         else "the weights may be damaged: try model_dtype='fp32' or another copy of the checkpoint"
     )
-    raise NotFiniteError(
-        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}", index
+    raise InputError(
+        f"the model in {dtype} gave NaN or infinity for input {index} ({text!r}); {way_out}"
     )

@@ -99,7 +99,7 @@ class BiEncoder:
 
     def _embed(self, batches: Batches) -> Embeddings:
         (vectors,) = batches.collect()
-        return Embeddings(vectors, self.provenance, batches.inputs)
+        return Embeddings(vectors, self.provenance, batches.plan.inputs)
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:

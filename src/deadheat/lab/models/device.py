@@ -31,15 +31,20 @@ def choose_device(device: str | None) -> str:
     return device
 
 
+def check_model_dtype(name: str) -> None:
+    """Refuse a format that no model is run in."""
+    if name not in MODEL_DTYPES:
+        raise InputError(
+            f"a model cannot be run in {name!r}: use one of {', '.join(MODEL_DTYPES)} (other "
+            "formats are scoring dtypes)"
+        )
+
+
 def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
     """Return the torch dtype of a name, after trying it on the device."""
     import torch
 
-    if model_dtype not in MODEL_DTYPES:
-        raise InputError(
-            f"a model cannot be run in {model_dtype!r}: use one of {', '.join(MODEL_DTYPES)} "
-            "(other formats are scoring dtypes)"
-        )
+    check_model_dtype(model_dtype)
     dtype: torch.dtype = FORMATS[model_dtype].torch
     try:
         probe = torch.ones(2, 2, dtype=dtype, device=device)

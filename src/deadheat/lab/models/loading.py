@@ -255,17 +255,11 @@ def _explain_errors(checkpoint: Checkpoint) -> Iterator[None]:
     except Exception as error:  # transformers, tokenizers and safetensors each have their own
         if "trust_remote_code" in str(error):
             raise _untrusted_code(checkpoint) from error
-        if isinstance(error, ImportError):
-            what = "needs a package that is missing"
-            advice = "install it, or choose another attn_implementation"
-        elif "attn_implementation" in str(error):
-            what = "has no such attention"
-            advice = "choose eager or sdpa, or leave the choice to transformers"
-        else:
-            what = "cannot be loaded"
-            advice = "check that the checkpoint is complete and that transformers supports it"
-        message = f"{checkpoint.name!r} {what} ({one_line(error)}): {advice}"
-        raise InputError(message) from error
+        raise InputError(
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            "is complete and that transformers supports it with this attention (eager and sdpa "
+            "need no further package)"
+        ) from error
 
 
 def _untrusted_code(checkpoint: Checkpoint) -> InputError:

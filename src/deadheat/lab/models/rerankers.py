@@ -88,7 +88,9 @@ class Reranker(ABC):
         """Return the logits of every pair, in the order given."""
         batches = self.batches(pairs, with_hidden=with_hidden)
         logits, *hidden = batches.collect()
-        return ModelOutput(logits, hidden[0] if hidden else None, self.provenance, batches.inputs)
+        return ModelOutput(
+            logits, hidden[0] if hidden else None, self.provenance, batches.plan.inputs
+        )
 
     def head(self) -> Head:
         """Return the rows of the last linear layer, in the order of the logits."""
