@@ -130,12 +130,14 @@ class FastLinear(TorchFunctionMode):
 
 
 def compare_regimes(results: list[StoredResult], measure: str) -> Table:
-    """Return a row per regime, model and dtype; the columns that hold the answer come first."""
+    """Return a row per model, dtype and regime, so that the regimes of a model are neighbours."""
     frame = table1(results).narrow.frame.filter(measure=measure)
+    regime = pl.col("regime").cast(pl.Enum(REGIMES))
+    frame = frame.sort(pl.col("model") != SMOLLM, "model", "model_dtype", regime)
     columns = (
-        Column("regime", "name"),
         Column("model", "name"),
         Column("model_dtype", "name", title="dtype"),
+        Column("regime", "name"),
         Column("FP32_M", title="FP32"),
         Column("expected"),
         Column("range"),
