@@ -37,8 +37,9 @@ test-hosts: $(HOSTS:%=.venv-%/installed)
 test-pylate:
 	@test -x build/pylate/bin/python || $(PYTHON) -m venv build/pylate
 	build/pylate/bin/$(INSTALL) $(TORCH)
-	build/pylate/bin/$(INSTALL) 'pylate>=1.6,<2' pytest hypothesis -e .
+	build/pylate/bin/$(INSTALL) pytest hypothesis -e '.[pylate]'
 	build/pylate/bin/python -m pytest tests/hosts/test_pylate.py tests/test_integrations_sentence_transformers.py
+	build/pylate/bin/python -m pytest tests/hosts/test_recipes.py -k pylate
 
 # The quick tests cover the core in less than a minute of CPU time. Each of the next three targets
 # runs them with another Python, so that together with `make test` every version is used once.

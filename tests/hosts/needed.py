@@ -20,6 +20,8 @@ HOSTS = {
     "lightgbm": ["lightgbm", "sklearn"],
     "llama-index": ["llama_index"],
     "mteb": ["mteb"],
+    "onnx": ["onnxruntime", "onnx"],
+    "pylate": ["pylate"],
     "pyterrier": ["pyterrier"],
     "pytrec-eval": ["pytrec_eval"],
     "ranx": ["ranx"],
