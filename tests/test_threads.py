@@ -17,7 +17,7 @@ import deadheat as dh
 from deadheat._internal.threads import share_work
 from deadheat.evaluation.corpus import blocks as corpus_blocks
 from deadheat.scoring import Products
-from deadheat.scoring.threads import _controller, single_thread_blas
+from deadheat.scoring.threads import _blas, single_thread_blas
 
 
 @settings(max_examples=50)
@@ -95,7 +95,7 @@ def test_an_interrupt_ends_all_threads():
 
 def blas_threads():
     """Threads of the libraries that were there when the first product was; NumPy's was."""
-    return [pool["num_threads"] for pool in _controller("blas").info()]
+    return [pool["num_threads"] for pool in _blas().info()]
 
 
 def test_products_of_arrays_take_one_thread():

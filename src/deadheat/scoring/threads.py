@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from deadheat.scoring.products import Matrix
 
 _blas_lock = RLock()
 """The number of BLAS threads is a setting of the process: one caller changes it at a time."""
+_torch_lock = Lock()
+"""Held while the number of torch threads that new threads take is 1."""
 
 
 @contextmanager
@@ -35,12 +37,13 @@ def single_thread_blas(operand: Matrix) -> Iterator[tuple[int, Callable[[], obje
     """
     if not isinstance(operand, np.ndarray):
         torch = require("torch", "a product of tensors")
-        threads = torch.get_num_threads()
+        with _torch_lock:  # this thread may have begun while another one had set it to 1
+            threads = _call_in_new_thread(torch.get_num_threads)
         is_cpu = operand.device.type == "cpu"
-        yield threads if is_cpu else 1, partial(_begin_torch, torch)
+        yield threads if is_cpu else 1, partial(_begin_torch, torch, threads)
         return
     with _blas_lock:
-        blas = _controller("blas")
+        blas = _blas()
         known = [library.num_threads for library in blas.lib_controllers]
         limit = partial(blas.limit, limits=1)
         with limit():
@@ -48,19 +51,28 @@ def single_thread_blas(operand: Matrix) -> Iterator[tuple[int, Callable[[], obje
             yield max(known) if known else available_cores(), limit
 
 
-def _begin_torch(torch: Any) -> None:
+def _begin_torch(torch: Any, threads: int) -> None:
     """Let this thread multiply alone, and record nothing for a backward pass.
 
-    `torch.set_num_threads` would also set the number of threads that are started later; the setting
-    of OpenMP is that of this thread only.
+    Every thread has its own number of threads. New ones take the one that was set last, so another
+    thread, which then ends, sets it back at once.
     """
-    torch.get_num_threads()  # on its first call in a thread torch sets the number of OpenMP
-    _controller("openmp").limit(limits=1)
+    with _torch_lock:
+        torch.get_num_threads()  # from now on it has a number of its own
+        torch.set_num_threads(1)
+        _call_in_new_thread(torch.set_num_threads, threads)
     torch.set_grad_enabled(False)
 
 
+def _call_in_new_thread(function: Callable[..., Any], *arguments: object) -> Any:
+    from concurrent.futures import ThreadPoolExecutor  # it takes a while to import
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *arguments).result()
+
+
 @cache
-def _controller(user_api: str) -> Any:
+def _blas() -> Any:
     from threadpoolctl import ThreadpoolController  # looks through all libraries of the process
 
-    return ThreadpoolController().select(user_api=user_api)
+    return ThreadpoolController().select(user_api="blas")
