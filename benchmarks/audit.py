@@ -46,23 +46,25 @@ SECTION = """## {name}
 
 {runs} runs, {queries} queries, {published:,} published numbers, of which {met:,} are met.{only}
 
-### Which rule made these numbers?
+### Which rule produced these numbers?
 
 {rules}
 
 {given}
 
-### What ties do to the board
+### Effect of ties on the board
 
 {summary}
 
-*range > …*: runs that tie-breaking alone can move so far. *reversed*: pairs of runs, of {pairs:,},
-whose published order is not that of their expected values; *errors*: those of them that ties do not
-leave undecided. *undecided*: pairs that random tie-breaking leaves in the order of their expected
-values with a probability below {level:g}. τ: Kendall's τ-b of the published order with those by
-expected, best and worst values.
+- *range*: the number of runs that tie-breaking can move by more than 0, 0.001 and 0.01.
+- *reversed*: pairs of runs, of {pairs:,}, whose published order differs from the order of their
+  expected values.
+- *undecided*: pairs for which random tie-breaking keeps the order of the expected values with a
+  probability below {level:g}.
+- *errors*: pairs that are reversed and not undecided.
+- *τ*: Kendall's τ-b of the published order with the order by expected, best and worst values.
 
-### Runs that ties can move farthest
+### Runs with the widest intervals of ranks
 
 In {most}, the measure in which the intervals of most pairs overlap:
 
@@ -77,13 +79,13 @@ In {most}, the measure in which the intervals of most pairs overlap:
 TREC_COVID = """\
 TREC-COVID (2020) was a shared task of NIST in five rounds: teams submitted runs, NIST judged
 documents and published a leaderboard. Its evaluator, trec_eval, rounds scores to float32 and orders
-tied documents by descending ids, which no team chose and no run states."""
+tied documents by descending ids."""
 SEMEVAL = """\
 Subtask B of SemEval-2016 Task 3 (Nakov et al. 2016) asked teams to rerank ten candidate questions
-for each new question; the official scorer keeps the order of the file where scores tie. The
-candidates stand in the files in the order of the search engine that had retrieved them, and that
-order alone reaches a MAP of {engine:.4f}. Input order therefore flatters a run with ties: where
-the run has no preference, it is credited with the ranking of the search engine."""
+for each new question. The official scorer keeps tied documents in the order of the file. The
+files list the candidates in the order of the search engine that retrieved them, and this order
+alone has a MAP of {engine:.4f}. So input order favours a run with ties: its tied documents get the
+order of the search engine."""
 
 
 @dataclass(frozen=True)
@@ -260,10 +262,9 @@ def evaluate_unrounded(board: Board, own: dh.Leaderboard) -> str:
     missed = int((~rows["reproduced"]).sum())
     where = f" ({', '.join(sorted(set(outside['run'])))})" if len(outside) else ""
     return (
-        f"With the scores as they were submitted, in double precision, {missed} of {len(rows)} "
-        f"numbers are missed, and {len(outside)} of them lie outside what any order of tied "
-        f"documents gives{where}: rounding to float32 creates ties, and orders, that the runs do "
-        "not have."
+        f"With the submitted scores in double precision, {missed} of {len(rows)} numbers are not "
+        f"met, and {len(outside)} of these are outside [worst, best]{where}. Rounding to float32 "
+        "creates ties and orders that the runs do not have."
     )
 
 
@@ -291,10 +292,10 @@ def describe_winners(board: dh.Leaderboard) -> str:
     """Say which first places ties leave open."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
-        return "No first place of this board is contested: ties cannot change who wins."
+        return "Ties cannot change any first place of this board."
     return "\n".join(
         f"- {winner.measure}: {winner.expected} comes first with a probability of "
-        f"{winner.probability:.3f}; {len(winner.contenders)} runs can."
+        f"{winner.probability:.3f}; {len(winner.contenders)} runs can come first."
         for winner in contested
     )
 
