@@ -17,7 +17,6 @@ from deadheat._internal.numbers import (
     exact_scores,
     is_tensor,
     real_numbers,
-    rounded,
     tensor_values,
 )
 from deadheat.errors import InputError
@@ -43,11 +42,6 @@ class Candidates:
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     exact: NDArray[np.object_] | None
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
-
-    @property
-    def rounded(self) -> FloatArray:
-        """The scores given, rounded to float64 where it cannot hold them."""
-        return self.scores if self.exact is None else rounded(self.exact)
 
 
 def flatten(scores: object, relevance: object) -> Candidates:

@@ -385,7 +385,7 @@ def list_labelled(
     starts, stops, n_queries = run.offsets[:-1], run.offsets[1:], len(run.query_ids)
     rows = np.arange(len(grades)) if with_judged else find_nonzero(grades)
     grade = grades[rows].astype(np.float64)
-    query = _find_queries(run.offsets, rows)
+    query = run.offsets.searchsorted(rows, "right") - 1
     remarks: list[Remark] = []
     if look_like_grades(run.scores) and has_fractions(grades):
         remarks.append(warning(_SWAPPED))
@@ -435,20 +435,6 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
             found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
             return np.asarray(some[found >> 3] * 8 + (found & 7))
     return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
-
-
-_MANY = 1_000
-"""From this many rows on, lists of one length are worth a check: a division is faster."""
-
-
-def _find_queries(offsets: Ints, rows: Ints) -> Ints:
-    """Per row: the index of the list that it is in."""
-    if len(offsets) == 2:
-        return np.zeros(len(rows), np.int64)
-    length = offsets[1]
-    if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
-        return np.asarray(rows // length)
-    return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
 def look_like_grades(numbers: NDArray[Any]) -> bool:
