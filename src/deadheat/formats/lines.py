@@ -1,4 +1,4 @@
-"""The fast reader of TREC runs: ASCII, decimal scores, rows mostly grouped by query.
+"""The fast reader of TREC runs: ASCII, decimal scores.
 
 It makes one pass and copies no ids: a document is known by the offset of its id in the data, its
 length and a hash. `trec.py` reads all other runs, and every run where nothing was compiled.
@@ -32,10 +32,6 @@ except ImportError:  # no C compiler when deadheat was installed
 _COLUMN_TYPES = (np.int64, np.int32, np.uint32, np.float64)
 _PIECE = 1 << 24
 """Bytes per thread, at least."""
-_MIN_STRETCH = 8
-"""Adjacent rows of one query, on average, in a file that is read here."""
-_MIN_CERTAIN = 20
-"""At most one in so many scores may need Python's own conversion."""
 
 
 @dataclass(frozen=True)
@@ -118,37 +114,29 @@ def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[ND
         of its query in the data. Per line: the offset of the document id, its length and its
         hash; and the score.
     """
-    bounds = list(pairwise(_cuts(data)))
-    n = len(bounds)
-    counts = list(share_work(lambda part: compiled.count_lines(data, *part), bounds, n))
-    counts[-1] += not data.endswith(b"\n")
-    firsts = np.cumsum([0, *counts]).tolist()
-    columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
 
-    def read(i: int) -> tuple[int, Ints, Ints] | None:
-        own = [column[firsts[i] : firsts[i + 1]] for column in columns]
-        found: tuple[int, Ints, Ints] | None = compiled.scan(
-            data, *bounds[i], fields, doc, score, *own
-        )
-        return found
-
-    found = list(share_work(read, range(n), n))
-    parts = [part for part in found if part is not None]
-    rows = [part[0] for part in parts]
-    if len(parts) < len(found) or not sum(rows):
-        return None
-    if sum(len(unsure) for _, _, unsure in parts) > sum(rows) / _MIN_CERTAIN:
-        return None
-    for first, (_, _, unsure) in zip(firsts, parts, strict=False):
+    def read(bounds: tuple[int, int]) -> tuple[Ints, list[NDArray[Any]]] | None:
+        lines = compiled.count_lines(data, *bounds) + 1
+        columns = [np.empty(lines, type_) for type_ in _COLUMN_TYPES]
+        found = compiled.scan(data, *bounds, fields, doc, score, *columns)
+        if found is None:
+            return None
+        rows, stretches, unsure = found
         for row, start, length in unsure.tolist():
-            columns[-1][first + row] = float(data[start : start + length])
-    if rows != counts:  # empty lines and comments leave gaps
-        filled = [np.arange(first, first + n) for first, n in zip(firsts, rows, strict=False)]
-        columns = [column[np.concatenate(filled)] for column in columns]
-    stretches = _join_stretches(data, [part[1] for part in parts], rows)
-    is_grouped = len(stretches) <= max(1000, len(columns[0]) // _MIN_STRETCH)
-    is_held = max(columns[-1].max(), -columns[-1].min()) < LARGEST_WHOLE
-    return (stretches, columns) if is_grouped and is_held else None
+            columns[-1][row] = float(data[start : start + length])
+        return stretches, [column[:rows] for column in columns]
+
+    bounds = list(pairwise(_cuts(data)))
+    found = list(share_work(read, bounds, len(bounds)))
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    columns = [np.concatenate(column) for column in zip(*(own for _, own in parts), strict=True)]
+    scores = columns[-1]
+    if not len(scores) or max(scores.max(), -scores.min()) >= LARGEST_WHOLE:
+        return None
+    rows = [len(own[0]) for _, own in parts]
+    return _join_stretches(data, [stretches for stretches, _ in parts], rows), columns
 
 
 def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:

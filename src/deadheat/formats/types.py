@@ -20,22 +20,6 @@ from deadheat.formats.keys import places_of
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Origins:
-    """Which of several files each row of a run was read from."""
-
-    files: Sequence[str]
-    number: NDArray[np.uint32]
-    """Per row: the index of its file."""
-
-    def __getitem__(self, rows: slice | Ints) -> Origins:
-        return Origins(self.files, self.number[rows])
-
-    def names(self, *rows: int) -> str:
-        """Name the files of some rows, each once."""
-        return " and ".join(dict.fromkeys(self.files[int(self.number[row])] for row in rows))
-
-
 @dataclass(frozen=True, eq=False)
 class Judgements:
     """Judged documents of all queries, the queries in the order of the source."""
@@ -128,12 +112,6 @@ class Run:
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
     n_tied_beyond_cut: Ints | None = None
     """Per query, where known: documents that tie with the last of the list and are not in it."""
-    origins: Origins | None = field(default=None, repr=False)
-    """The files that the rows come from, where there are several."""
-
-    def origin(self, row: int) -> str:
-        """Where a row was read from, for messages."""
-        return self.source if self.origins is None else self.origins.names(row)
 
     @property
     def rounded(self) -> FloatArray:
@@ -166,7 +144,6 @@ class ColumnDocuments(Documents):
     query_ids: Sequence[str]
     offsets: Ints
     doc_ids: pl.Series
-    origins: Origins | None = None
 
     def __post_init__(self) -> None:
         # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
@@ -177,11 +154,9 @@ class ColumnDocuments(Documents):
         for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
             q = self._query[row]
             start, stop = int(self.offsets[q]), int(self.offsets[q + 1])
-            same = (self.doc_ids[start:stop] == self.doc_ids[int(row)]).arg_true().to_list()
-            if len(same) > 1:
-                origins = self.origins
-                files = self.source if origins is None else origins[start:stop].names(*same)
-                raise listed_twice(files, self.query_ids[q], self.doc_ids[int(row)])
+            doc = self.doc_ids[int(row)]
+            if (self.doc_ids[start:stop] == doc).sum() > 1:
+                raise listed_twice(self.source, self.query_ids[q], doc)
 
     @property
     def _query(self) -> NDArray[np.int32]:

@@ -84,7 +84,7 @@ def rank_nan(run: Run, nan: str) -> Run:
         document = f"document {run.documents.ids(row)[0]!r}"
     choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
     raise InputError(
-        f"{run.origin(row[0])}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
+        f"{run.source}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
         f"which has no place in a ranking; mend the scores{choice}"
     )
 
