@@ -92,7 +92,8 @@ def group_stretches(query: pl.Series, lengths: Ints) -> tuple[list[str], Ints, I
         numbered = pl.DataFrame({"query": distinct}).with_row_index("code")
         stretches = pl.DataFrame({"query": query})
         codes = stretches.join(numbered, on="query", maintain_order="left")["code"].to_numpy()
-        order = np.argsort(np.repeat(codes, lengths), kind="stable")
+        if (np.diff(codes.astype(np.int64)) < 0).any():
+            order = np.argsort(np.repeat(codes, lengths), kind="stable")
         lengths = np.bincount(codes, lengths, minlength=len(distinct))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     return distinct.to_list(), offsets, order

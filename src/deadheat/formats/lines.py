@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ except ImportError:  # no C compiler when deadheat was installed
     compiled = None
 
 _COLUMN_TYPES = (np.int64, np.int32, np.uint32, np.float64)
+"""Per line: the offset of the document id, its length and its hash; and the score."""
 _PIECE = 1 << 24
 """Bytes per thread, at least."""
 
@@ -81,7 +82,7 @@ class LineDocuments(Documents):
 
 
 def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | None:
-    """Read a run; None if `trec.py` must read it.
+    """Read a run, in as many threads as there are cores; None if `trec.py` must read it.
 
     Parameters
     ----------
@@ -90,66 +91,39 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
     """
     if compiled is None:
         return None
-    scanned = _scan(data, len(fields), fields.index("doc_id"), fields.index("score"))
-    if scanned is None:
-        return None
-    stretches, columns = scanned
-    texts = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
-    lengths = np.diff(stretches[:, 0], append=len(columns[0]))
-    query_ids, offsets, order = group_stretches(pl.Series(texts, dtype=pl.String), lengths)
-    if order is not None:
-        columns = [column[order] for column in columns]
-    *places, scores = columns
-    documents = LineDocuments(source, query_ids, offsets, data, *places)
-    return Run(source, query_ids, offsets, scores, documents)
+    doc, score = fields.index("doc_id"), fields.index("score")
 
-
-def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[NDArray[Any]]] | None:
-    """Read all lines, in as many threads as there are cores; None if they are not plain.
-
-    Returns
-    -------
-    stretches, columns
-        Per stretch of adjacent lines of one query: its first row, and the offset and the length
-        of its query in the data. Per line: the offset of the document id, its length and its
-        hash; and the score.
-    """
-
-    def read(bounds: tuple[int, int]) -> tuple[Ints, list[NDArray[Any]]] | None:
+    def read(bounds: tuple[int, int]) -> tuple[list[str], Ints, list[NDArray[Any]]] | None:
+        """Read some lines: per stretch of lines of one query the query and its length; columns."""
         lines = compiled.count_lines(data, *bounds) + 1
         columns = [np.empty(lines, type_) for type_ in _COLUMN_TYPES]
-        found = compiled.scan(data, *bounds, fields, doc, score, *columns)
+        found = compiled.scan(data, *bounds, len(fields), doc, score, *columns)
         if found is None:
             return None
         rows, stretches, unsure = found
         for row, start, length in unsure.tolist():
             columns[-1][row] = float(data[start : start + length])
-        return stretches, [column[:rows] for column in columns]
+        queries = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
+        lengths = np.diff(stretches[:, 0], append=rows)
+        return queries, lengths, [column[:rows] for column in columns]
 
     bounds = list(pairwise(_cuts(data)))
     found = list(share_work(read, bounds, len(bounds)))
     parts = [part for part in found if part is not None]
     if len(parts) < len(found):
         return None
-    columns = [np.concatenate(column) for column in zip(*(own for _, own in parts), strict=True)]
+    queries, lengths, by_part = zip(*parts, strict=True)
+    columns = [np.concatenate(column) for column in zip(*by_part, strict=True)]
     scores = columns[-1]
     if not len(scores) or max(scores.max(), -scores.min()) >= LARGEST_WHOLE:
         return None
-    rows = [len(own[0]) for _, own in parts]
-    return _join_stretches(data, [stretches for stretches, _ in parts], rows), columns
-
-
-def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
-    """Join the stretches of all parts; a query that continues in the next part is one stretch."""
-    joined: list[Ints] = []
-    before = b""
-    for part, start in zip(parts, np.cumsum([0, *rows[:-1]]).tolist(), strict=True):
-        if not len(part):
-            continue
-        texts = [data[at : at + length] for _, at, length in part[[0, -1]].tolist()]
-        joined.append(part[int(texts[0] == before) :] + np.array([start, 0, 0]))
-        before = texts[1]
-    return np.concatenate(joined)
+    stretches = pl.Series(list(chain.from_iterable(queries)), dtype=pl.String)
+    query_ids, offsets, order = group_stretches(stretches, np.concatenate(lengths))
+    if order is not None:
+        columns = [column[order] for column in columns]
+    *places, scores = columns
+    documents = LineDocuments(source, query_ids, offsets, data, *places)
+    return Run(source, query_ids, offsets, scores, documents)
 
 
 def _cuts(data: bytes) -> list[int]:

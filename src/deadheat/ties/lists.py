@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]:
     """Return the run with rounded scores that can be ranked, as the settings say; and remarks."""
-    remarks: list[Remark] = []
     if run.n_tied_beyond_cut is not None and (settings.tie_tolerance or settings.score_dtype):
         # Where more scores tie, lists may not end with a whole tie group.
         if run.n_tied_beyond_cut.any():
@@ -33,8 +32,7 @@ def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]
                 "tie_tolerance or score_dtype others tie, too: leave one of the two out"
             )
         run = replace(run, n_tied_beyond_cut=None)
-    if settings.score_dtype is not None:
-        run, remarks = round_scores(run, settings.score_format)
+    run, remarks = round_scores(run, settings.score_format)
     return rank_nan(run, settings.nan), remarks
 
 
@@ -385,7 +383,7 @@ def list_labelled(
     starts, stops, n_queries = run.offsets[:-1], run.offsets[1:], len(run.query_ids)
     rows = np.arange(len(grades)) if with_judged else find_nonzero(grades)
     grade = grades[rows].astype(np.float64)
-    query = run.offsets.searchsorted(rows, "right") - 1
+    query = _find_queries(run.offsets, rows)
     remarks: list[Remark] = []
     if look_like_grades(run.scores) and has_fractions(grades):
         remarks.append(warning(_SWAPPED))
@@ -435,6 +433,14 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
             found = (eights[some].view(labels.dtype) != 0).nonzero()[0]
             return np.asarray(some[found >> 3] * 8 + (found & 7))
     return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
+
+
+def _find_queries(offsets: Ints, rows: Ints) -> Ints:
+    """Per row: the index of the list that it is in."""
+    length = offsets[1]
+    if (offsets[1:] - offsets[:-1] == length).all():  # a division is faster than a search
+        return np.asarray(rows // max(1, length))
+    return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
 def look_like_grades(numbers: NDArray[Any]) -> bool:
