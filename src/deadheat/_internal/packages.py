@@ -70,21 +70,18 @@ def require(module: str, purpose: str) -> ModuleType:
 
 
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
-    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
-    return pd.DataFrame(frame.to_dict(as_series=False))
+    """Convert a polars frame to pandas, without pyarrow."""
+    pandas = require("pandas", "to_pandas")
+    return pandas.DataFrame(frame.to_dict(as_series=False))  # type: ignore[no-any-return]
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra.
+    """Return the command that installs the packages of an extra, or the package of this name.
 
     It does not name deadheat, which may have been installed from anywhere.
     """
     needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed)}"
+    return f"pip install {shlex.join(needed or [extra])}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> ModuleType:

@@ -165,13 +165,10 @@ def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
     """Return the names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
-    if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
-        raise InputError(f"query_ids must name each of the {n} queries, not be {query_ids!r}")
-    names = [text_id(q, "query_ids") for q in query_ids]
-    if len(names) != n:
-        raise InputError(f"{len(names)} query_ids were given for {n} queries")
-    if len(set(names)) != n:
-        raise InputError("query_ids names a query twice")
+    is_listed = isinstance(query_ids, Iterable) and not isinstance(query_ids, str)
+    names = [text_id(q, "query_ids") for q in query_ids] if is_listed else []
+    if not len(set(names)) == len(names) == n:
+        raise InputError(f"query_ids must name each of the {n} queries once, not {query_ids!r:.60}")
     return names
 
 

@@ -146,21 +146,15 @@ class ColumnDocuments(Documents):
     doc_ids: pl.Series
 
     def __post_init__(self) -> None:
-        # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
-        query = self._query.astype(np.uint64)
-        keys = (query << np.uint64(40)) | (self.doc_ids.hash().to_numpy() >> np.uint64(24))
-        sorted_keys = np.sort(keys)
-        twice = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-        for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
-            q = self._query[row]
-            start, stop = int(self.offsets[q]), int(self.offsets[q + 1])
-            doc = self.doc_ids[int(row)]
-            if (self.doc_ids[start:stop] == doc).sum() > 1:
-                raise listed_twice(self.source, self.query_ids[q], doc)
+        rows = self._rows
+        if (twice := rows.is_duplicated()).any():
+            query, doc = rows.row(int(twice.arg_max() or 0))
+            raise listed_twice(self.source, self.query_ids[query], doc)
 
     @property
-    def _query(self) -> NDArray[np.int32]:
-        return np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+    def _rows(self) -> pl.DataFrame:
+        query = np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+        return pl.DataFrame({"query": query, "doc": self.doc_ids})
 
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
@@ -170,7 +164,7 @@ class ColumnDocuments(Documents):
         """Row of each document in the list of its query, −1 where it was not retrieved."""
         ids = id_column(doc_ids)
         sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": ids})
-        rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
+        rows = self._rows.with_row_index("row")
         # Few documents are judged: a look-up of the id alone leaves little to join.
         retrieved = rows.filter(pl.col("doc").is_in(ids.unique().implode())).join(
             sought.with_row_index("place"), on=["query", "doc"]
