@@ -72,7 +72,7 @@ def require(module: str, purpose: str) -> ModuleType:
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
     """Convert a polars frame to pandas, without pyarrow."""
     pandas = require("pandas", "to_pandas")
-    return pandas.DataFrame(frame.to_dict(as_series=False))  # type: ignore[no-any-return]
+    return pandas.DataFrame(frame.to_dict(as_series=False))
 
 
 def install_command(extra: str) -> str:
