@@ -107,6 +107,8 @@ class InputFacts(Record):
     count: int
     truncated: int = 0
     """Inputs that were cut at the model's `max_length`."""
+    halved: Mapping[str, int] = field(default_factory=dict)
+    """Batches that version 0.1 ran in smaller pieces: number of the batch → size of a piece."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,15 @@ class Provenance(Record):
     """Versions of deadheat and of what it computed the result with."""
     label: str | None = None
     """The user's name for the run."""
+
+    @classmethod
+    def from_dict(cls, data: object) -> Provenance:
+        """Read what `to_dict` gave, also of 0.1, which had the settings among the other fields."""
+        own = {declared.name for declared in fields(EvalSettings)}
+        if isinstance(data, Mapping) and not own.isdisjoint(data):
+            rest = {name: value for name, value in data.items() if name not in own}
+            data = rest | {"settings": {name: data[name] for name in own & data.keys()}}
+        return super().from_dict(data)
 
     @property
     def judgements(self) -> str | None:

@@ -32,7 +32,9 @@ def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]
                 "tie_tolerance or score_dtype others tie, too: leave one of the two out"
             )
         run = replace(run, n_tied_beyond_cut=None)
-    run, remarks = round_scores(run, settings.score_format)
+    remarks: list[Remark] = []
+    if settings.score_dtype is not None:
+        run, remarks = round_scores(run, settings.score_format)
     return rank_nan(run, settings.nan), remarks
 
 
@@ -437,9 +439,11 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
 
 def _find_queries(offsets: Ints, rows: Ints) -> Ints:
     """Per row: the index of the list that it is in."""
+    if len(offsets) == 2:
+        return np.zeros(len(rows), np.int64)
     length = offsets[1]
-    if (offsets[1:] - offsets[:-1] == length).all():  # a division is faster than a search
-        return np.asarray(rows // max(1, length))
+    if length and (offsets[1:] - offsets[:-1] == length).all():
+        return np.asarray(rows // length)  # faster than a search
     return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 
