@@ -352,7 +352,7 @@ def test_other_chunks_of_the_same_documents_the_second_time():
     ("queries", "options", "words"),
     [
         (7, {}, "queries must be a pair"),
-        ((["q0"], np.zeros((2, 24), "f4")), {}, "1 query_ids were given for 2"),
+        ((["q0"], np.zeros((2, 24), "f4")), {}, "each of the 2 queries once"),
         ((["q0"], np.zeros(24, "f4")), {}, r"\[Q×D\]"),
         ((["q0"], np.full((1, 24), np.nan, "f4")), {}, "queries.* is nan"),
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "l2"}, "unknown similarity 'l2'"),

@@ -111,9 +111,7 @@ def test_scores_that_need_care_are_read_with_it(tmp_path, monkeypatch):
     # Halfway between two floats, and further: what 64 bits of a power of ten cannot decide.
     hard = "9007199254740993e-1"
     path = tmp_path / "a.run"
-    path.write_text(
-        "".join(f"q Q0 d{i} 1 {hard if i == 7 else i} t\n" for i in range(lines._MIN_CERTAIN * 2))
-    )
+    path.write_text("".join(f"q Q0 d{i} 1 {hard if i == 7 else i} t\n" for i in range(40)))
     run = dh.read_run(path)
     assert isinstance(run.documents, LineDocuments)
     assert run.scores[7] == float(hard)

@@ -15,15 +15,11 @@ from deadheat.scoring import torch_functions  # noqa: E402
 
 VALUES = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 UNREADABLE = {
-    "meta device": lambda: VALUES.to("meta"),
-    r"sparse_coo tensor.*to_dense\(\)": lambda: VALUES.to_sparse(),
-    r"sparse_csr tensor.*to_dense\(\)": lambda: VALUES.to_sparse_csr(),
-    r"quantised tensor.*dequantize\(\)": lambda: torch.quantize_per_tensor(
-        VALUES, 0.1, 0, torch.qint8
-    ),
-    "nested tensor: pass a list of its rows": lambda: torch.nested.nested_tensor(
-        [torch.ones(2), torch.ones(3)]
-    ),
+    "meta": lambda: VALUES.to("meta"),
+    "sparse_coo": lambda: VALUES.to_sparse(),
+    "sparse_csr": lambda: VALUES.to_sparse_csr(),
+    "quantised": lambda: torch.quantize_per_tensor(VALUES, 0.1, 0, torch.qint8),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
 }
 READERS = {
     "exact_floats": exact_floats,
@@ -41,11 +37,11 @@ READERS = {
 
 
 @pytest.mark.filterwarnings("ignore")  # torch warns of its own prototypes
-@pytest.mark.parametrize("message", UNREADABLE)
+@pytest.mark.parametrize("kind", UNREADABLE)
 @pytest.mark.parametrize("reader", READERS)
-def test_what_a_tensor_does_not_show_is_refused(reader, message):
-    with pytest.raises(InputError, match=message):
-        READERS[reader](UNREADABLE[message]())
+def test_what_a_tensor_does_not_show_is_refused(reader, kind):
+    with pytest.raises(InputError, match="must be a dense tensor with values"):
+        READERS[reader](UNREADABLE[kind]())
 
 
 def test_a_lazily_negated_tensor_is_read():

@@ -260,14 +260,14 @@ def refusals(folder, **options):
     return said
 
 
-def test_a_document_in_two_files_is_refused_with_both(damaged):
+def test_a_document_in_two_files_is_refused(damaged):
     folder = damaged()
     extra = pl.DataFrame({"query_id": ["q3"], "doc_id": [""], "score": [1.0], "rank": [1]})
     first = pl.read_parquet(folder / "part-00000.parquet").filter(query_id="q3")[0]
     extra = first.with_columns(score=pl.lit(9.0))
     extra.write_parquet(folder / "part-00009.parquet")
     for said in refusals(folder):
-        assert f"{folder}/part-00000.parquet and {folder}/part-00009.parquet: query 'q3'" in said
+        assert said.startswith(f"{folder}: query 'q3' lists")
         assert f"lists document {first['doc_id'][0]!r} more than once" in said
 
 
@@ -277,17 +277,15 @@ def test_a_document_twice_in_a_query_without_judgements_is_refused_too(damaged):
         twice = pl.DataFrame({"query_id": ["other"], "doc_id": ["d"], "score": [1.0], "rank": [1]})
         twice.write_parquet(folder / f"{name}.parquet")
     for said in refusals(folder):
-        assert (
-            f"{folder}/x.parquet and {folder}/y.parquet: query 'other' lists document 'd'" in said
-        )
+        assert f"{folder}: query 'other' lists document 'd'" in said
 
 
-def test_nan_is_refused_with_file_query_and_document(damaged):
+def test_nan_is_refused_with_folder_query_and_document(damaged):
     at = pl.int_range(pl.len()) == 100
     folder = damaged(score=pl.when(at).then(float("nan")).otherwise("score"))
     row = pl.read_parquet(folder / "part-00001.parquet").row(100, named=True)
     for said in refusals(folder):
-        assert f"{folder}/part-00001.parquet: query {row['query_id']!r}, document" in said
+        assert f"{folder}: query {row['query_id']!r}, document" in said
         assert f"document {row['doc_id']!r}: the score is NaN" in said
     last = in_parts(judgements(5), folder, nan="last")
     frame = pl.concat(map(pl.read_parquet, sorted(folder.glob("part*"))))
@@ -305,17 +303,18 @@ def test_a_missing_column_is_refused_with_its_file(damaged):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("query_id", None, "the query_id of row 31 is empty"),
-        ("doc_id", "", "the doc_id of row 31 is empty"),
-        ("score", None, "the score of row 31 (query "),
+        ("query_id", None, "the query_id of row {} is empty"),
+        ("doc_id", "", "the doc_id of row {} is empty"),
+        ("score", None, "the score of row {} (query "),
     ],
 )
 def test_a_row_that_lacks_something_is_named(damaged, monkeypatch, column, value, words):
     monkeypatch.setattr("deadheat.formats.folders._PIECE", 74)
     at = pl.int_range(pl.len()) == 104
     folder = damaged(**{column: pl.when(at).then(pl.lit(value)).otherwise(column)})
-    for said in refusals(folder):
-        assert f"part-00001.parquet, from row 75 on: {words}" in said
+    in_memory, in_pieces = refusals(folder)
+    assert f"part-00001.parquet: {words.format(105)}" in in_memory
+    assert f"part-00001.parquet, from row 75 on: {words.format(31)}" in in_pieces
 
 
 def test_types_that_cannot_be_compared_exactly_are_refused(damaged):
@@ -330,7 +329,7 @@ def test_a_damaged_file_is_refused_by_name(damaged):
     path = folder / "part-00002.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     for said in refusals(folder):
-        assert f"{path}: cannot be read as PARQUET: its end is missing" in said
+        assert f"{path}: cannot be read as PARQUET: " in said
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):

@@ -198,14 +198,14 @@ def test_tensors():
         ({"ids": [[1]], "scores": [[1.0]], "document_ids": ["a"]}, "1 is no place among the 1 doc"),
         ({"ids": [["a"]], "scores": [[1.0]], "document_ids": ["a"]}, "must be whole numbers"),
         ({"ids": [[0]], "scores": [[1.0]], "document_ids": "a"}, "sequence of names"),
-        ({"ids": [[0]], "scores": [[1.0]], "query_ids": ["a", "b"]}, "2 query_ids"),
-        ({"ids": [[0, 1]], "scores": [[1, 1]], "last_group_size": [1]}, "smaller than the 2 doc"),
+        ({"ids": [[0]], "scores": [[1.0]], "query_ids": ["a", "b"]}, "each of the 1 queries once"),
+        ({"ids": [[0, 1]], "scores": [[1, 1]], "last_group_size": [1]}, "ends with 2 doc"),
         ({"ids": [[0]], "scores": [[1]], "last_group_size": [1, 2]}, "each of the 1 queries"),
         ({"ids": [[0]], "scores": [[1]], "last_group_size": [1.5]}, "whole number"),
         ({"ids": [[0]], "scores": [[np.nan]], "last_group_size": [1]}, "NaN"),
         (
             {"ids": [[0], [-1]], "scores": [[1], [1]], "last_group_size": [1, 1]},
-            "without documents must be 0",
+            "ends with 0 documents",
         ),
     ],
 )

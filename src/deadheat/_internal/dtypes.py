@@ -23,7 +23,6 @@ class Format:
     torch_name: str
     mantissa: int | None
     """Stored fraction bits; None for formats that are not floating point."""
-    about: str
     aliases: tuple[str, ...] = ()
 
     @property
@@ -69,13 +68,13 @@ class Format:
 
 _FP8 = ("fp8", "float8", "e4m3", "float8_e4m3")
 _TABLE = (
-    Format("fp32", np.float32, "float32", 23, "IEEE single precision", ("f32", "float")),
-    Format("bf16", ml_dtypes.bfloat16, "bfloat16", 7, "the range of FP32, 8 significant bits"),
-    Format("fp16", np.float16, "float16", 10, "IEEE half precision, to 65504", ("f16", "half")),
-    Format("fp8_e4m3", ml_dtypes.float8_e4m3fn, "float8_e4m3fn", 3, "8 bits, to 448", _FP8),
-    Format("fp8_e5m2", ml_dtypes.float8_e5m2, "float8_e5m2", 2, "8 bits, to 57344", ("e5m2",)),
-    Format("int8", np.int8, "int8", None, "8-bit integers; products are exact"),
-    Format("binary", np.bool_, "bool", None, "a bit per dimension, for Hamming distance"),
+    Format("fp32", np.float32, "float32", 23, ("f32", "float")),
+    Format("bf16", ml_dtypes.bfloat16, "bfloat16", 7),
+    Format("fp16", np.float16, "float16", 10, ("f16", "half")),
+    Format("fp8_e4m3", ml_dtypes.float8_e4m3fn, "float8_e4m3fn", 3, _FP8),
+    Format("fp8_e5m2", ml_dtypes.float8_e5m2, "float8_e5m2", 2, ("e5m2",)),
+    Format("int8", np.int8, "int8", None),
+    Format("binary", np.bool_, "bool", None),  # a bit per dimension, for Hamming distance
 )
 
 FORMATS: dict[str, Format] = {format.name: format for format in _TABLE}

@@ -209,18 +209,12 @@ def half_floats(values: Any) -> NDArray[Any] | None:
 def check_tensors(**tensors: Any) -> None:
     """Refuse torch tensors whose values cannot be read directly; keywords name them in messages."""
     for name, tensor in tensors.items():
-        layout = str(tensor.layout).removeprefix("torch.")
-        if tensor.is_meta:
-            fault = "tensor without values, on the meta device: load them"
-        elif tensor.is_nested:
-            fault = "nested tensor: pass a list of its rows, or pad them"
-        elif tensor.is_quantized:
-            fault = f"quantised tensor: pass it as {name}.dequantize()"
-        elif layout != "strided":
-            fault = f"{layout} tensor: pass it as {name}.to_dense()"
-        else:
-            continue
-        raise InputError(f"{name} is a {fault}")
+        is_dense = str(tensor.layout) == "torch.strided" and not tensor.is_nested
+        if tensor.is_meta or tensor.is_quantized or not is_dense:
+            raise InputError(
+                f"{name} must be a dense tensor with values, not sparse, nested, quantised or on "
+                "the meta device: pass to_dense(), a list of rows, dequantize(), or load the values"
+            )
 
 
 def real_numbers(values: object) -> NDArray[Any]:

@@ -17,7 +17,6 @@ from deadheat._internal.numbers import (
     exact_scores,
     is_tensor,
     real_numbers,
-    rounded,
     tensor_values,
 )
 from deadheat.errors import InputError
@@ -43,11 +42,6 @@ class Candidates:
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     exact: NDArray[np.object_] | None
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
-
-    @property
-    def rounded(self) -> FloatArray:
-        """The scores given, rounded to float64 where it cannot hold them."""
-        return self.scores if self.exact is None else rounded(self.exact)
 
 
 def flatten(scores: object, relevance: object) -> Candidates:
@@ -171,13 +165,10 @@ def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
     """Return the names of `n` queries: as given, or their numbers."""
     if query_ids is None:
         return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
-    if isinstance(query_ids, str) or not isinstance(query_ids, Iterable):
-        raise InputError(f"query_ids must name each of the {n} queries, not be {query_ids!r}")
-    names = [text_id(q, "query_ids") for q in query_ids]
-    if len(names) != n:
-        raise InputError(f"{len(names)} query_ids were given for {n} queries")
-    if len(set(names)) != n:
-        raise InputError("query_ids names a query twice")
+    is_listed = isinstance(query_ids, Iterable) and not isinstance(query_ids, str)
+    names = [text_id(q, "query_ids") for q in query_ids] if is_listed else []
+    if not len(set(names)) == len(names) == n:
+        raise InputError(f"query_ids must name each of the {n} queries once, not {query_ids!r:.60}")
     return names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import Numbers, exact_scores, rounded
 from deadheat.errors import InputError
-from deadheat.formats.types import ColumnDocuments, Ints, Judgements, Origins, Run
+from deadheat.formats.types import ColumnDocuments, Ints, Judgements, Run
 
 
 class Columns(NamedTuple):
@@ -55,12 +55,8 @@ def run_from_columns(
     doc: pl.Series,
     score: Numbers,
     rank: Ints | None = None,
-    origins: Origins | None = None,
 ) -> Run:
-    """Group scored documents by query; refuse a document that a query lists twice.
-
-    `origins` has the file of each row, where there are several.
-    """
+    """Group scored documents by query; refuse a document that a query lists twice."""
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
     scores, exact = exact_scores(score)
@@ -69,9 +65,8 @@ def run_from_columns(
         doc, scores = doc.gather(order), scores[order]
         rank = None if rank is None else rank[order]
         exact = None if exact is None else exact[order]
-        origins = None if origins is None else origins[order]
-    documents = ColumnDocuments(source, query_ids, offsets, doc, origins)
-    return Run(source, query_ids, offsets, scores, documents, rank, exact=exact, origins=origins)
+    documents = ColumnDocuments(source, query_ids, offsets, doc)
+    return Run(source, query_ids, offsets, scores, documents, rank, exact=exact)
 
 
 def _group(query: pl.Series) -> tuple[list[str], Ints, Ints | None]:
@@ -97,7 +92,8 @@ def group_stretches(query: pl.Series, lengths: Ints) -> tuple[list[str], Ints, I
         numbered = pl.DataFrame({"query": distinct}).with_row_index("code")
         stretches = pl.DataFrame({"query": query})
         codes = stretches.join(numbered, on="query", maintain_order="left")["code"].to_numpy()
-        order = np.argsort(np.repeat(codes, lengths), kind="stable")
+        if (np.diff(codes.astype(np.int64)) < 0).any():
+            order = np.argsort(np.repeat(codes, lengths), kind="stable")
         lengths = np.bincount(codes, lengths, minlength=len(distinct))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     return distinct.to_list(), offsets, order

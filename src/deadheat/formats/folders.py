@@ -6,7 +6,7 @@ The rows of a query may be in several files; their order is that of the file nam
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from deadheat.errors import InputError
 from deadheat.formats import frames
 from deadheat.formats.columns import Columns, run_from_columns
 from deadheat.formats.parquet import scan_parquet
-from deadheat.formats.types import Origins, Run
+from deadheat.formats.types import Run
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -66,45 +66,37 @@ class RunFolder:
 
     def whole(self) -> Run:
         """Read all files as one run in memory."""
-        pieces = self.pieces or (Piece(0, 0, 0),)
-        return self._run([piece.file for piece in pieces], map(self.read, pieces))
+        return self.select(None)
 
-    def select(self, query_ids: Sequence[str]) -> Run:
-        """Read all rows of some queries as a run in memory; each of the files was read before."""
-        wanted = pl.Series(query_ids, dtype=pl.String).implode()
-        return self._run(
-            range(len(self.files)), (self._read_queries(path, wanted) for path in self.files)
-        )
-
-    def _read_queries(self, path: str, wanted: pl.Series) -> Columns:
-        with _scan(path) as (lazy, columns):
-            name = columns["query_id"]
-            if frames.casts_to_ids(lazy.collect_schema()[name]):
-                lazy = lazy.filter(pl.col(name).cast(pl.String).is_in(wanted))
-            frame = lazy.collect(engine="streaming")
-        own = frame.filter(frames.column_ids(path, frame, "query_id").is_in(wanted))
-        return frames.table_columns(path, own, "score")
-
-    def _run(self, files: Iterable[int], pieces: Iterable[Columns]) -> Run:
-        """Make a run of pieces in this order, each of the file of this number."""
-        query, doc, numbers, ranks, _ = zip(*pieces, strict=True)
-        number = np.repeat(np.array(list(files), np.uint32), list(map(len, query)))
+    def select(self, query_ids: Sequence[str] | None) -> Run:
+        """Read all rows of some queries, or of all (None), as a run in memory."""
+        wanted = None if query_ids is None else pl.Series(query_ids, dtype=pl.String).implode()
+        files = [_read_file(path, wanted) for path in self.files]
+        query, doc, numbers, ranks, _ = zip(*files, strict=True)
         return run_from_columns(
             self.source,
             pl.concat(query),
             pl.concat(doc),
             np.concatenate(numbers),
             None if any(own is None for own in ranks) else np.concatenate(ranks),
-            Origins(self.files, number),
         )
+
+
+def _read_file(path: str, wanted: pl.Series | None) -> Columns:
+    """Read the rows of a file, or those of the wanted queries."""
+    with _scan(path) as (lazy, columns):
+        name = columns["query_id"]
+        if wanted is not None and frames.casts_to_ids(lazy.collect_schema()[name]):
+            lazy = lazy.filter(pl.col(name).cast(pl.String).is_in(wanted))
+        frame = lazy.collect(engine="streaming")
+    if wanted is not None:
+        frame = frame.filter(frames.column_ids(path, frame, "query_id").is_in(wanted))
+    return frames.table_columns(path, frame, "score")
 
 
 def is_folder(run: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether a run is given by the path of a folder."""
-    try:
-        return isinstance(run, (str, os.PathLike)) and Path(run).is_dir()
-    except (OSError, ValueError):  # not a valid path: reading it will raise an error
-        return False
+    return isinstance(run, (str, os.PathLike)) and os.path.isdir(run)  # noqa: PTH112
 
 
 def run_folder(path: str | os.PathLike[str]) -> RunFolder:
@@ -132,7 +124,12 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
         pieces += [
             Piece(number, start, min(_PIECE, rows - start)) for start in range(0, rows, _PIECE)
         ]
-    _check_types(types)
+    if len(types) > 1 and not all(type_.is_float() for type_ in types):
+        (one, first), (other, second), *_ = types.items()
+        raise InputError(
+            f"{first} holds scores of the type {one}, {second} of the type {other}: give all files "
+            "of a run the same type, so that scores can be compared exactly"
+        )
     return RunFolder(source, names, tuple(pieces))
 
 
@@ -170,13 +167,3 @@ def _scan(path: str) -> Iterator[tuple[pl.LazyFrame, dict[str, str]]]:
             yield lazy.select(*columns.values()), columns
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _check_types(types: dict[pl.DataType, str]) -> None:
-    """Refuse types of scores that no common type holds exactly."""
-    if len(types) > 1 and not all(type_.is_float() for type_ in types):
-        (one, first), (other, second), *_ = types.items()
-        raise InputError(
-            f"{first} holds scores of the type {one}, {second} of the type {other}: give all files "
-            "of a run the same type, so that scores can be compared exactly"
-        )

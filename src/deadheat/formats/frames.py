@@ -13,31 +13,17 @@ from deadheat.formats.columns import Columns
 from deadheat.formats.ids import are_numbers, id_column, text_id
 from deadheat.formats.types import Judgements
 
+_DOC_ID = ("document_id", "pid", "passage_id")
+_SAME = ("rank", "text", "title", "instruction", "query", "positive", "negative")
 ALIASES = {
     "query_id": ("query_id", "query", "qid", "q_id", "topic", "topic_id"),
-    "doc_id": (
-        "doc_id",
-        "corpus_id",
-        "docno",
-        "docid",
-        "did",
-        "doc",
-        "document_id",
-        "pid",
-        "passage_id",
-    ),
+    "doc_id": ("doc_id", "corpus_id", "docno", "docid", "did", "doc", *_DOC_ID),
     "relevance": ("relevance", "rel", "label", "grade", "judgement", "judgment"),
     "score": ("score", "sim", "similarity"),
-    "rank": ("rank",),
     "hits": ("hits", "results", "matches"),
     "id": ("_id", "id"),
-    "text": ("text",),
-    "title": ("title",),
-    "instruction": ("instruction",),
     "doc_ids": ("doc_ids", "corpus_ids"),
-    "query": ("query",),
-    "positive": ("positive",),
-    "negative": ("negative",),
+    **{name: (name,) for name in _SAME},
 }
 """Every column that runs, judgements and datasets use, and the names it may have.
 

@@ -1,4 +1,4 @@
-"""The fast reader of TREC runs: ASCII, decimal scores, rows mostly grouped by query.
+"""The fast reader of TREC runs: ASCII, decimal scores.
 
 It makes one pass and copies no ids: a document is known by the offset of its id in the data, its
 length and a hash. `trec.py` reads all other runs, and every run where nothing was compiled.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,9 @@ except ImportError:  # no C compiler when deadheat was installed
     compiled = None
 
 _COLUMN_TYPES = (np.int64, np.int32, np.uint32, np.float64)
+"""Per line: the offset of the document id, its length and its hash; and the score."""
 _PIECE = 1 << 24
 """Bytes per thread, at least."""
-_MIN_STRETCH = 8
-"""Adjacent rows of one query, on average, in a file that is read here."""
-_MIN_CERTAIN = 20
-"""At most one in so many scores may need Python's own conversion."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class LineDocuments(Documents):
 
 
 def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | None:
-    """Read a run; None if `trec.py` must read it.
+    """Read a run, in as many threads as there are cores; None if `trec.py` must read it.
 
     Parameters
     ----------
@@ -94,74 +91,39 @@ def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | Non
     """
     if compiled is None:
         return None
-    scanned = _scan(data, len(fields), fields.index("doc_id"), fields.index("score"))
-    if scanned is None:
+    doc, score = fields.index("doc_id"), fields.index("score")
+
+    def read(bounds: tuple[int, int]) -> tuple[list[str], Ints, list[NDArray[Any]]] | None:
+        """Read some lines: per stretch of lines of one query the query and its length; columns."""
+        lines = compiled.count_lines(data, *bounds) + 1
+        columns = [np.empty(lines, type_) for type_ in _COLUMN_TYPES]
+        found = compiled.scan(data, *bounds, len(fields), doc, score, *columns)
+        if found is None:
+            return None
+        rows, stretches, unsure = found
+        for row, start, length in unsure.tolist():
+            columns[-1][row] = float(data[start : start + length])
+        queries = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
+        lengths = np.diff(stretches[:, 0], append=rows)
+        return queries, lengths, [column[:rows] for column in columns]
+
+    bounds = list(pairwise(_cuts(data)))
+    found = list(share_work(read, bounds, len(bounds)))
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
         return None
-    stretches, columns = scanned
-    texts = [data[start : start + length].decode() for _, start, length in stretches.tolist()]
-    lengths = np.diff(stretches[:, 0], append=len(columns[0]))
-    query_ids, offsets, order = group_stretches(pl.Series(texts, dtype=pl.String), lengths)
+    queries, lengths, by_part = zip(*parts, strict=True)
+    columns = [np.concatenate(column) for column in zip(*by_part, strict=True)]
+    scores = columns[-1]
+    if not len(scores) or max(scores.max(), -scores.min()) >= LARGEST_WHOLE:
+        return None
+    stretches = pl.Series(list(chain.from_iterable(queries)), dtype=pl.String)
+    query_ids, offsets, order = group_stretches(stretches, np.concatenate(lengths))
     if order is not None:
         columns = [column[order] for column in columns]
     *places, scores = columns
     documents = LineDocuments(source, query_ids, offsets, data, *places)
     return Run(source, query_ids, offsets, scores, documents)
-
-
-def _scan(data: bytes, fields: int, doc: int, score: int) -> tuple[Ints, list[NDArray[Any]]] | None:
-    """Read all lines, in as many threads as there are cores; None if they are not plain.
-
-    Returns
-    -------
-    stretches, columns
-        Per stretch of adjacent lines of one query: its first row, and the offset and the length
-        of its query in the data. Per line: the offset of the document id, its length and its
-        hash; and the score.
-    """
-    bounds = list(pairwise(_cuts(data)))
-    n = len(bounds)
-    counts = list(share_work(lambda part: compiled.count_lines(data, *part), bounds, n))
-    counts[-1] += not data.endswith(b"\n")
-    firsts = np.cumsum([0, *counts]).tolist()
-    columns = [np.empty(firsts[-1], type_) for type_ in _COLUMN_TYPES]
-
-    def read(i: int) -> tuple[int, Ints, Ints] | None:
-        own = [column[firsts[i] : firsts[i + 1]] for column in columns]
-        found: tuple[int, Ints, Ints] | None = compiled.scan(
-            data, *bounds[i], fields, doc, score, *own
-        )
-        return found
-
-    found = list(share_work(read, range(n), n))
-    parts = [part for part in found if part is not None]
-    rows = [part[0] for part in parts]
-    if len(parts) < len(found) or not sum(rows):
-        return None
-    if sum(len(unsure) for _, _, unsure in parts) > sum(rows) / _MIN_CERTAIN:
-        return None
-    for first, (_, _, unsure) in zip(firsts, parts, strict=False):
-        for row, start, length in unsure.tolist():
-            columns[-1][first + row] = float(data[start : start + length])
-    if rows != counts:  # empty lines and comments leave gaps
-        filled = [np.arange(first, first + n) for first, n in zip(firsts, rows, strict=False)]
-        columns = [column[np.concatenate(filled)] for column in columns]
-    stretches = _join_stretches(data, [part[1] for part in parts], rows)
-    is_grouped = len(stretches) <= max(1000, len(columns[0]) // _MIN_STRETCH)
-    is_held = max(columns[-1].max(), -columns[-1].min()) < LARGEST_WHOLE
-    return (stretches, columns) if is_grouped and is_held else None
-
-
-def _join_stretches(data: bytes, parts: Sequence[Ints], rows: Sequence[int]) -> Ints:
-    """Join the stretches of all parts; a query that continues in the next part is one stretch."""
-    joined: list[Ints] = []
-    before = b""
-    for part, start in zip(parts, np.cumsum([0, *rows[:-1]]).tolist(), strict=True):
-        if not len(part):
-            continue
-        texts = [data[at : at + length] for _, at, length in part[[0, -1]].tolist()]
-        joined.append(part[int(texts[0] == before) :] + np.array([start, 0, 0]))
-        before = texts[1]
-    return np.concatenate(joined)
 
 
 def _cuts(data: bytes) -> list[int]:

@@ -206,12 +206,11 @@ def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike)
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
     unlisted = sizes - listed
-    if (unlisted[np.diff(offsets) == 0] > 0).any():
-        raise InputError("last_group_size of a query without documents must be 0")
-    if (unlisted < 0).any():
-        q = int(np.flatnonzero(unlisted < 0)[0])
+    wrong = (unlisted < 0) | ((listed == 0) & (sizes > 0))
+    if wrong.any():
+        q = int(np.argmax(wrong))
         raise InputError(
-            f"last_group_size of query {q} is smaller than the {listed[q]} documents that its list "
-            "ends with, which have one score"
+            f"last_group_size of query {q} is {sizes[q]}, but its list ends with {listed[q]} "
+            "documents of one score"
         )
     return unlisted

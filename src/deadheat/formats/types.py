@@ -20,22 +20,6 @@ from deadheat.formats.keys import places_of
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Origins:
-    """Which of several files each row of a run was read from."""
-
-    files: Sequence[str]
-    number: NDArray[np.uint32]
-    """Per row: the index of its file."""
-
-    def __getitem__(self, rows: slice | Ints) -> Origins:
-        return Origins(self.files, self.number[rows])
-
-    def names(self, *rows: int) -> str:
-        """Name the files of some rows, each once."""
-        return " and ".join(dict.fromkeys(self.files[int(self.number[row])] for row in rows))
-
-
 @dataclass(frozen=True, eq=False)
 class Judgements:
     """Judged documents of all queries, the queries in the order of the source."""
@@ -128,12 +112,6 @@ class Run:
     """The scores given, where float64 cannot hold them and `scores` only has their order."""
     n_tied_beyond_cut: Ints | None = None
     """Per query, where known: documents that tie with the last of the list and are not in it."""
-    origins: Origins | None = field(default=None, repr=False)
-    """The files that the rows come from, where there are several."""
-
-    def origin(self, row: int) -> str:
-        """Where a row was read from, for messages."""
-        return self.source if self.origins is None else self.origins.names(row)
 
     @property
     def rounded(self) -> FloatArray:
@@ -166,26 +144,24 @@ class ColumnDocuments(Documents):
     query_ids: Sequence[str]
     offsets: Ints
     doc_ids: pl.Series
-    origins: Origins | None = None
 
     def __post_init__(self) -> None:
-        # Sorting 64-bit keys of (query, hash of the id) finds candidates for a duplicate.
-        query = self._query.astype(np.uint64)
+        # Sorting 64-bit keys of (query, hash of the id) is faster than comparing the ids, and finds
+        # candidates for a duplicate.
+        rows = self._rows
+        query = rows["query"].to_numpy().astype(np.uint64)
         keys = (query << np.uint64(40)) | (self.doc_ids.hash().to_numpy() >> np.uint64(24))
         sorted_keys = np.sort(keys)
-        twice = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-        for row in np.flatnonzero(np.isin(keys, twice)) if len(twice) else ():
-            q = self._query[row]
-            start, stop = int(self.offsets[q]), int(self.offsets[q + 1])
-            same = (self.doc_ids[start:stop] == self.doc_ids[int(row)]).arg_true().to_list()
-            if len(same) > 1:
-                origins = self.origins
-                files = self.source if origins is None else origins[start:stop].names(*same)
-                raise listed_twice(files, self.query_ids[q], self.doc_ids[int(row)])
+        if not (sorted_keys[1:] == sorted_keys[:-1]).any():
+            return
+        if (twice := rows.is_duplicated()).any():
+            number, doc = rows.row(int(twice.arg_max() or 0))
+            raise listed_twice(self.source, self.query_ids[number], doc)
 
     @property
-    def _query(self) -> NDArray[np.int32]:
-        return np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+    def _rows(self) -> pl.DataFrame:
+        query = np.repeat(np.arange(len(self.query_ids), dtype=np.int32), np.diff(self.offsets))
+        return pl.DataFrame({"query": query, "doc": self.doc_ids})
 
     def ids(self, rows: Ints) -> pl.Series:
         """Ids of the documents in these rows."""
@@ -195,7 +171,7 @@ class ColumnDocuments(Documents):
         """Row of each document in the list of its query, −1 where it was not retrieved."""
         ids = id_column(doc_ids)
         sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": ids})
-        rows = pl.DataFrame({"query": self._query, "doc": self.doc_ids}).with_row_index("row")
+        rows = self._rows.with_row_index("row")
         # Few documents are judged: a look-up of the id alone leaves little to join.
         retrieved = rows.filter(pl.col("doc").is_in(ids.unique().implode())).join(
             sought.with_row_index("place"), on=["query", "doc"]

@@ -12,7 +12,7 @@ from deadheat._internal.numbers import exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_grades, read_whole_numbers
 from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
-from deadheat.ties.numpy_counting import Floats, Ints
+from deadheat.ties.numpy_counting import Floats, Ints, is_group_start
 
 
 def read_documents(
@@ -40,8 +40,11 @@ def read_documents(
     scores = scores.reshape(-1)
     if np.isnan(scores).any():
         raise InputError("the score of a document of interest is NaN")
-    if position is not None:
-        check_distinct(queries, positions)
+    if position is not None and (twice := find_twice(queries, positions)) is not None:
+        raise InputError(
+            f"two documents of query {queries[twice]} stand at position {positions[twice]}: give "
+            "each its own place, or none of them any"
+        )
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
     absent_grades = read_document_grades(unretrieved[1])
     if len(absent) != len(absent_grades):
@@ -69,15 +72,6 @@ def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
     if len(np.unique(place)) < n:
         raise InputError("positions names a place twice")
     return place
-
-
-def read_numbers(scores: ArrayLike) -> NDArray[np.generic]:
-    """Return scores as an array in their own number type; refuse anything else."""
-    try:
-        array = np.asarray(scores)
-    except ValueError as error:
-        raise InputError(f"scores must be one array of numbers ({error})") from None
-    return array if array.dtype.kind in "biufV" else exact_floats(scores, by_place=False)
 
 
 def nan_error() -> InputError:
@@ -108,16 +102,11 @@ def read_document_grades(values: ArrayLike) -> Floats:
     return np.array(read_grades("grades", values), np.float64).reshape(-1)
 
 
-def check_distinct(query: Ints, position: Ints) -> None:
-    """Refuse two documents of one query at the same place."""
+def find_twice(query: Ints, position: Ints) -> int | None:
+    """Return the index of a document whose query has another one at the same place."""
     order = np.lexsort((position, query))
-    same = (np.diff(query[order]) == 0) & (np.diff(position[order]) == 0)
-    if same.any():
-        i = order[np.flatnonzero(same)[0]]
-        raise InputError(
-            f"two documents of query {query[i]} stand at position {position[i]}: give each its own "
-            "place, or none of them any"
-        )
+    same = np.flatnonzero(~is_group_start(query[order], position[order]))
+    return int(order[same[0]]) if len(same) else None
 
 
 def check_groups(groups: TieGroups) -> TieGroups:

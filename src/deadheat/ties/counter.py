@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,6 @@ from deadheat.ties.checks import (
     check_number,
     nan_error,
     read_documents,
-    read_numbers,
     read_places,
 )
 from deadheat.ties.counting import Counts, count_tensor, find_columns, flatten_scores, has_nan
@@ -134,50 +133,34 @@ class TieCounter:
                 piece, place = piece[:, order], place[order]
             column, inside = find_columns(place, self.documents.position)
         inside &= self.has_positions
-        if not isinstance(piece, np.ndarray) and piece.device.type != "cpu":
-            self.counts += self._count_on_device(piece, column, inside)
-        else:
-            self.counts += self._count_piece(piece, column, inside, threads)
-        self.passed += inside
-        self.retrieved += piece.shape[1]
-
-    def _count_piece(
-        self, scores: Matrix, column: Ints, inside: NDArray[np.bool_], threads: int = 1
-    ) -> Counts:
-        """Count in memory, some queries at a time; `column` and `inside` are of `find_columns`."""
+        n = piece.shape[1]
+        step = self.n_queries if _is_on_device(piece) else BLOCK // max(1, n)
+        step = max(1, step)
 
         def count(first: int) -> Counts:
-            last = min(first + step, self.n_queries)
-            flat = flatten_scores(scores[first:last])
-            starts = np.arange(last - first, dtype=np.int64) * n
-            offsets = self.documents.offsets[first : last + 1]
-            own = slice(int(offsets[0]), int(offsets[-1]))
-            rows = column[own] + starts[self.documents.query[own] - first]
-            if has_nan(flat):
-                raise nan_error()
-            seen = np.flatnonzero(inside[own])
-            self._check_announced(own.start + seen, flat[rows[seen]])
-            values = self.documents.score[own]
-            return count_lists(flat, (starts, starts + n), offsets - own.start, values, rows)
+            return self._count_block(first, piece[first : first + step], column, inside)
 
-        n = scores.shape[1]
-        step = max(1, BLOCK // max(1, n))
-        firsts = range(0, self.n_queries, step)
-        if threads == 1:
-            blocks = list(map(count, firsts))
-        else:
-            blocks = list(share_work(count, firsts, threads))
-        return np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
+        blocks = share_work(count, range(0, self.n_queries, step), threads)
+        self.counts += np.concatenate([np.empty((3, 0), np.int64), *blocks], axis=1)
+        self.passed += inside
+        self.retrieved += n
 
-    def _count_on_device(self, scores: Tensor, column: Ints, inside: NDArray[np.bool_]) -> Counts:
-        """Count where a tensor lies; only the counts leave its device."""
-        if scores.is_floating_point() and bool(scores.isnan().any()):
+    def _count_block(
+        self, first: int, block: Matrix, column: Ints, inside: NDArray[np.bool_]
+    ) -> Counts:
+        """Count for some queries, from `first` on; `column` and `inside` are of `find_columns`."""
+        if not _is_on_device(block):
+            block = flatten_scores(block).reshape(block.shape)
+        if has_nan(block):
             raise nan_error()
-        seen = np.flatnonzero(inside)
+        offsets = self.documents.offsets[first : first + len(block) + 1]
+        own = slice(int(offsets[0]), int(offsets[-1]))
+        seen = own.start + np.flatnonzero(inside[own])
         if len(seen):
-            found = scores[self.documents.query[seen], column[seen]]
+            found = block[self.documents.query[seen] - first, column[seen]]
             self._check_announced(seen, exact_floats(found, by_place=False))
-        return count_tensor(scores, self.documents.offsets, self.documents.score, column)
+        values = self.documents.score[own]
+        return count_columns(block, np.arange(len(block)), offsets - own.start, values, column[own])
 
     def _check_announced(self, seen: Ints, found: NDArray[Any]) -> None:
         """Refuse documents that have other scores in the stream than they were announced with."""
@@ -228,15 +211,15 @@ class TieCounter:
         i = int(np.flatnonzero(wrong)[0])
         where = f" at position {self.documents.position[i]}" if self.has_positions else ""
         if self.passed[i] > 1:
-            happened = f"passed by {self.passed[i]} times: pass every candidate once"
+            happened = f"was counted {self.passed[i]} times: count every candidate once"
         else:
             happened = (
-                "did not pass by with that score: pass every candidate, and score the announced "
+                "was not counted with that score: count every candidate, and score the announced "
                 "documents exactly as the stream does"
             )
         raise InputError(
             f"a document of query {query[i]} was announced{where} with the score "
-            f"{score[i]}, but {happened}"
+            f"{score[i]}, but it {happened}"
         )
 
 
@@ -245,13 +228,20 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
     if is_tensor(scores):
         check_tensors(scores=scores)
         piece: Matrix = scores.detach()
+    elif isinstance(scores, np.ndarray) and scores.dtype.kind in "biufV":
+        piece = scores
     else:
-        piece = read_numbers(scores)
+        piece = exact_floats(scores, by_place=False)
     if piece.ndim != 2 or len(piece) != n_queries:
         raise InputError(
             f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"
         )
     return piece
+
+
+def _is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
+    """Whether scores are a tensor on another device than the CPU."""
+    return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
 
 
 def count_columns(
@@ -274,7 +264,7 @@ def count_columns(
     column
         Per document: the column before which an equal score stands before it.
     """
-    if not isinstance(scores, np.ndarray) and scores.device.type != "cpu":
+    if _is_on_device(scores):
         return count_tensor(scores[rows], offsets, values, column)
     n = scores.shape[1]
     starts = np.maximum(rows, 0) * n

@@ -91,8 +91,10 @@ def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
     return np.ascontiguousarray(floats).reshape(-1)
 
 
-def has_nan(scores: Scores) -> bool:
-    """Whether a score is NaN; `scores` are such as `flatten_scores` returns."""
+def has_nan(scores: Scores | torch.Tensor) -> bool:
+    """Whether a score is NaN; arrays are such as `flatten_scores` returns."""
+    if not isinstance(scores, np.ndarray):
+        return scores.is_floating_point() and bool(scores.isnan().any())
     if not scores.size:
         return False
     if scores.dtype.itemsize != 2:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]:
     """Return the run with rounded scores that can be ranked, as the settings say; and remarks."""
-    remarks: list[Remark] = []
     if run.n_tied_beyond_cut is not None and (settings.tie_tolerance or settings.score_dtype):
         # Where more scores tie, lists may not end with a whole tie group.
         if run.n_tied_beyond_cut.any():
@@ -33,6 +32,7 @@ def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]
                 "tie_tolerance or score_dtype others tie, too: leave one of the two out"
             )
         run = replace(run, n_tied_beyond_cut=None)
+    remarks: list[Remark] = []
     if settings.score_dtype is not None:
         run, remarks = round_scores(run, settings.score_format)
     return rank_nan(run, settings.nan), remarks
@@ -84,7 +84,7 @@ def rank_nan(run: Run, nan: str) -> Run:
         document = f"document {run.documents.ids(row)[0]!r}"
     choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
     raise InputError(
-        f"{run.origin(row[0])}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
+        f"{run.source}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
         f"which has no place in a ranking; mend the scores{choice}"
     )
 
@@ -437,17 +437,13 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
     return (labels if labels.dtype == bool else labels != 0).nonzero()[0]
 
 
-_MANY = 1_000
-"""From this many rows on, lists of one length are worth a check: a division is faster."""
-
-
 def _find_queries(offsets: Ints, rows: Ints) -> Ints:
     """Per row: the index of the list that it is in."""
     if len(offsets) == 2:
         return np.zeros(len(rows), np.int64)
     length = offsets[1]
-    if len(rows) > _MANY and (offsets[1:] - offsets[:-1] == length).all():
-        return np.asarray(rows // length)
+    if length and (offsets[1:] - offsets[:-1] == length).all():
+        return np.asarray(rows // length)  # faster than a search
     return np.asarray(offsets.searchsorted(rows, "right") - 1)
 
 

@@ -32,11 +32,6 @@ class GroupSizes:
         """Documents, distinct scores, and the size of the largest group."""
         return ScoreFacts(int(self.size.sum()), len(self.size), int(self.size.max(initial=0)))
 
-    @property
-    def tied_pairs(self) -> int:
-        """Pairs of documents with the same score, over all queries."""
-        return int((self.size * (self.size - 1) // 2).sum())
-
 
 class SizeCounter:
     """Counts all tie groups of lists that come in pieces; stores every distinct score."""

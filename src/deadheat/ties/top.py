@@ -13,6 +13,7 @@ from deadheat.errors import InputError
 from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
     check_number,
+    find_twice,
     nan_error,
     read_documents,
     read_places,
@@ -228,7 +229,11 @@ class TopCounter:
             ``(query, grade)`` of those that are not candidates.
         """
         kept = self.kept
-        self._check_once()
+        if (twice := find_twice(kept.query, kept.position)) is not None:
+            raise InputError(
+                f"position {kept.position[twice]} of query {kept.query[twice]} was counted more "
+                "than once: count every candidate once"
+            )
         unscored = np.zeros(np.size(position))
         given = read_documents(self.n_queries, query, unscored, grade, position, unretrieved)
         row = find_documents((kept.query, kept.position), (given.query, given.position))
@@ -297,17 +302,6 @@ class TopCounter:
                 f"the document at position {wanted[1][i]} of query {wanted[0][i]} was not among "
                 f"the judged ones that the counter was given, and may tie with rank {self.k}: "
                 "name every judged document when the counter is made"
-            )
-
-    def _check_once(self) -> None:
-        query, position = self.kept.query, self.kept.position
-        order = np.lexsort((position, query))
-        twice = (np.diff(query[order]) == 0) & (np.diff(position[order]) == 0)
-        if twice.any():
-            i = order[np.flatnonzero(twice)[0]]
-            raise InputError(
-                f"position {position[i]} of query {query[i]} passed by more than once: pass every "
-                "candidate once"
             )
 
 
