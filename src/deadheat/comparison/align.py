@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -138,6 +138,7 @@ def _restrict(result: Result, measures: list[Measure], query_ids: list[str]) -> 
     views = {}
     for measure in measures:
         whole = vars(result.views[measure])
-        views[measure] = Views(**{k: x if x is None else x[rows] for k, x in whole.items()})
+        kept: dict[str, Any] = {k: x if x is None else x[rows] for k, x in whole.items()}
+        views[measure] = Views(**kept)
     groups = None if result.groups is None else result.groups.take(rows)
     return replace(result, query_ids=query_ids, views=views, groups=groups)

@@ -18,7 +18,7 @@ from deadheat.comparison.leaderboard.published import (
     match_runs,
     read_published,
 )
-from deadheat.comparison.leaderboard.rules import Plan, plan_found, plan_given
+from deadheat.comparison.leaderboard.rules import plan_found, plan_given
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
@@ -28,7 +28,6 @@ from deadheat.comparison.leaderboard.sources import (
 from deadheat.comparison.leaderboard.standings import ROWS, Standing
 from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import QrelsLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
@@ -132,9 +131,7 @@ def leaderboard(
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     searched = set(options) <= {"nan"}
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
-    if board is None:
-        plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), settings))
-    elif searched:
+    if board is not None and searched:
         plan = plan_found(board, rows, asked, sources, judgements, apply)
     else:
         plan = plan_given(board, asked, settings)
@@ -152,7 +149,7 @@ def leaderboard(
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    standings = [Standing.of(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
+    standings = [Standing(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
