@@ -210,9 +210,7 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
     views = ("expected", "std", "worst", "best", "range", "bias")
     rows = [
         {
-            "task": one.predictions.task,
-            "subset": one.predictions.subset,
-            "split": one.predictions.split,
+            **{key: getattr(one.predictions, key) for key in ("task", "subset", "split")},
             "measure": name,
             "mteb": result[name].oblivious,
             **{view: getattr(result[name], view) for view in views},
