@@ -208,7 +208,7 @@ class Outcomes:
         """
         views = result.views[measure]
         n = len(views.expected)
-        moved = views.best - views.worst > TOLERANCE
+        moved = views.range > TOLERANCE
         expected, best, worst = (x[moved] / n for x in (views.expected, views.best, views.worst))
         width = best - worst
         largest = (best - expected) * (expected - worst)

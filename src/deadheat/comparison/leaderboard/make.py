@@ -110,22 +110,21 @@ def leaderboard(
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number from 1, not {workers!r}")
+    sources = run_sources(runs, without=(qrels, published))
     board = None
+    rows: dict[str, str] = {}
+    remarks: list[Remark] = []
+    words: dict[str, list[str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
         words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
         board = replace(board, words=words)
-    words_of = {} if board is None else board.words
-    if group is not None and group not in words_of:
+        rows, remarks = match_runs(board, sources)
+    if group is not None and group not in words:
         raise InputError(
             f"there is no column of words {group!r} in the published board; it has "
-            f"{', '.join(map(repr, words_of)) or 'none'}"
+            f"{', '.join(map(repr, words)) or 'none'}"
         )
-    sources = run_sources(runs, without=(qrels, published))
-    rows: dict[str, str] = {}
-    remarks: list[Remark] = []
-    if board is not None:
-        rows, remarks = match_runs(board, sources)
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
     settings = EvalSettings(**options)  # type: ignore[arg-type]
@@ -163,7 +162,7 @@ def leaderboard(
         winners=[winner for standing in standings for winner in standing.winners(group)],
         rules=plan.rules,
         settings=plan.settings,
-        words=tuple(words_of),
+        words=tuple(words),
         group=group,
         alpha=alpha,
         failures=failures,

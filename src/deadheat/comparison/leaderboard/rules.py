@@ -221,13 +221,9 @@ def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
     columns: dict[EvalSettings, list[str]] = {}
     for rule in known:
         columns.setdefault(rule.setting, []).append(rule.column)
-    needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
-    return [
-        note(
-            f"no rule serves all columns, so the board describes {len(columns)} different "
-            f"rankings; {'; '.join(needs)}"
-        )
-    ]
+    needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
+    different = f"so the board describes {len(columns)} different rankings"
+    return [note(f"no rule serves all columns, {different}; {needs}")]
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:

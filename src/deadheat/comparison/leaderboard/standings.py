@@ -218,18 +218,17 @@ class Standing:
         n = f"{len(missed)} of {self.runs['published'].count()}"
         rule = f"{self.measure}, {describe(setting)} ({tried}; the largest gap is {gap:.4f})"
         if self.known:
-            return [
-                warning(
-                    f"{self.column.name}: {n} published numbers are not met by {rule}; these runs "
-                    f"take no part in reversed pairs, errors and τ: {some(missed['run'].to_list())}"
-                )
-            ]
-        return [
-            warning(
-                f"{self.column.name}: the definition of these numbers is unknown: {n} are not met "
-                f"by {rule}; nothing is said about their published order"
+            runs = some(missed["run"].to_list())
+            text = (
+                f"{n} published numbers are not met by {rule}; these runs take no part in reversed "
+                f"pairs, errors and τ: {runs}"
             )
-        ]
+        else:
+            text = (
+                f"the definition of these numbers is unknown: {n} are not met by {rule}; nothing "
+                "is said about their published order"
+            )
+        return [warning(f"{self.column.name}: {text}")]
 
     def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
         """Count what ties do to the runs and pairs of a board, and compare its orders.

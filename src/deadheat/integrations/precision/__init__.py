@@ -163,8 +163,7 @@ def _high_view(
             return _view(model, "head" + ending, "fp32", tokens), no_head
         except InputError as error:
             regime, no_head = "hps", str(error)
-    name = regime if regime.endswith(ending) else regime + ending
-    return _view(model, name, "fp32", tokens), no_head
+    return _view(model, regime.removesuffix(ending) + ending, "fp32", tokens), no_head
 
 
 def _low_view(model: Any, dtype: object = None) -> Any:
