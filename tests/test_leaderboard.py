@@ -493,7 +493,7 @@ def test_what_all_equally_good_settings_share_is_determined(folder, judgements, 
 
 def test_which_queries_count_is_not_in_question_where_all_choices_are_the_same(folder):
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
-    assert {s.queries for rule in board.rules for s in rule.equally_good} == {"judged"}
+    assert {s.queries for rule in board.rules for s in rule.candidates} == {"judged"}
 
 
 def test_a_rule_that_is_given_is_not_searched_for(folder):

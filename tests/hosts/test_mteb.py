@@ -364,7 +364,7 @@ class TestCache:
 
     def test_a_result_without_the_keys_is_run_again_and_said(self, data, cache):
         run(self.model, make_task(data), mteb.evaluate, cache=cache)
-        with pytest.warns(DeadheatWarning, match="DeadheatTask were stored without"):
+        with pytest.warns(DeadheatWarning, match="DeadheatTask have no views"):
             scores = only(run(self.model, make_task(data), cache=cache))
         assert scores["ndcg_at_10_range"] > 0
         (path,) = cache.cache_path.glob("**/DeadheatTask.json")
@@ -385,7 +385,7 @@ class TestCache:
             run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=cache)
         )  # the reason for our cache: MTEB's own says nothing
         ours = tie_aware_cache(tie_aware_cache(cache))  # twice is once
-        with pytest.warns(DeadheatWarning, match="DeadheatTask were stored without"):
+        with pytest.warns(DeadheatWarning, match="DeadheatTask have no views"):
             run(self.model, tie_aware(make_task(data)), mteb.evaluate, cache=ours)
         asked = []
         counting = Scorer(lambda q, d: asked.append(d) or 0.5)
@@ -412,7 +412,7 @@ class TestCache:
     def test_the_parts_of_an_aggregate_are_looked_at_too(self, data, cache):
         part = make_task(data, name="Part")
         run(self.model, make_task(data, name="Part"), mteb.evaluate, cache=cache)
-        with pytest.warns(DeadheatWarning, match="Part were stored without"):
+        with pytest.warns(DeadheatWarning, match="Part have no views"):
             result = run(self.model, aggregate(part), cache=cache)
         assert [stored.task_name for stored in result.task_results] == ["Whole"]
         (path,) = cache.cache_path.glob("**/Part.json")

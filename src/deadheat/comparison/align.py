@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from deadheat._internal.remarks import Remark, warning
+from deadheat._internal.remarks import Remark, counted, some, warning
 from deadheat.errors import InputError
 from deadheat.evaluation import Result, Views, name_results, run_name, same_judgements
 from deadheat.measures import Measure, parse_measures
@@ -57,12 +57,11 @@ def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[s
     """Return the names of A and B: all pairs, or every other system as A and the baseline as B."""
     if baseline is None:
         return list(combinations(systems, 2))
-    paths = {name: result.provenance.run for name, result in systems.items()}
-    meant = [
-        name for name, path in paths.items() if baseline in (path, Path(path).name, run_name(path))
-    ]
-    if baseline in systems:
-        meant = [baseline]
+    meant = [baseline] if baseline in systems else []
+    for name, result in systems.items():
+        path = result.provenance.run
+        if baseline not in systems and baseline in (path, Path(path).name, run_name(path)):
+            meant.append(name)
     if len(meant) != 1:
         raise InputError(
             f"the baseline {baseline!r} is not among the systems: {', '.join(map(repr, systems))}"
@@ -85,18 +84,11 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
         values = {n: getattr(result.provenance.settings, option) for n, result in systems.items()}
         others = [other for other, value in values.items() if value != values[name]]
         if others:
-            remarks.append(
-                warning(
-                    "{name} and {other}{more} differ in {option}, {mine} and {theirs}: evaluate "
-                    "them alike, or their ties do not compare",
-                    name=name,
-                    other=others[0],
-                    more=f" (and {len(others) - 1} more)" if len(others) > 1 else "",
-                    option=option,
-                    mine=repr(values[name]),
-                    theirs=repr(values[others[0]]),
-                )
+            text = (
+                f"{name} and {some(others, 1)} differ in {option}, {values[name]!r} and "
+                f"{values[others[0]]!r}: evaluate them alike, or their ties do not compare"
             )
+            remarks.append(warning(text))
     return remarks
 
 
@@ -120,8 +112,7 @@ def align_systems(
         raise InputError("the systems have no measure in common: evaluate them in the same ones")
     if len(common) < len(asked):
         dropped = ", ".join(repr(m) for m in asked if m not in common)
-        pattern = "not every system was evaluated in {dropped}: left out"
-        remarks.append(warning(pattern, dropped=dropped))
+        remarks.append(warning(f"not every system was evaluated in {dropped}: left out"))
 
     ids = {name: set(result.query_names) for name, result in systems.items()}
     shared, every = set.intersection(*ids.values()), set.union(*ids.values())
@@ -133,8 +124,8 @@ def align_systems(
                 f"compared on the same queries only; the {len(shared):,} queries that all share "
                 "are compared with queries='intersection' (--queries intersection)"
             )
-        pattern = "compared on the {shared} of {every:query} that all share"
-        remarks.append(warning(pattern, shared=len(shared), every=len(every)))
+        of = counted(len(every), "query")
+        remarks.append(warning(f"compared on the {len(shared):,} of {of} that all share"))
     chosen = [query for query in next(iter(systems.values())).query_names if query in shared]
     restricted = {name: _restrict(result, common, chosen) for name, result in systems.items()}
     return restricted, remarks
@@ -146,11 +137,8 @@ def _restrict(result: Result, measures: list[Measure], query_ids: list[str]) -> 
     rows = np.array([place[query] for query in query_ids])
     views = {}
     for measure in measures:
-        whole = result.views[measure]
-        expected, best, worst, oblivious = (
-            values[rows] for values in (whole.expected, whole.best, whole.worst, whole.oblivious)
-        )
-        variance = None if whole.variance is None else whole.variance[rows]
-        views[measure] = Views(expected, best, worst, oblivious, variance)
+        whole = vars(result.views[measure])
+        kept: dict[str, Any] = {k: x if x is None else x[rows] for k, x in whole.items()}
+        views[measure] = Views(**kept)
     groups = None if result.groups is None else result.groups.take(rows)
     return replace(result, query_ids=query_ids, views=views, groups=groups)

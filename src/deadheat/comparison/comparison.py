@@ -114,17 +114,16 @@ class Comparison(Printable):
         Neighbours in the ranking that ties leave undecided or that the oblivious values put the
         other way round, and every decision error; by measure and rank, the columns of `pairs`.
         """
-        row = pl.int_range(pl.len())
-        place = self.ranking.select("measure", "system", place=row)
         found = self.pairs
         for side in ("a", "b"):
-            names = {"system": side, "place": f"place_{side}"}
-            found = found.join(place.rename(names), on=["measure", side], how="left")
-        neighbours = (pl.col("place_a") - pl.col("place_b")).abs() == 1
+            place = self.ranking.select("measure", pl.col("system").alias(side))
+            place = place.with_row_index(f"place_{side}")
+            found = found.join(place, on=["measure", side], how="left")
+        first, last = (f("place_a", "place_b") for f in (pl.min_horizontal, pl.max_horizontal))
         open_ = (pl.col("verdict") == "undecided: ties") | pl.col("reversed")
         wrong = pl.col("verdict") == "decision error"
-        places = [pl.min_horizontal("place_a", "place_b"), pl.max_horizontal("place_a", "place_b")]
-        return found.filter(wrong | (neighbours & open_)).sort(places).select(list(COLUMNS))
+        chosen = found.filter(wrong | ((last - first == 1) & open_))
+        return chosen.sort(first, last).select(list(COLUMNS))
 
     def parts(self, *, all_pairs: bool = False) -> list[Part]:
         """Return the ranking, and the pairs: all of few systems, else those that are contested.
@@ -161,11 +160,8 @@ class Comparison(Printable):
     ) -> Table:
         """Make a table; the heading of p-values names their correction."""
         test = f"p ({self.settings.test})" if self.settings.test else "p"
-
-        def shown(column: Column) -> Column:
-            return replace(column, title=test) if column.of == "p_corrected" else column
-
-        return Table(frame, [shown(column) for column in columns], title, notes, grouped)
+        shown = [replace(c, title=test) if c.of == "p_corrected" else c for c in columns]
+        return Table(frame, shown, title, notes, grouped)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain numbers, lists and strings."""

@@ -8,7 +8,7 @@ the number of their pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,12 @@ Pairs = NDArray[np.int64]
 """Columns of A and B, a row per pair."""
 MANY_QUERIES = 500
 """From so many queries on, permuted means are drawn from their normal limit."""
-Step = Callable[[int], None]
-"""Called with the number of resamples that are done since the last call."""
 _BLOCK = 1 << 18
 """Numbers held at a time."""
 
 
-def _ignore(_: int) -> None:
-    """Do nothing after a step."""
-
-
-def sign_flip_p_values(
-    values: Floats, pairs: Pairs, resamples: int, seed: int, step: Step = _ignore
-) -> Floats:
-    """Two-sided p-values of the paired randomisation test, for every pair.
+def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+    """Return two-sided p-values of the paired randomisation test, one per pair.
 
     If two systems are exchangeable, the difference of a query is as likely as its negative.
     The p-value is the share of sign flips with a mean at least as far from 0 as the one
@@ -53,14 +45,11 @@ def sign_flip_p_values(
         sums = values.T @ (1.0 - 2.0 * flips).T
         for some, differences in _differences(sums, pairs):
             extreme[some] += (np.abs(differences) >= observed[some, None]).sum(axis=1)
-        step(stop - start)
     return extreme / 2**n if every else (extreme + 1) / (resamples + 1)
 
 
-def tukey_p_values(
-    values: Floats, pairs: Pairs, resamples: int, seed: int, step: Step = _ignore
-) -> Floats:
-    """Family-wise p-values of the randomised Tukey HSD test, for every pair.
+def tukey_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
+    """Return family-wise p-values of the randomised Tukey HSD test, one per pair.
 
     If all systems are exchangeable, a query could have given its values to them in any order.
     The p-value is the share of random orders, one per query, the observed ones among them,
@@ -68,37 +57,30 @@ def tukey_p_values(
     of all differences takes the place of each one, so the p-values need no correction however
     many pairs there are.
     """
-    permuted = permuted_ranges if len(values) < MANY_QUERIES else limit_ranges
-    ranges = np.sort(permuted(values, resamples, seed, step))
-    observed = _distances(values, pairs)
-    extreme = resamples - np.searchsorted(ranges, observed, "left")
+    ranges = np.sort(permuted_ranges(values, resamples, seed))
+    extreme = resamples - np.searchsorted(ranges, _distances(values, pairs), "left")
     return np.asarray((extreme + 1) / (resamples + 1))
 
 
-def permuted_ranges(values: Floats, resamples: int, seed: int, step: Step = _ignore) -> Floats:
-    """Highest minus lowest sum over queries when every query deals its values out anew."""
-    rng = np.random.default_rng(seed)
-    ranges = []
-    for start, stop in _blocks(resamples, values.size):
-        dealt = rng.permuted(np.broadcast_to(values, (stop - start, *values.shape)), axis=2)
-        ranges.append(np.ptp(dealt.sum(axis=1), axis=1))
-        step(stop - start)
-    return np.concatenate(ranges)
+def permuted_ranges(values: Floats, resamples: int, seed: int) -> Floats:
+    """Return highest minus lowest sum over queries when each query permutes its values.
 
-
-def limit_ranges(values: Floats, resamples: int, seed: int, step: Step = _ignore) -> Floats:
-    """Return what `permuted_ranges` returns when there are many queries.
-
-    A sum over many queries is close to normal. The difference of two of them has twice the
-    variance of the systems' values within a query (divided by their number less one), added
-    over queries, and so has the difference of two independent normal numbers of that variance.
+    A sum over many queries is close to normal, so from `MANY_QUERIES` on it is drawn from a normal
+    distribution. The difference of two sums has twice the variance of the systems' values within
+    a query (divided by their number less one), added over queries, and so has the difference of
+    two independent normal numbers of that variance.
     """
+    n_queries, n_systems = values.shape
     std = np.sqrt(values.var(axis=1, ddof=1).sum())
     rng = np.random.default_rng(seed)
     ranges = []
-    for start, stop in _blocks(resamples, values.shape[1]):
-        ranges.append(np.ptp(rng.normal(0, std, (stop - start, values.shape[1])), axis=1))
-        step(stop - start)
+    for start, stop in _blocks(resamples, values.size):
+        if n_queries < MANY_QUERIES:
+            every = np.broadcast_to(values, (stop - start, n_queries, n_systems))
+            sums = rng.permuted(every, axis=2).sum(axis=1)
+        else:
+            sums = rng.normal(0, std, (stop - start, n_systems))
+        ranges.append(np.ptp(sums, axis=1))
     return np.concatenate(ranges)
 
 

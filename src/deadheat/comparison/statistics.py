@@ -208,13 +208,13 @@ class Outcomes:
         """
         views = result.views[measure]
         n = len(views.expected)
-        moved = views.best - views.worst > TOLERANCE
+        moved = views.range > TOLERANCE
         expected, best, worst = (x[moved] / n for x in (views.expected, views.best, views.worst))
         width = best - worst
         largest = (best - expected) * (expected - worst)
         variance = largest if views.variance is None else views.variance[moved] / n**2
         third = float((variance * np.maximum(best - expected, expected - worst)).sum())
-        known = views.variance is not None
+        known = views.variance is not None or not moved.any()
         two_valued = known and bool(np.all(largest - variance <= 1e-9 * width**2))
 
         def find_distribution() -> Distribution | None:

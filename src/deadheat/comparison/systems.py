@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict, cast, overload
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from deadheat.errors import InputError
 from deadheat.evaluation import DEFAULT_MEASURES, Floats, Result, evaluate_run
 from deadheat.formats import QrelsLike, RunLike, read_qrels
 from deadheat.measures import Measure, parse_measures
-from deadheat.settings import EvalOptions, EvalSettings, QueryPolicy
+from deadheat.settings import EvalOptions, EvalSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,32 +54,6 @@ class CompareOptions(TypedDict, total=False):
     progress: Progress | None
 
 
-@overload
-def compare(
-    results: Mapping[str, Result] | Iterable[Result],
-    /,
-    runs: None = None,
-    measures: MeasuresLike | None = None,
-    *,
-    baseline: str | None = None,
-    alpha: float = 0.05,
-    resamples: int = 9999,
-    seed: int = 0,
-    queries: QueryPolicy = "judged",
-) -> Comparison: ...
-@overload
-def compare(
-    qrels: QrelsLike,
-    /,
-    runs: Mapping[str, RunLike] | Iterable[RunLike],
-    measures: MeasuresLike | None = None,
-    *,
-    baseline: str | None = None,
-    alpha: float = 0.05,
-    resamples: int = 9999,
-    seed: int = 0,
-    **options: Unpack[EvalOptions],
-) -> Comparison: ...
 @emits_warnings
 def compare(
     results_or_qrels: Mapping[str, Result] | Iterable[Result] | QrelsLike,
@@ -168,7 +142,7 @@ def compare_results(
     Parameters
     ----------
     progress
-        Called with what is done, how many steps are done, and how many there are.
+        Called with what is done, how many measures are done, and how many there are.
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
@@ -186,13 +160,13 @@ def compare_results(
     settings = Settings(n, alpha, resamples, seed, baseline, test)
     least_p = _least_p_value(settings, len(names))
     pairs = _compare_pairs(systems, names, settings, least_p <= alpha, progress)
-    remarks += alignment + _warn_of_power(settings, len(names), least_p)
+    remarks += alignment
     remarks += [
         note(f"A wins, {method}: {meaning}")
         for method, meaning in METHODS.items()
         if method in pairs["probability_method"]
     ]
-    remarks += _describe_test(settings, len(names))
+    remarks += _describe_test(settings, len(names), least_p)
     return Comparison(
         pairs,
         ranking(systems),
@@ -240,7 +214,12 @@ def _compare_pairs(
     for measure, tests in _test_pairs(systems, pairs, settings, progress).items():
         summaries = {name: result[measure] for name, result in systems.items()}
         outcomes = {name: Outcomes.of(result, measure) for name, result in systems.items()}
-        values = {name: _values(result, measure) for name, result in systems.items()}
+        values = {
+            name: [
+                getattr(result.views[measure], x).tobytes() for x in ("expected", "best", "worst")
+            ]
+            for name, result in systems.items()
+        }
         for (a, b), tested in zip(names, tests.T.tolist(), strict=True):
             one, other = summaries[a], summaries[b]
             difference = one.expected - other.expected
@@ -279,28 +258,20 @@ def _test_pairs(
     if settings.test is None:
         return dict.fromkeys(measures, np.full((4, len(pairs)), np.nan))
     resamples, seed = settings.resamples, settings.seed
-    flips = min(2**settings.queries, resamples)
-    total = len(measures) * (flips + (resamples if settings.test == "Tukey" else 0))
-    done = 0
-
-    def step(steps: int) -> None:
-        nonlocal done
-        done += steps
-        if progress is not None:
-            progress("resampling", done, total)
-
-    tests = {}
+    tests: dict[Measure, Floats] = {}
     for measure in measures:
         values = np.column_stack([result.views[measure].expected for result in systems.values()])
-        own = significance.sign_flip_p_values(values, pairs, resamples, seed, step)
+        own = significance.sign_flip_p_values(values, pairs, resamples, seed)
         if settings.test == "Tukey":
-            # Never below the pair's own: one erratic system must not lend its spread to others.
-            family = significance.tukey_p_values(values, pairs, resamples, seed, step)
+            # Never below the pair's own: the family averages the spread of an erratic system away.
+            family = significance.tukey_p_values(values, pairs, resamples, seed)
             corrected = np.maximum(own, family)
         else:
             corrected = significance.holm(own)
         intervals = significance.student_intervals(values, pairs, settings.alpha)
         tests[measure] = np.vstack([own, corrected, intervals])
+        if progress is not None:
+            progress("resampling", len(tests), len(measures))
     return tests
 
 
@@ -321,12 +292,6 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _values(result: Result, measure: Measure) -> bytes:
-    """Return the expected, best and worst values of all queries as a key."""
-    views = result.views[measure]
-    return b"".join(values.tobytes() for values in (views.expected, views.best, views.worst))
-
-
 def _least_p_value(settings: Settings, pairs: int) -> float:
     """Return the least corrected p-value that a pair can get; infinite where there is no test."""
     if settings.test is None:
@@ -336,38 +301,31 @@ def _least_p_value(settings: Settings, pairs: int) -> float:
     return min(1.0, pairs * least) if settings.test == "Holm" else least
 
 
-def _warn_of_power(settings: Settings, pairs: int, least: float) -> list[Remark]:
-    """Warn where no difference could be significant."""
+def _describe_test(settings: Settings, pairs: int, least: float) -> list[Remark]:
+    """Describe the test over queries; warn if its least p-value cannot be significant."""
     if settings.test is None:
         return [warning("there is one query: nothing can be said about other queries")]
-    if least <= settings.alpha:
-        return []
-    n, resamples = settings.queries, settings.resamples
-    family = pairs if settings.test == "Holm" else 1
-    needed = math.ceil(family / settings.alpha) - 1
-    more = f"; take {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
-    return [
-        warning(
-            f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
-            f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}: none can "
-            f"reach {settings.alpha:g}{more}"
-        )
-    ]
-
-
-def _describe_test(settings: Settings, pairs: int) -> list[Remark]:
-    """Describe which test over queries was made, and how."""
-    if settings.test is None:
-        return []
     n, resamples = settings.queries, settings.resamples
     how = f"all {2**n:,} sign flips" if 2**n <= resamples else f"{resamples:,} random sign flips"
     if settings.test == "Tukey":
         drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
         how += f", {resamples:,} {drawn}; the larger p counts"
-    return [
+    remarks = [
         note(
             f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
             f"{counted(pairs, 'pair')} in each measure; query interval: "
             f"{100 * (1 - settings.alpha):g} % (Student's t), not corrected; seed {settings.seed}"
         )
     ]
+    if least > settings.alpha:
+        family = pairs if settings.test == "Holm" else 1
+        needed = math.ceil(family / settings.alpha) - 1
+        more = f"; take {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
+        remarks.append(
+            warning(
+                f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
+                f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}: none can "
+                f"reach {settings.alpha:g}{more}"
+            )
+        )
+    return remarks

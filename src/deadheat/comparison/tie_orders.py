@@ -19,19 +19,15 @@ _PLACED = 1 << 18
 """About how many documents are placed at a time where a measure's kernel evaluates them."""
 
 
-def _n_draws(cost: int, budget: int) -> int:
-    """Return how many tie orders to draw, each of which costs as much as placing `cost` documents.
+def _n_draws(groups: TieGroups, budget: int) -> int:
+    """Return how many tie orders can be drawn, if a budget of documents can be placed one by one.
 
     It is 0 where not even `FEWEST_DRAWS` orders can be drawn within the budget.
     """
+    documents = np.bincount(groups.group, minlength=len(groups.size))
+    cost = len(groups.group) + int(np.minimum(groups.size, documents**2 // 16).sum())
     affordable = budget // max(1, cost)
     return 0 if affordable < FEWEST_DRAWS else min(affordable, MOST_DRAWS)
-
-
-def _cost(groups: TieGroups) -> int:
-    """Estimate what `random_ranks` costs for each draw, in documents placed one by one."""
-    documents = np.bincount(groups.group, minlength=len(groups.size))
-    return len(groups.group) + int(np.minimum(groups.size, documents**2 // 16).sum())
 
 
 def sample_sums(
@@ -44,7 +40,7 @@ def sample_sums(
     groups = _select(groups, (groups.above < measure.depth(groups)[groups.query])[groups.group])
     weights = measure.rank_weights(groups)
     if weights is None:
-        draws = _n_draws(_cost(groups), budget)
+        draws = _n_draws(groups, budget)
         return _sample_any(groups, measure, draws, rng) if draws else None
     used = _in_groups(groups, weights.coefficient != 0)
     moving = weights.counts & (used & (groups.size > 1))[groups.group]
@@ -52,22 +48,14 @@ def sample_sums(
     fixed = ~moving & (rank <= measure.depth(groups)[groups.document_query])
     total = weights.coefficient[fixed] @ weights.weight(rank[fixed].astype(np.float64))
     tied, coefficient = _select(groups, moving), weights.coefficient[moving]
-    draws, depth = _n_draws(_cost(tied), budget), measure.depth(tied)
+    draws, depth = _n_draws(tied, budget), measure.depth(tied)
     sums = np.full(draws, total)
     for start in range(0, draws, _BLOCK):
         part = sums[start : start + _BLOCK]
         for group, documents in enumerate(_slices(tied)):
-            ranks = (
-                tied.above[group]
-                + 1
-                + random_places(
-                    int(tied.size[group]),
-                    documents.stop - documents.start,
-                    len(part),
-                    rng,
-                    ascending=weights.ascending,
-                )
-            )
+            n, size = documents.stop - documents.start, int(tied.size[group])
+            places = random_places(size, n, len(part), rng, ascending=weights.ascending)
+            ranks = tied.above[group] + 1 + places
             weighed = weights.weight(ranks.astype(np.float64))
             part += coefficient[documents] @ (weighed * (ranks <= depth[tied.query[group]]))
     return sums if draws else None
@@ -118,9 +106,8 @@ def random_ranks(groups: TieGroups, draws: int, rng: np.random.Generator) -> Int
     ranks = np.tile(groups.above[groups.group] + 1, (draws, 1))
     for documents, size in zip(_slices(groups), groups.size.tolist(), strict=True):
         if size > 1:
-            ranks[:, documents] += random_places(
-                size, documents.stop - documents.start, draws, rng
-            ).T
+            n = documents.stop - documents.start
+            ranks[:, documents] += random_places(size, n, draws, rng).T
     return ranks
 
 

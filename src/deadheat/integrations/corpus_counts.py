@@ -60,8 +60,8 @@ class CorpusCounts:
         # Grades may be fractions.
         self.judged = np.array(listed, np.float64).reshape(-1, 3).T
         self.unretrieved = np.array(absent, np.float64).reshape(-1, 2).T
-        own = [(q, index[name]) for q, name in enumerate(self.query_ids) if name in index]
-        self.left_out = np.array(own if without_query else [], np.int64).reshape(-1, 2).T
+        own = [(q, index[x]) for q, x in enumerate(self.query_ids) if without_query and x in index]
+        self.left_out = np.array(own, np.int64).reshape(-1, 2).T
         self.n_documents = len(index)
         self.seen = 0
         self.counter = TopCounter(len(self.query_ids), k, judged=(self.judged[0], self.judged[1]))
@@ -97,6 +97,4 @@ def _sort_places(ids: Sequence[Hashable]) -> Ints:
         order = sorted(range(len(ids)), key=ids.__getitem__)  # type: ignore[arg-type]
     except TypeError:
         order = sorted(range(len(ids)), key=lambda i: str(ids[i]))
-    places = np.empty(len(ids), np.int64)
-    places[order] = np.arange(len(ids))
-    return places
+    return np.argsort(order)

@@ -31,13 +31,8 @@ if TYPE_CHECKING:
 
 _host: Any = load_host("ir_measures", "ir-measures")
 
-VIEWS = {
-    "E": "expected",
-    "Best": "best",
-    "Worst": "worst",
-    "Range": "range",
-    "Std": "std",
-    "Bias": "bias",
+VIEWS = {"E": "expected"} | {
+    view.capitalize(): view for view in ("best", "worst", "range", "std", "bias")
 }
 """The prefix of a name, and its view."""
 _NOT_THE_SAME = {"Accuracy"}

@@ -130,7 +130,14 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
             return {}
         if not expected_ids:
             raise InputError(f"query {query!r:.60}: there is no expected id")
-        scores = _read_scores(query, nodes)
+        scores: dict[str, float] = {}
+        for node in nodes:
+            name, place = node.node.node_id, f"query {query!r:.60}: node {node.node.node_id!r:.60}"
+            if node.score is None:
+                raise no_score(place)
+            if name in scores:
+                raise InputError(f"{place} was retrieved twice")
+            scores[name] = node.score
         judgements = read_qrels({"q": dict.fromkeys(expected_ids, 1)})
         run = {"q": scores or {"nothing was retrieved": 0.0}}  # counts as 0
         distinct = list(dict.fromkeys(self.measures.values()))
@@ -170,16 +177,3 @@ def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[Eval
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     return evaluate_run(read_qrels(qrels), run, parse_measures(measures), settings)
-
-
-def _read_scores(query: str, nodes: Sequence[Any]) -> dict[str, float]:
-    """Return scores by node, in the order retrieved; refuse a node without a score, or twice."""
-    listed: dict[str, float] = {}
-    for node in nodes:
-        name = node.node.node_id
-        if node.score is None:
-            raise no_score(f"query {query!r:.60}: node {name!r:.60}")
-        if name in listed:
-            raise InputError(f"query {query!r:.60}: node {name!r:.60} was retrieved twice")
-        listed[name] = node.score
-    return listed

@@ -106,14 +106,11 @@ class RelevanceEvaluator:
             for name, measure in known.items()
         }
         tied = [n for n in self._names if n not in self._measures and not TIELESS.fullmatch(n)]
+        lacking = f"deadheat does not have {some(tied, 3)}"
         if tied and view in SPREADS:
-            raise InputError(
-                f"deadheat does not have {some(tied, 3)}, so there is no view {view!r} of them: "
-                "leave them out"
-            )
+            raise InputError(f"{lacking}, so there is no view {view!r} of them: leave them out")
         if tied:
-            text = f"deadheat does not have {some(tied, 3)}: pytrec_eval computes them, ties in "
-            emit_warnings([text + "order of ids"])
+            emit_warnings([f"{lacking}: pytrec_eval computes them, ties in order of ids"])
 
     def evaluate(self, scores: Lists) -> dict[Hashable, dict[str, float]]:
         """Evaluate a run, ``{query: {document: score}}``, and give ``{query: {name: value}}``.
@@ -136,10 +133,10 @@ class RelevanceEvaluator:
         if self.result is not None:
             emit_warnings(self.result.warnings)
         values |= self._delegate(qrels, run)
-        given = {query: text_id(query) for query in scores if text_id(query) in run}
         return {
             query: {name: values[name][text] for name in self._names}
-            for query, text in given.items()
+            for query in scores
+            if (text := text_id(query)) in run
         }
 
     def _delegate(self, qrels: QrelsLike, run: ByQuery) -> dict[str, dict[str, float]]:

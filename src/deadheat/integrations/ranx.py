@@ -97,18 +97,18 @@ def evaluate(
     values, warnings = _evaluate(judged, listed, measures, view)
     emit_warnings(warnings)
     returned: dict[str, object] = {}
+    keeps = save_results_in_run and isinstance(run, host.Run)
     for name, by_query in values.items():
-        column = np.array(list(by_query.values()))
+        column, kept = np.array(list(by_query.values())), view_name(name, view)
         mean, std = average(column, view), np.std(column)
-        if save_results_in_run and isinstance(run, host.Run):
-            kept = view_name(name, view)
+        if keeps:
             run.scores[kept].update(by_query)
             run.mean_scores[kept] = mean
-            if return_mean and return_std:
-                run.std_scores[kept] = std
         returned[name] = mean if return_mean else column
         if return_mean and return_std:
             returned[name] = {"mean": mean, "std": std}
+            if keeps:
+                run.std_scores[kept] = std
     return returned if len(names) > 1 else returned[names[0]]
 
 

@@ -126,10 +126,8 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             )
         if indexes.dtype != _torch.long:
             raise InputError(f"indexes must be of type torch.long, not {indexes.dtype}")
-        kept = _torch.ones_like(indexes, dtype=_torch.bool)
-        if self.ignore_index is not None:
-            kept = target != self.ignore_index
-        preds, target, indexes = (each.detach()[kept] for each in given)
+        kept = slice(None) if self.ignore_index is None else target != self.ignore_index
+        preds, target, indexes = (each.detach()[kept].reshape(-1) for each in given)
         result = evaluate_scores(target, preds, self.measures, ALL_QUERIES, query=indexes)
         numbers = np.array(result.query_ids)
         empty = ~np.isin(numbers, indexes[target > 0].cpu().numpy())
@@ -154,8 +152,14 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         """Return the views, averaged over queries; a tensor, or a dict of them by name."""
         self._fill_empty()
         rows = _utilities.dim_zero_cat(self.rows).cpu().numpy()
-        if self.numbering == "run":
-            _check_numbers(rows[:, 0])
+        distinct, times = np.unique(rows[:, 0], return_counts=True)
+        if self.numbering == "run" and (times > 1).any():
+            raise InputError(
+                f"{counted(int((times > 1).sum()), 'query')} came in more than one call, query "
+                f"{distinct[times > 1][0]} first: give all documents of a query in one call, reset "
+                "the metric when an epoch ends, or use numbering='batch' if every call numbers its "
+                "queries anew"
+            )
         values = rows[:, 1:].copy().view(np.float64)
         values = values[~np.isnan(values).any(axis=1)]  # skipped
         n, summaries = len(values), []
@@ -197,14 +201,3 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         """Give a state without a query a tensor of no rows, which can be gathered."""
         if isinstance(self.rows, list) and not self.rows:
             self._append(np.zeros(0, np.int64), np.zeros((0, len(self.measures) * len(_KEPT))))
-
-
-def _check_numbers(numbers: NDArray[np.int64]) -> None:
-    distinct, times = np.unique(numbers, return_counts=True)
-    twice = distinct[times > 1]
-    if len(twice):
-        raise InputError(
-            f"{counted(len(twice), 'query')} came in more than one call, query {twice[0]} first: "
-            "give all documents of a query in one call, reset the metric when an epoch ends, or "
-            "use numbering='batch' if every call numbers its queries anew"
-        )

@@ -117,9 +117,9 @@ def evaluate(
         output.metrics[name][k], output.per_query[name][k] = TieAwareResult(0.0, 0.0, 0.0, 0.0), []
         if result is not None:
             means = (getattr(result[measure], view) for view in _VIEWS)
-            columns = (getattr(result.views[measure], view).tolist() for view in _VIEWS)
+            columns = [getattr(result.views[measure], view).tolist() for view in _VIEWS]
             output.metrics[name][k] = TieAwareResult(*means)
-            output.per_query[name][k] = [TieAwareResult(*row) for row in zip(*columns, strict=True)]
+            output.per_query[name][k] = list(map(TieAwareResult, *columns))
     return output
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from deadheat.comparison.leaderboard.rules import FoundRule
 from deadheat.comparison.leaderboard.standings import DecisionError, Winner
 from deadheat.comparison.leaderboard.tables import board_parts
 from deadheat.errors import InputError
-from deadheat.evaluation import Result
 from deadheat.measures import Measure, parse_measure
 from deadheat.settings import EvalSettings
 from deadheat.tables import Part, Printable
@@ -87,10 +85,10 @@ class Leaderboard(Printable):
 
     def _of_runs(self, level: Level) -> list[str]:
         remarks = {
-            name: [r for result in _distinct(entry.results.values()) for r in result.remarks]
+            name: [remark for result in entry.results.values() for remark in result.remarks]
             for name, entry in self.entries.items()
         }
-        return lines(remarks, level)
+        return lines(remarks, level)  # each once: several measures may share a result
 
     def ranking(
         self,
@@ -150,12 +148,8 @@ class Leaderboard(Printable):
             "settings": {repr(m): vars(setting) for m, setting in self.settings.items()},
             "rows": self.rows.to_dicts(),
             "summary": self.summary.to_dicts(),
-            "decision_errors": [
-                {**asdict(error), "text": str(error)} for error in self.decision_errors
-            ],
-            "winners": [
-                {**asdict(winner), "contested": winner.contested} for winner in self.winners
-            ],
+            "decision_errors": [{**asdict(e), "text": str(e)} for e in self.decision_errors],
+            "winners": [{**asdict(w), "contested": w.contested} for w in self.winners],
             "group": self.group,
             "alpha": self.alpha,
             "failures": self.failures,
@@ -175,8 +169,3 @@ class Leaderboard(Printable):
         """Count runs and measures in one line; `print` shows the tables."""
         runs, measures = counted(len(self.entries), "run"), ", ".join(map(repr, self.settings))
         return f"<Leaderboard {self.name}, {runs}: {measures}>"
-
-
-def _distinct(results: Iterable[Result]) -> list[Result]:
-    """Results each once; several measures may share one."""
-    return list({id(result): result for result in results}.values())

@@ -51,9 +51,7 @@ def evaluate_entry(
     source: Source, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
 ) -> Entry:
     """Read a run, and evaluate it under every setting."""
-    asked: dict[EvalSettings, list[Measure]] = {}
-    for measure, setting in settings.items():
-        asked.setdefault(setting, []).append(measure)
+    asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
     counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
     with_ranks = any(setting.needs_ranks for setting in asked)
     for n_parts, (own, run) in enumerate(read_parts(source, judgements, with_ranks=with_ranks), 1):
@@ -157,8 +155,6 @@ def without_content(message: str, source: Source) -> str:
     >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", Source("a", "a.run"))
     'a.run, line 1: expected 6 fields, found 1: …'
     """
-    begin = "" if source.path is None else str(source.path)
-    begin = begin if message.startswith(begin) else ""
-    rest = message[len(begin) :]
-    quote = _QUOTE.search(rest)
-    return message if quote is None else f"{begin}{rest[: quote.start()]}…"
+    path = str(source.path or "")
+    quote = _QUOTE.search(message, len(path) if message.startswith(path) else 0)
+    return message if quote is None else f"{message[: quote.start()]}…"

@@ -18,7 +18,7 @@ from deadheat.comparison.leaderboard.published import (
     match_runs,
     read_published,
 )
-from deadheat.comparison.leaderboard.rules import Plan, plan_found, plan_given
+from deadheat.comparison.leaderboard.rules import plan_found, plan_given
 from deadheat.comparison.leaderboard.sources import (
     PathLike,
     RunsLike,
@@ -28,7 +28,6 @@ from deadheat.comparison.leaderboard.sources import (
 from deadheat.comparison.leaderboard.standings import ROWS, Standing
 from deadheat.engines import Engine, Progress
 from deadheat.errors import DeadheatWarning, InputError
-from deadheat.evaluation import DEFAULT_MEASURES
 from deadheat.formats import QrelsLike, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
@@ -111,30 +110,27 @@ def leaderboard(
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number from 1, not {workers!r}")
+    sources = run_sources(runs, without=(qrels, published))
     board = None
+    rows: dict[str, str] = {}
+    remarks: list[Remark] = []
+    words: dict[str, list[str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
         words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
         board = replace(board, words=words)
-    words_of = {} if board is None else board.words
-    if group is not None and group not in words_of:
+        rows, remarks = match_runs(board, sources)
+    if group is not None and group not in words:
         raise InputError(
             f"there is no column of words {group!r} in the published board; it has "
-            f"{', '.join(map(repr, words_of)) or 'none'}"
+            f"{', '.join(map(repr, words)) or 'none'}"
         )
-    sources = run_sources(runs, without=(qrels, published))
-    rows: dict[str, str] = {}
-    remarks: list[Remark] = []
-    if board is not None:
-        rows, remarks = match_runs(board, sources)
     judgements = read_qrels(qrels)
     asked = None if measures is None else parse_measures(measures)
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     searched = set(options) <= {"nan"}
     apply = partial(apply_to_runs, workers=workers, progress=progress, engine=engine)
-    if board is None:
-        plan = Plan(dict.fromkeys(asked or parse_measures(DEFAULT_MEASURES), settings))
-    elif searched:
+    if board is not None and searched:
         plan = plan_found(board, rows, asked, sources, judgements, apply)
     else:
         plan = plan_given(board, asked, settings)
@@ -152,7 +148,7 @@ def leaderboard(
     if not entries:
         first, why = next(iter(failures.items()))
         raise InputError(f"no run could be evaluated; {first}: {why}")
-    standings = [Standing.of(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
+    standings = [Standing(m, entries, board, rows, plan.columns.get(m)) for m in plan.settings]
     facts, errors = zip(*(standing.summarise(alpha) for standing in standings), strict=True)
     may_be_missing = ("published", "met", "reversed", "decision_errors")
     types = dict.fromkeys(may_be_missing, pl.Int64) | {"official": pl.String}
@@ -166,7 +162,7 @@ def leaderboard(
         winners=[winner for standing in standings for winner in standing.winners(group)],
         rules=plan.rules,
         settings=plan.settings,
-        words=tuple(words_of),
+        words=tuple(words),
         group=group,
         alpha=alpha,
         failures=failures,

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from deadheat._internal.lazy import pl
-from deadheat._internal.remarks import Remark, some, warning
+from deadheat._internal.remarks import Remark, counted, some, warning
 from deadheat.comparison.leaderboard.sources import PathLike, Source
 from deadheat.errors import InputError, one_line
 from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
@@ -104,11 +104,12 @@ def read_published(
     names_in = name_column or next(usual, frame.columns[0])
     names = _check_names(source, names_in, frame[names_in].to_list())
     measured, words = [], {}
-    for heading in frame.columns:
-        if heading == names_in:
-            continue
+    for heading in frame.drop(names_in).columns:
         texts = frame[heading].to_list()
-        measure = given[heading] if heading in given else _parse_heading(heading)
+        measure = given.get(heading)
+        if heading not in given:
+            with contextlib.suppress(InputError):  # a heading that names no measure
+                measure = parse_measure(heading)
         if measure is not None:
             cells = _read_cells(source, heading, measure, names, texts)
             measured.append(PublishedColumn(heading, measure, cells))
@@ -140,9 +141,9 @@ def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
         for run, numbers in board.items():
             if not isinstance(numbers, Mapping):
                 raise InputError(f"{source}: expected {{run: {{measure: number}}}} at {run!r:.60}")
-            rows.append({"run": run, **numbers})
-        texts = [{str(k): None if v is None else str(v) for k, v in row.items()} for row in rows]
-        frame = pl.DataFrame(texts, infer_schema_length=None)
+            given = {"run": run, **numbers}.items()
+            rows.append({str(k): None if v is None else str(v) for k, v in given})
+        frame = pl.DataFrame(rows, infer_schema_length=None)
     elif is_table(board):
         frame = as_frame(source, board)
     else:
@@ -166,13 +167,6 @@ def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list
                 "run needs a name of its own"
             )
     return names
-
-
-def _parse_heading(heading: str) -> Measure | None:
-    """Return the measure that a heading names; None if it names none."""
-    with contextlib.suppress(InputError):
-        return parse_measure(heading)
-    return None
 
 
 def _are_numbers(texts: list[str | None]) -> bool:
@@ -207,13 +201,12 @@ def _read_cells(
 
 def _number(text: str | None) -> Decimal | None:
     """Read a number that has at most 16 digits before and 100 after the point."""
-    try:
+    with contextlib.suppress(InvalidOperation):
         number = Decimal((text or "").strip().removesuffix("%").strip())
-    except InvalidOperation:
-        return None
-    if not number.is_finite() or number.adjusted() > 15 or int(number.as_tuple().exponent) < -100:
-        return None
-    return number
+        exponent = number.as_tuple().exponent
+        if isinstance(exponent, int) and exponent >= -100 and number.adjusted() <= 15:
+            return number
+    return None
 
 
 def _is_missing(text: str | None) -> bool:
@@ -247,17 +240,12 @@ def match_runs(
             f"no run is in {board.source}: the runs are called like {sources[0].name!r}, the board "
             f"names {board.names[0]!r}"
         )
-    unmatched = {
-        "{n:run} not in the board: {names}": [s.name for s in sources if s.name not in rows],
-        "{n:run} of the board without a run file: {names}": [
-            name for name in board.names if name not in rows.values()
-        ],
-    }
-    remarks = [
-        warning(pattern, n=len(names), names=some(names))
-        for pattern, names in unmatched.items()
-        if names
-    ]
+    remarks = []
+    if left := [source.name for source in sources if source.name not in rows]:
+        remarks.append(warning(f"{counted(len(left), 'run')} not in the board: {some(left)}"))
+    if left := [name for name in board.names if name not in rows.values()]:
+        runs = counted(len(left), "run")
+        remarks.append(warning(f"{runs} of the board without a run file: {some(left)}"))
     return rows, remarks
 
 

@@ -18,9 +18,9 @@ from deadheat._internal.remarks import Remark, note, warning
 from deadheat.comparison.leaderboard.entries import ApplyToRuns, read_parts
 from deadheat.comparison.leaderboard.published import PublishedBoard, PublishedColumn
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.evaluation import views_of
+from deadheat.evaluation import DEFAULT_MEASURES, views_of
 from deadheat.formats import Judgements
-from deadheat.measures import Measure
+from deadheat.measures import Measure, parse_measures
 from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
@@ -50,12 +50,8 @@ class FoundRule:
     """Published numbers that this rule gives, to their printed digits."""
     of: int
     """Published numbers of runs that could be read."""
-    largest_gap: float
-    """The largest distance between a published number and what the rule gives."""
-    equally_good: tuple[EvalSettings, ...]
-    """All settings that meet as many."""
     candidates: tuple[EvalSettings, ...]
-    """Those of them that also serve most other columns."""
+    """Settings that meet as many, and that also serve most other columns."""
 
     @property
     def known(self) -> bool:
@@ -95,7 +91,6 @@ class FoundRule:
             "stated": repr(self.stated),
             "measure": repr(self.measure),
             "setting": vars(self.setting),
-            "equally_good": [vars(setting) for setting in self.equally_good],
             "candidates": [vars(setting) for setting in self.candidates],
             "known": self.known,
             "undetermined": self.undetermined,
@@ -141,13 +136,12 @@ class Plan:
 
 
 def plan_given(
-    board: PublishedBoard, asked: Sequence[Measure] | None, setting: EvalSettings
+    board: PublishedBoard | None, asked: Sequence[Measure] | None, setting: EvalSettings
 ) -> Plan:
     """Plan to evaluate all measures of a board, or those asked for, under one setting."""
-    columns: dict[Measure, PublishedColumn] = {}
-    for column in board.columns:
-        columns.setdefault(column.measure, column)
-    measures = list(columns) if asked is None else asked
+    columns = {} if board is None else {c.measure: c for c in reversed(board.columns)}
+    every = [c.measure for c in board.columns] if board else parse_measures(DEFAULT_MEASURES)
+    measures = every if asked is None else asked
     published = {measure: columns[measure] for measure in measures if measure in columns}
     return Plan(dict.fromkeys(measures, setting), published)
 
@@ -170,15 +164,13 @@ def plan_found(
         Applies a function to runs.
     """
     grades = np.unique(judgements.grades[judgements.grades > 0]).tolist()
-    readings = {
-        column: [
-            measure
-            for measure in variants(column.measure, grades)
-            if asked is None or column.measure in asked or measure in asked
-        ]
-        for column in board.columns
-    }
-    readings = {column: own for column, own in readings.items() if own}
+    readings = {}
+    for column in board.columns:
+        own = variants(column.measure, grades)
+        if asked is not None and column.measure not in asked:
+            own = [measure for measure in own if measure in asked]
+        if own:
+            readings[column] = own
     measures = list(dict.fromkeys(measure for own in readings.values() for measure in own))
     listed = [source for source in sources if source.name in rows]
     rules: list[FoundRule] = []
@@ -205,9 +197,8 @@ def plan_found(
     for rule in rules:
         first = by_measure.setdefault(rule.measure, rule)
         if first is not rule:
-            pattern = "the columns {one} and {other} are both {measure}: the second is left out"
-            names = {"one": first.column, "other": rule.column}
-            remarks.append(warning(pattern, measure=repr(rule.measure), **names))
+            both = f"the columns {first.column} and {rule.column} are both {rule.measure}"
+            remarks.append(warning(f"{both}: the second is left out"))
     variant = {rule.stated: measure for measure, rule in by_measure.items()}
     chosen = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
     known = [rule.setting for rule in by_measure.values() if rule.known]
@@ -225,18 +216,14 @@ def plan_found(
 def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
     """Note which columns need which setting, where none serves all of them."""
     known = [rule for rule in rules if rule.known]
-    if not known or set.intersection(*(set(rule.equally_good) for rule in known)):
+    if not known or set.intersection(*(set(rule.candidates) for rule in known)):
         return []
     columns: dict[EvalSettings, list[str]] = {}
     for rule in known:
         columns.setdefault(rule.setting, []).append(rule.column)
-    needs = [f"{', '.join(own)}: {setting}" for setting, own in columns.items()]
-    return [
-        note(
-            f"no rule serves all columns, so the board describes {len(columns)} different "
-            f"rankings; {'; '.join(needs)}"
-        )
-    ]
+    needs = "; ".join(f"{', '.join(own)}: {setting}" for setting, own in columns.items())
+    different = f"so the board describes {len(columns)} different rankings"
+    return [note(f"no rule serves all columns, {different}; {needs}")]
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
@@ -334,15 +321,14 @@ def _choose_rules(
         if not cells:
             continue
         at = np.ix_(used, [measures.index(measure) for measure in variants_of])
-        gaps = [np.abs(means[row][at] - cell.value) for row, cell in cells.items()]
-        is_met = [gap <= c.tolerance for gap, c in zip(gaps, cells.values(), strict=True)]
+        is_met = [abs(means[row][at] - c.value) <= c.tolerance for row, c in cells.items()]
         met = np.sum(is_met, axis=0)
         best = met.max(axis=1) == met.max()
         if is_known(met.max(), len(cells)):
             shared += best
-        found.append((column, variants_of, len(cells), met, np.fmax.reduce(gaps), best))
+        found.append((column, variants_of, len(cells), met, best))
     rules = []
-    for column, variants_of, of, met, gap, best in found:
+    for column, variants_of, of, met, best in found:
         good = np.flatnonzero(best)
         candidates = good[shared[good] == shared[good].max()]
         i = min(candidates, key=lambda i: _n_choices(settings[used[i]]))  # the first of these
@@ -355,8 +341,6 @@ def _choose_rules(
                 settings[used[i]],
                 int(met[i, j]),
                 of,
-                float(gap[i, j]),
-                tuple(settings[used[k]] for k in good),
                 tuple(settings[used[k]] for k in candidates),
             )
         )

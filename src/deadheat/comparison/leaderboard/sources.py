@@ -146,11 +146,8 @@ class BoardSpec(TypedDict, total=False):
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
-    "qrels": str,
-    "runs": (str, list),
-    "name": str,
-    "published": str,
-    "measures": (str, list),
+    **dict.fromkeys(("qrels", "name", "published"), str),
+    **dict.fromkeys(("runs", "measures"), (str, list)),
     "columns": dict,
 }
 """The fields of a board of a manifest; lists and tables hold texts."""
@@ -178,10 +175,9 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardS
         raise InputError(f"{path}: expected one or more tables [[board]], each with qrels and runs")
     specs: list[BoardSpec] = []
     for number, board in enumerate(boards, 1):
+        named = {"name": f"board {number}", **board}
         try:
-            spec = _read_board(
-                {"name": f"board {number}", **board}, Path(path).parent, allow_outside
-            )
+            spec = _read_board(named, Path(path).parent, allow_outside)
         except InputError as error:
             raise InputError(f"{path}: board {number}: {error}") from None
         if any(spec["name"] == other["name"] for other in specs):

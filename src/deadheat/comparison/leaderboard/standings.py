@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -26,7 +25,7 @@ from deadheat.comparison.statistics import (
     ranks,
     sign,
 )
-from deadheat.evaluation import VIEWS, Floats, Result
+from deadheat.evaluation import VIEWS, Floats
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
@@ -104,7 +103,6 @@ class Winner:
     measure: str
     group: str | None
     """None: the whole board."""
-    runs: int
     official: list[str]
     """First by the published values, or by the oblivious ones without a board; several share
     the place where they are equal. Empty where the published value of the first is not met."""
@@ -125,41 +123,34 @@ class Winner:
         return self.method != "certain"
 
 
-@dataclass(frozen=True, eq=False)
 class Standing:
-    """All runs of a board in one measure."""
+    """All runs of a board in one measure.
 
-    measure: Measure
-    runs: pl.DataFrame
-    """A row per run: the columns of `ROWS`, those of words, and the helpers ``_official``, the
-    published value or without a board the oblivious one, and ``_place``, the row of the board."""
-    results: Sequence[Result]
-    column: PublishedColumn | None
-    """The published column of the measure."""
-    known: bool
-    """Whether the definition of the published values is known: more than half of them are met."""
+    Parameters
+    ----------
+    rows
+        The names of the runs in the board.
+    column
+        The published column of the measure.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         measure: Measure,
         entries: Mapping[str, Entry],
         board: PublishedBoard | None,
         rows: Mapping[str, str],
         column: PublishedColumn | None,
-    ) -> Standing:
-        """Put the runs beside what was published of them; `rows` are their names in the board."""
+    ) -> None:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results], VIEWS)
-        cells = [None if column is None else column.cells.get(rows.get(n, "")) for n in entries]
+        published = {} if column is None else column.cells
+        cells = [published.get(rows.get(name, "")) for name in entries]
         met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
-        values = {} if column is None else {row: c.value for row, c in column.cells.items()}
-        published_ranks = ranks(np.array(list(values.values()))).tolist()
-        place_of = dict(zip(values, published_ranks, strict=True))
-        official = views["oblivious"] if column is None else [c and c.value for c in cells]
-        names = [] if board is None else board.names
+        published_ranks = ranks(np.array([cell.value for cell in published.values()])).tolist()
+        place_of = dict(zip(published, published_ranks, strict=True))
+        names, words = ([], {}) if board is None else (board.names, board.words)
         places = [names.index(rows[name]) if name in rows else None for name in entries]
-        words = {} if board is None else board.words
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
@@ -172,15 +163,21 @@ class Standing:
             "cut_lists": [entry.cut[measure] for entry in entries.values()],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
-            "_official": official,
             "_place": places,
         }
         types = {"published_rank": pl.Int64, "reproduced": pl.Boolean, "_place": pl.Int64}
-        types |= dict.fromkeys(("published", "unit", "_official"), pl.Float64)
-        types |= dict.fromkeys(words, pl.String)
-        frame = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-        known = column is None or is_known(met.count(True), len(met) - met.count(None))
-        return cls(measure, frame, results, column, known)
+        types |= {"published": pl.Float64, "unit": pl.Float64} | dict.fromkeys(words, pl.String)
+        self.measure = measure
+        self.column = column
+        self.official = "oblivious" if column is None else "published"
+        """The column of `runs` with the official values."""
+        self.runs = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
+        """A row per run: the columns of `ROWS`, those of words, and ``_place``, the row of the
+        board."""
+        self.known = column is None or is_known(met.count(True), len(met) - met.count(None))
+        """Whether the definition of the published values is known: more than half are met."""
+        self.outcomes = [Outcomes.of(result, measure) for result in results]
+        """The distribution of the value of each run under random tie-breaking."""
 
     def values(self, column: str) -> Floats:
         """Return a column of numbers, NaN where there is none."""
@@ -193,26 +190,17 @@ class Standing:
         A published value that deadheat does not compute itself may differ from the expected one
         for any other reason.
         """
-        official = self.values("_official")
+        official = self.values(self.official)
         if self.column is None:
             return official
         return np.where((self.values("reproduced") == 1) & self.known, official, np.nan)
 
-    @cached_property
-    def outcomes(self) -> list[Outcomes]:
-        """The distribution of the value of each run under random tie-breaking."""
-        return [Outcomes.of(result, self.measure) for result in self.results]
-
     def in_official_order(self) -> pl.DataFrame:
         """Return the rows of the runs, the first one officially first."""
-        return self.runs.sort(
-            "_official",
-            "_place",
-            "expected",
-            descending=[True, False, True],
-            nulls_last=True,
-            maintain_order=True,
-        ).drop("_official", "_place")
+        order = {self.official: True, "_place": False, "expected": True}
+        down = list(order.values())
+        rows = self.runs.sort(list(order), descending=down, nulls_last=True, maintain_order=True)
+        return rows.drop("_place")
 
     def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
         """Warn of published numbers that are not met, and say what follows from that.
@@ -226,28 +214,21 @@ class Standing:
         if self.column is None or missed.is_empty():
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
-        pattern = (
-            "{column}: {missed} of {of} published numbers are not met by {rule} ({most}; the "
-            "largest gap is {gap}); these runs take no part in reversed pairs, errors and τ: {runs}"
-            if self.known
-            else "{column}: the definition of these numbers is unknown: {missed} of {of} are not "
-            "met by {rule} ({most}; the largest gap is {gap}); nothing is said about their "
-            "published order"
-        )
-        return [
-            warning(
-                pattern,
-                column=self.column.name,
-                missed=len(missed),
-                of=self.runs["published"].count(),
-                rule=f"{self.measure}, {describe(setting)}",
-                gap=f"{gap:.4f}",
-                most="no rule that was tried meets more"
-                if searched
-                else "as given, no rule was tried",
-                runs=some(missed["run"].to_list()),
+        tried = "no rule that was tried meets more" if searched else "as given, no rule was tried"
+        n = f"{len(missed)} of {self.runs['published'].count()}"
+        rule = f"{self.measure}, {describe(setting)} ({tried}; the largest gap is {gap:.4f})"
+        if self.known:
+            runs = some(missed["run"].to_list())
+            text = (
+                f"{n} published numbers are not met by {rule}; these runs take no part in reversed "
+                f"pairs, errors and τ: {runs}"
             )
-        ]
+        else:
+            text = (
+                f"the definition of these numbers is unknown: {n} are not met by {rule}; nothing "
+                "is said about their published order"
+            )
+        return [warning(f"{self.column.name}: {text}")]
 
     def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
         """Count what ties do to the runs and pairs of a board, and compare its orders.
@@ -260,7 +241,9 @@ class Standing:
         Where the definition of the published values is unknown, nothing about their order is
         attributed to ties: ``reversed``, ``decision_errors`` and the τ of the official order are
         None. ``oblivious_reversed`` and ``oblivious_errors`` count the same for the oblivious
-        values, which are always computed here.
+        values, which are always computed here. Kendall's τ-b compares the official order with
+        those by expected, best and worst values; with a published board, of the runs whose numbers
+        are met.
         """
         expected, oblivious = self.values("expected"), self.values("oblivious")
         comparable = self.comparable
@@ -280,13 +263,13 @@ class Standing:
             if order * sign(oblivious[i] - oblivious[j]) < 0:
                 oblivious_reversed += 1
                 oblivious_errors += decided
-        official = "oblivious" if self.column is None else "published"
         is_published = self.column is not None
         width = self.values("range")
+        used = ~np.isnan(comparable)
         facts: dict[str, object] = {
             "measure": repr(self.measure),
             "runs": len(expected),
-            "official": official if self.known else None,
+            "official": self.official if self.known else None,
             "published": self.runs["published"].count() if is_published else None,
             "met": self.runs["reproduced"].sum() if is_published else None,
             **{f"range_above_{x:g}": int((width > max(x, TOLERANCE)).sum()) for x in MOVED},
@@ -297,14 +280,17 @@ class Standing:
             "decision_errors": len(errors) if self.known else None,
             "oblivious_reversed": oblivious_reversed,
             "oblivious_errors": oblivious_errors,
-            **self._kendall_taus(),
+            **{
+                f"tau_official_{view}": _kendall_tau(comparable[used], self.values(view)[used])
+                for view in ("expected", "best", "worst")
+            },
         }
         # Those at the top of the board first, then those with a wide gap.
         errors.sort(key=lambda error: (error.rank, error.expected[0] - error.expected[1]))
         return facts, errors
 
     def _decision_error(self, above: int, below: int) -> DecisionError:
-        names, official = self.runs["run"], self.values("_official").tolist()
+        names, official = self.runs["run"], self.values(self.official).tolist()
         expected = self.values("expected").tolist()
         return DecisionError(
             repr(self.measure),
@@ -315,18 +301,6 @@ class Standing:
             1 + sum(value > official[above] + TOLERANCE for value in official),
             self.column is not None,
         )
-
-    def _kendall_taus(self) -> dict[str, float | None]:
-        """Return Kendall's τ-b of the official order with those by expected, best and worst values.
-
-        With a published board, of the runs whose numbers are met; None without an order.
-        """
-        official = self.comparable
-        used = ~np.isnan(official)
-        return {
-            f"tau_official_{view}": _kendall_tau(official[used], self.values(view)[used])
-            for view in ("expected", "best", "worst")
-        }
 
     def winners(self, group: str | None) -> list[Winner]:
         """Find who comes first, and who inside each group of two runs or more.
@@ -354,7 +328,7 @@ class Standing:
             odds, method, error = [1.0 / len(first)] * len(first), "certain", 0.0
         else:
             odds, method, error = first_places([self.outcomes[i] for i in first])
-        values = np.nan_to_num(self.values("_official")[own], nan=-np.inf)
+        values = np.nan_to_num(self.values(self.official)[own], nan=-np.inf)
         official = own[(values >= values.max() - TOLERANCE) & np.isfinite(values)]
         if np.isnan(self.comparable[official]).any():
             official = []
@@ -362,7 +336,6 @@ class Standing:
         return Winner(
             repr(self.measure),
             group,
-            len(own),
             [names[int(i)] for i in official],
             names[leader],
             odds[first.index(leader)],

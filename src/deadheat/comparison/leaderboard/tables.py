@@ -58,8 +58,7 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
     if errors := error_lines(board):
         parts.append("\n".join(["Decision errors:", *errors]))
     parts += winner_parts(board)
-    if board.failures:
-        failed = [f"{name}: {why}" for name, why in board.failures.items()]
+    if failed := [f"{name}: {why}" for name, why in board.failures.items()]:
         parts.append("\n".join(["Not evaluated:", *failed]))
     return parts
 
@@ -88,11 +87,8 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
 def summary_table(board: Leaderboard) -> Table:
     """Count what ties do to the runs and pairs of a board, measure by measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
-    columns = [
-        c
-        for c in SUMMARY
-        if c.kind != "ratio" or board.summary[c.sources[0]].null_count() < len(board.summary)
-    ]
+    empty = [series.name for series in board.summary if series.null_count() == len(series)]
+    columns = [c for c in SUMMARY if c.kind != "ratio" or c.of not in empty]
     notes = [text.format(level=1 - board.alpha) for text in SUMMARY_NOTES]
     if len(columns) < len(SUMMARY):
         notes[-1] = "Kendall's τ needs two orders"

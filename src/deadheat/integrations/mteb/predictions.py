@@ -21,7 +21,6 @@ from deadheat.settings import TIE_RULES
 from deadheat.tables import Column, Table
 
 ENDING = "_predictions.json"
-_META = "mteb_model_meta"
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP@10", "Recall@100")
 
 
@@ -98,7 +97,7 @@ def read_predictions(folder: Path) -> list[Predictions]:
     models = set()
     for path in files:
         content = _read(path)
-        models.add(json.dumps(content.pop(_META, None), sort_keys=True))
+        models.add(json.dumps(content.pop("mteb_model_meta", None), sort_keys=True))
         found += _splits(path, content)
     if len(models) > 1:
         raise InputError(
@@ -127,8 +126,7 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
     task = path.name.removesuffix(ENDING)
     for subset, splits in content.items():
         for split, lists in (splits if isinstance(splits, dict) else {"": splits}).items():
-            whole = isinstance(lists, dict) and all(isinstance(v, dict) for v in lists.values())
-            if not whole:
+            if not isinstance(lists, dict) or not all(isinstance(v, dict) for v in lists.values()):
                 raise InputError(
                     f"{path}: the predictions of {subset!r} are no ranked lists of documents: "
                     f"{task} is not a retrieval or reranking task, and has no ties"
@@ -210,9 +208,7 @@ def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
     views = ("expected", "std", "worst", "best", "range", "bias")
     rows = [
         {
-            "task": one.predictions.task,
-            "subset": one.predictions.subset,
-            "split": one.predictions.split,
+            **{key: getattr(one.predictions, key) for key in ("task", "subset", "split")},
             "measure": name,
             "mteb": result[name].oblivious,
             **{view: getattr(result[name], view) for view in views},

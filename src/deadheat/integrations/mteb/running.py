@@ -97,13 +97,9 @@ def tie_aware_cache(cache: ResultCache | None = None, *, run_again: bool = True)
     def load_task_result(*args: object, **options: object) -> TaskResult | None:
         """Load a result as the cache does; one without the keys of ties is not found."""
         stored = load(*args, **options)
-        if stored is None or all(
-            map(has_keys, (s for each in stored.scores.values() for s in each))
-        ):
+        if stored is None or all(has_keys(s) for each in stored.scores.values() for s in each):
             return stored
-        lacking = (
-            f"the cached results of {stored.task_name} were stored without the views of their ties"
-        )
+        lacking = f"the cached results of {stored.task_name} have no views of their ties"
         if not run_again:
             raise InputError(
                 f"{lacking}, and must not be run again: allow it (overwrite_strategy), or read the "

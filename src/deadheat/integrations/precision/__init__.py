@@ -14,13 +14,13 @@ from deadheat._internal.remarks import emit_warnings
 from deadheat.errors import InputError
 from deadheat.integrations.precision.effects import explain_no_effect, has_fp32_weights
 from deadheat.integrations.precision.sentence_transformers import CrossEncoderView, EncoderView
+from deadheat.integrations.precision.surgery import class_names
 from deadheat.integrations.precision.transformers import RerankerView, TransformersView
 from deadheat.integrations.precision.views import (
     LOGIT,
     Source,
     View,
     build_view,
-    class_names,
     source_of,
 )
 from deadheat.scoring import SCORED, Regime, parse_regime
@@ -127,12 +127,11 @@ def low_precision(model: Model, dtype: object = None) -> Model:
     view: Model = _low_view(model, dtype)
     source: Source = vars(view)["_deadheat"]
     if source.format.name == "fp32" and has_fp32_weights(source.model):
-        emit_warnings(
-            [
-                f"all weights of this {type(model).__name__} are FP32: scoring in fp32 does not "
-                "lower its precision; name a dtype, such as low_precision(model, 'bf16')"
-            ]
+        text = (
+            f"all weights of this {type(model).__name__} are FP32: scoring in fp32 does not lower "
+            "its precision; name a dtype, such as low_precision(model, 'bf16')"
         )
+        emit_warnings([text])
     return view
 
 
@@ -164,8 +163,7 @@ def _high_view(
             return _view(model, "head" + ending, "fp32", tokens), no_head
         except InputError as error:
             regime, no_head = "hps", str(error)
-    name = regime if regime.endswith(ending) else regime + ending
-    return _view(model, name, "fp32", tokens), no_head
+    return _view(model, regime.removesuffix(ending) + ending, "fp32", tokens), no_head
 
 
 def _low_view(model: Any, dtype: object = None) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from deadheat.integrations.precision.surgery import clone, is_a, logit_score
-from deadheat.integrations.precision.views import class_names
+from deadheat.integrations.precision.surgery import class_names, clone, is_a, logit_score
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat._internal.dtypes import Format
@@ -21,10 +21,13 @@ M = TypeVar("M")
 
 def is_a(module: object, *names: str) -> bool:
     """Tell whether a module is of a sentence-transformers class, without importing the library."""
-    return any(
-        cls.__name__ in names and cls.__module__.startswith("sentence_transformers")
-        for cls in type(module).__mro__
-    )
+    return any(("sentence_transformers", name) in class_names(module) for name in names)
+
+
+def class_names(model: object) -> Iterator[tuple[str, str]]:
+    """Yield the library and the name of each class of an object, the most special one first."""
+    for cls in type(model).__mro__:
+        yield cls.__module__.partition(".")[0], cls.__name__
 
 
 def clone(module: Any, cls: type[M]) -> M:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -95,12 +94,6 @@ def source_of(model: object) -> Source | None:
     """Return the source of a view, or of a model inside a block; None for other objects."""
     source = getattr(model, "_deadheat", None)
     return source if isinstance(source, Source) else None
-
-
-def class_names(model: object) -> Iterator[tuple[str, str]]:
-    """Yield the library and the name of each class of an object, the most special one first."""
-    for cls in type(model).__mro__:
-        yield cls.__module__.partition(".")[0], cls.__name__
 
 
 @lru_cache

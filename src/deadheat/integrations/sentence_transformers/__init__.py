@@ -6,36 +6,27 @@ The evaluators have the names of those that they replace, and are imported on fi
 import importlib
 from typing import TYPE_CHECKING
 
-from deadheat.integrations.precision import high_precision, low_precision
-from deadheat.integrations.sentence_transformers.quantised import quantised
+from deadheat.integrations.precision import (
+    high_precision as high_precision,
+    low_precision as low_precision,
+)
+from deadheat.integrations.sentence_transformers.quantised import quantised as quantised
 
 if TYPE_CHECKING:
     from deadheat.integrations.sentence_transformers.evaluators import (
-        CrossEncoderRerankingEvaluator,
-        InformationRetrievalEvaluator,
-        NanoBEIREvaluator,
-        RerankingEvaluator,
-        SparseInformationRetrievalEvaluator,
+        CrossEncoderRerankingEvaluator as CrossEncoderRerankingEvaluator,
+        InformationRetrievalEvaluator as InformationRetrievalEvaluator,
+        NanoBEIREvaluator as NanoBEIREvaluator,
+        RerankingEvaluator as RerankingEvaluator,
+        SparseInformationRetrievalEvaluator as SparseInformationRetrievalEvaluator,
     )
     from deadheat.integrations.sentence_transformers.multi_vector import (
-        MultiVectorInformationRetrievalEvaluator,
+        MultiVectorInformationRetrievalEvaluator as MultiVectorInformationRetrievalEvaluator,
     )
-
-__all__ = [
-    "CrossEncoderRerankingEvaluator",
-    "InformationRetrievalEvaluator",
-    "MultiVectorInformationRetrievalEvaluator",
-    "NanoBEIREvaluator",
-    "RerankingEvaluator",
-    "SparseInformationRetrievalEvaluator",
-    "high_precision",
-    "low_precision",
-    "quantised",
-]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if not name.endswith("Evaluator"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "multi_vector" if name.startswith("MultiVector") else "evaluators"
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -80,9 +80,12 @@ class _Reranking(TieAware):
 
     _reported: Sequence[float]
     """The library's own values of the last call, in the order of the measures."""
+    _seen: list[tuple[Floats, Sequence[int], Sequence[float]]]
+    """Per sample that was scored alone: scores, relevance, and the library's values."""
 
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
+        self._seen = []
         metrics = super().__call__(model, *args, **options)
         self._finish()
         views: dict[str, float] = {}
@@ -113,16 +116,10 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
         the model as it is given.
     """
 
-    def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
-        """Evaluate a model; the arguments are those of the library's evaluator."""
-        # Per sample with a relevant document: scores, relevance, and the library's values.
-        self._seen: list[tuple[Floats, Sequence[int], Sequence[float]]] = []
-        return super().__call__(model, *args, **options)
-
     def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
         """Return the expected MRR, nDCG and average precision of one list."""
         result = self._evaluate([y_pred], [y_true])
-        ap, mrr, ndcg = (summary.expected for summary in result.values())
+        ap, mrr, ndcg = map(float, result.values())
         if y_pred.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
             reported = (mrr, ndcg, ap)
             if len(y_pred) > 1:  # of one document scikit-learn gives no nDCG
@@ -178,8 +175,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         ]
         result, names = self._evaluate(lists, relevance), ("map", "mrr", "ndcg")
         self.results, self._reported = {"": result}, [reported[name] for name in names]
-        expected = (summary.expected for summary in result.values())
-        return dict(zip(names, expected, strict=True))
+        return dict(zip(names, map(float, result.values()), strict=True))
 
 
 class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: ignore[misc]
@@ -220,10 +216,9 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
         measures = self._measures()
         result = self._counts[function].evaluate([measure for _, _, measure in measures])
         self.results = {**self.results, function: result}
-        scores: dict[str, dict[int, float]] = {}
+        scores: dict[str, dict[int, float]] = {name: {} for name, _, _ in measures}
         for name, k, measure in measures:
-            scores.setdefault(name, {})[k] = result[measure].expected
-        for name, k, measure in measures:
+            scores[name][k] = result[measure].expected
             for key, value in tie_views(name, result[measure]).items():
                 scores.setdefault(key, {})[k] = value
         return scores

@@ -60,8 +60,7 @@ def search(
     found = known.nearest(vectors, check_number("k", k, least=1))
     sizes = None
     if complete:
-        whole = _complete(known, vectors, found)
-        found, sizes = list(zip(whole.ids, whole.scores, strict=True)), whole.last_group_size
+        found, sizes, _ = _complete(known, vectors, found)
     return search_results(
         [ids for ids, _ in found],
         [scores for _, scores in found],
@@ -95,11 +94,15 @@ def complete_groups(
             "give the results of these queries"
         )
     found = [without_padding(*row) for row in zip(ids, scores, strict=True)]
-    return _complete(known, vectors, found)
+    whole, sizes, asked = _complete(known, vectors, found)
+    return Completed([ids for ids, _ in whole], [scores for _, scores in whole], sizes, asked)
 
 
-def _complete(index: Index, queries: Array, found: Lists) -> Completed:
-    """Append the other documents that tie with the last one to each list."""
+def _complete(index: Index, queries: Array, found: Lists) -> tuple[Lists, list[int], str]:
+    """Append the other documents that tie with the last one to each list.
+
+    Returns the lists, the sizes of their last groups, and how the index was asked.
+    """
     last = {q: index.worst(scores) for q, (_, scores) in enumerate(found) if len(scores)}
     reached = index.within(queries[list(last)], list(last.values())) if last else []
     asked = "range search"
@@ -116,7 +119,7 @@ def _complete(index: Index, queries: Array, found: Lists) -> Completed:
         more = (scores == score) & ~np.isin(ids, own_ids)
         whole[q] = np.concatenate((own_ids, ids[more])), np.concatenate((own_scores, scores[more]))
         sizes[q] = int((whole[q][1] == score).sum())
-    return Completed([ids for ids, _ in whole], [scores for _, scores in whole], sizes, asked)
+    return whole, sizes, asked
 
 
 def _grow(index: Index, queries: Array, found: Lists, last: dict[int, float]) -> Lists:

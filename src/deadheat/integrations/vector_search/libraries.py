@@ -42,13 +42,10 @@ class Faiss(Index):
         flat = self._faiss.IndexBinaryFlat if self._bits else self._faiss.IndexFlat
         if not isinstance(self.index, flat):
             return None
-        reached = []
-        for query, score in zip(queries, last, strict=True):
-            # Both limits are exclusive.
-            limit = int(score) + 1 if self._bits else float(self.beyond(score))
-            _, scores, ids = self.index.range_search(query[None], limit)
-            reached.append((ids, scores))
-        return reached
+        # Both limits are exclusive.
+        limits = [int(x) + 1 if self._bits else float(self.beyond(x)) for x in last]
+        found = map(self.index.range_search, queries[:, None], limits)
+        return [(ids, scores) for _, scores, ids in found]
 
 
 @dataclass(eq=False)
@@ -220,9 +217,8 @@ class LanceDB(Index):
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
         """All documents as near as a score."""
-        n = self.size
-        limits = zip(queries, last, strict=True)
-        return [self._ask(query, n, float(self.beyond(score))) for query, score in limits]
+        limits = [float(self.beyond(score)) for score in last]
+        return list(map(self._ask, queries, [self.size] * len(limits), limits))
 
     def _ask(self, query: Array, k: int, limit: float | None = None) -> tuple[Array, Array]:
         names = {} if self.vector_column is None else {"vector_column_name": self.vector_column}
@@ -231,11 +227,8 @@ class LanceDB(Index):
             asked = asked.distance_range(upper_bound=limit)  # exclusive
         if self.prepare is not None:
             asked = self.prepare(asked)
-        if self.id_column is None:
-            asked = asked.with_row_id(True).select(["_distance"])
-        else:
-            asked = asked.select([self.id_column, "_distance"])
-        found = asked.to_arrow()
+        own = [self.id_column] if self.id_column else []
+        found = asked.with_row_id(not own).select([*own, "_distance"]).to_arrow()
         ids = found[self.id_column or "_rowid"].to_pylist()
         return _read_ids(ids), np.array(found["_distance"].to_pylist(), np.float64)
 
