@@ -202,7 +202,7 @@ BAD = [
     (["eval", "q", "r", "--tie-tolerance", "-1"], "--tie-tolerance"),
     (["eval", "q", "r", "--tie-tolerance", "nan"], "tie_tolerance"),
     (["eval", "q", "r", "--nope"], "--nope"),
-    (["eval", "q", "r", "-o", ""], "empty"),
+    (["eval", "q", "r", "-o", ""], "regular file"),
     (["eval", "q", "r", "-o", "."], "directory"),
     (["eval", "q", "r", "-o", "nowhere/out"], "nowhere"),
     (["eval", "q", "r", "-o", "q/out"], "folder"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from deadheat._internal.lazy import pl
@@ -16,12 +15,12 @@ from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
 from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
-from deadheat.report.page.cells import PageTable, Texts, marks, page_table, texts
+from deadheat.report.page.cells import PageTable, Texts, page_table, texts
 from deadheat.report.page.charts import curve_plot, height, interval_plot
 from deadheat.report.page.collection import Collection, number_repeated
 from deadheat.report.page.data import collection_data
 from deadheat.report.page.leading import leading_table, sort_by_first
-from deadheat.report.page.shell import as_json, written as write_page
+from deadheat.report.page.shell import as_json, write_page
 from deadheat.tables import DIGITS, Column, Table
 
 _STYLES = ("page.css", "report.css")
@@ -76,7 +75,6 @@ def render_page(
         collections=static,
         verdicts=VERDICTS,
         texts=texts,
-        marks=marks,
         height=height,
         has_curves=any(content["curves"] for content in static),
         has_budget=any(content["budget"] for content in static),
@@ -133,7 +131,7 @@ def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None
     pairs = shown = every.frame.filter(pl.col("measure") == measure)
     if len(comparison.provenance) > _MANY_SYSTEMS:
         shown = pairs.filter(~pl.col("verdict").is_in(_OPEN))
-    columns = [replace(column, bar=None) for column in every.columns if column.of != "measure"]
+    columns = [column for column in every.columns if column.of != "measure"]
     return {
         "table": page_table(Table(shown, columns)),
         "left_out": len(pairs) - len(shown),
