@@ -273,15 +273,17 @@ def inputs(folder) -> Path:
 
 @pytest.mark.parametrize(("words", "files"), INPUTS.values(), ids=INPUTS)
 def test_force_does_not_replace_an_input(inputs, words, files):
+    ending = "svg" if words[0] == "plot" else "txt"
     for file in files:
         before = (inputs / file).read_bytes()
         for path in ("symbolic", "hard"):
-            (inputs / f"{path}.svg").unlink(missing_ok=True)
-        (inputs / "symbolic.svg").symlink_to(file)
-        (inputs / "hard.svg").hardlink_to(inputs / file)
-        for output in (file, inputs / file, "symbolic.svg", "hard.svg"):
+            (inputs / f"{path}.{ending}").unlink(missing_ok=True)
+        (inputs / f"symbolic.{ending}").symlink_to(file)
+        (inputs / f"hard.{ending}").hardlink_to(inputs / file)
+        for output in (file, inputs / file, f"symbolic.{ending}", f"hard.{ending}"):
             found = run(*words, "-o", output, "--force", status=2)
-            assert f"{output}: this command reads that file" in found.stderr
+            unwritten = "tables are not written in this format" in found.stderr
+            assert f"{output}: this command reads that file" in found.stderr or unwritten
             assert found.stdout == "" and (inputs / file).read_bytes() == before
 
 
@@ -455,9 +457,8 @@ def test_the_ending_of_the_output_names_the_format(folder):
         assert (folder / f"out{ending}").read_text() == as_asked
     assert run("eval", "q", "r", "-o", "x.CSV").stderr == "wrote x.CSV\n"
     run("eval", "q", "r", "-o", "y.csv", "--format", "csv")
-    found = run("eval", "q", "r", "-o", "z.csv", "--format", "latex", status=2)
-    assert "z.csv has the ending of csv, and --format asks for latex" in found.stderr
-    assert not (folder / "z.csv").exists()
+    run("eval", "q", "r", "-o", "z.csv", "--format", "latex")
+    assert "tabular" in (folder / "z.csv").read_text()
     assert (folder / "x.CSV").read_text().startswith("run,measure,")
 
 

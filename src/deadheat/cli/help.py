@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -56,18 +56,6 @@ class Command(click.Command):
             with formatter.section("Example"):
                 for line in self.example.splitlines():
                     formatter.write(f"  {line}\n")
-
-
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type argument
-    """A choice whose values have other names, which are not listed."""
-
-    def __init__(self, choices: Iterable[str], also: Mapping[str, str]) -> None:
-        super().__init__(list(choices))
-        self.also = also
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value that a name stands for."""
-        return str(super().convert(self.also.get(str(value).lower(), value), param, ctx))
 
 
 def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], F]:

@@ -17,7 +17,7 @@ import click
 
 from deadheat._internal.output import utf8, write_whole
 from deadheat._internal.remarks import Remark, lines
-from deadheat.cli.help import Choice, F
+from deadheat.cli.help import F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
@@ -106,7 +106,7 @@ def percent_option(*, default: bool) -> Callable[[F], F]:
 
 
 def _choose_style(ctx: click.Context, _: click.Parameter, style: str | None) -> str:
-    """Choose the format by the ending of the output file; refuse an ending that contradicts it."""
+    """Choose the format by the ending of the output file unless it is given."""
     output = ctx.params.get("output")  # it is read first
     ending = Path(output or "").suffix.lower()
     named = SUFFIXES.get(ending)
@@ -114,11 +114,6 @@ def _choose_style(ctx: click.Context, _: click.Parameter, style: str | None) -> 
         raise InputError(
             f"{output}: tables are not written in this format; use one of {', '.join(SUFFIXES)}, "
             "or --format"
-        )
-    if style is not None and named not in (None, style):
-        raise InputError(
-            f"{output} has the ending of {named}, and --format asks for {style}: leave --format "
-            "out, or choose another ending"
         )
     return style or named or "table"
 
@@ -128,7 +123,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "style": click.option(
         "--format",
         "style",
-        type=Choice(STYLES, {"tex": "latex", "md": "markdown", "txt": "table"}),
+        type=click.Choice(STYLES),
         callback=_choose_style,
         help="csv and json give full precision. [default: table, or by the ending of the output]",
     ),

@@ -120,8 +120,9 @@ def _evaluate(
     **settings: Any,
 ) -> dict[str, Result]:
     """Evaluate runs, and return the results by the labels of the figure."""
-    names = _labels(runs, labels)
-    return dict(zip(names, evaluate_runs(qrels, runs, measures, **settings), strict=True))
+    _check_labels(runs, labels)
+    named = evaluate_runs(qrels, runs, measures, **settings)
+    return dict(zip(labels or named, named.values(), strict=True))
 
 
 @_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
@@ -229,16 +230,15 @@ def _list(
 @_OUTPUT
 def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
     """Draw how large the tie groups of one or more RUNs are."""
+    _check_labels(runs, labels)
     sizes = [run_sizes(read_run(split_name(run).path)) for run in runs]
-    return figures.tie_sizes(dict(zip(_labels(runs, labels), sizes, strict=True)), width=width)
+    named = dict(zip(labels or name_given(runs), sizes, strict=True))
+    return figures.tie_sizes(named, width=width)
 
 
-def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
-    if not labels:
-        return name_given(runs)
-    if len(labels) != len(runs) or len(set(labels)) < len(labels):
+def _check_labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> None:
+    if labels and (len(labels) != len(runs) or len(set(labels)) < len(labels)):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
-    return list(labels)
 
 
 def _cutoffs(text: str) -> list[int]:
