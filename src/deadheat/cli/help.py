@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from deadheat.errors import InputError
+
 F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
     "What to evaluate": "model models datasets subset split revision file paper qrels_path "
@@ -84,3 +86,26 @@ def complete_measures(
     else:
         offered = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
     return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]
+
+
+def parse_numbers(_: object, __: object, text: str | None) -> list[int] | None:
+    """Read the numbers and ranges of an option.
+
+    >>> parse_numbers(None, None, "1..3,10")
+    [1, 2, 3, 10]
+    """
+    if text is None:
+        return None
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        try:
+            found = range(int(first), int(last if dots else first) + 1)
+        except ValueError:
+            found = range(0)
+        if not found or found[0] < 1 or found[-1] > 10_000:
+            raise InputError(
+                f"cannot read {text!r}: write numbers and ranges from 1 to 10000, such as 1..10,20"
+            )
+        numbers.update(found)
+    return sorted(numbers)

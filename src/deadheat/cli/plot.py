@@ -23,7 +23,7 @@ from deadheat.cli.common import (
     measures_option,
     name_given,
 )
-from deadheat.cli.help import Command, F
+from deadheat.cli.help import Command, F, parse_numbers
 from deadheat.cli.names import split_name
 from deadheat.cli.output import (
     FORCE,
@@ -131,18 +131,18 @@ def _evaluate(
     "-k",
     "--cutoffs",
     default="1..10",
+    callback=parse_numbers,
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
 @_PERCENT
 @_RUN_OPTIONS
 def _curves(
-    measures: tuple[str, ...], cutoffs: str, percent: bool, width: str, **given: Any
+    measures: tuple[str, ...], cutoffs: list[int], percent: bool, width: str, **given: Any
 ) -> figures.Plot:
     """Draw measures of one or more RUNs against the cutoff k."""
-    ks = _cutoffs(cutoffs)
     at_cutoffs: list[Measure] = []
     for measure in parse_measures(measures or ["nDCG"]):
-        at_cutoffs += [measure @ k for k in ks] if measure.cutoff is None else [measure]
+        at_cutoffs += [measure @ k for k in cutoffs] if measure.cutoff is None else [measure]
     return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
 
 
@@ -239,28 +239,6 @@ def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figure
 def _check_labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> None:
     if labels and (len(labels) != len(runs) or len(set(labels)) < len(labels)):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
-
-
-def _cutoffs(text: str) -> list[int]:
-    """Read numbers and ranges.
-
-    >>> _cutoffs("1..3,10")
-    [1, 2, 3, 10]
-    """
-    cutoffs: set[int] = set()
-    for part in text.split(","):
-        first, dots, last = part.partition("..")
-        try:
-            part_cutoffs = range(int(first), int(last if dots else first) + 1)
-        except ValueError:
-            part_cutoffs = range(0)
-        if not part_cutoffs or part_cutoffs[0] < 1 or part_cutoffs[-1] > 10_000:
-            raise InputError(
-                f"cannot read the cutoffs {text!r}: write numbers and ranges from 1 to 10000, "
-                "such as 1..10,20"
-            )
-        cutoffs.update(part_cutoffs)
-    return sorted(cutoffs)
 
 
 def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: EvalSettings) -> str:

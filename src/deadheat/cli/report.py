@@ -141,7 +141,7 @@ def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
     systems = [system for collection in collections for system in collection.systems]
-    known = {measure for system in systems for measure in system.result.views}
+    known = dict.fromkeys(measure for system in systems for measure in system.result.views)
     for measure in asked or ():
         if measure not in known:
             raise InputError(
