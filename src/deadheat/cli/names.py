@@ -34,10 +34,8 @@ def split_names(words: Sequence[str]) -> list[Named]:
     names = [run.label or run.path for run in runs]
     for run, name in zip(runs, names, strict=True):
         if names.count(name) > 1:
-            way_out = (
-                "choose another name for one of them"
-                if run.label
-                else f"leave one out, or tell them apart by names, such as again={run.path}"
+            raise InputError(
+                f"{name} is given twice: leave one out, or give one of them another name, such as "
+                f"again={run.path}"
             )
-            raise InputError(f"{name} is given twice: {way_out}")
     return runs

@@ -225,7 +225,7 @@ def write(text: str, path: str | None) -> None:
         write_whole(Path(path), utf8(f"{text}\n"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    print_written(path)
+    print_line(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:
@@ -247,11 +247,6 @@ def _print(text: str) -> None:
 def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def print_written(path: object) -> None:
-    """Print to standard error that a file was written."""
-    print_line(f"wrote {path}", err=True)
 
 
 def print_remarks(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:

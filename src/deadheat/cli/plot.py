@@ -32,7 +32,6 @@ from deadheat.cli.output import (
     percent_option,
     print_line,
     print_remarks,
-    print_written,
 )
 from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
@@ -103,7 +102,7 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
             check_standard_input(*sources)
             plot = draw(**given)
             plot.save(output, force=True)
-            print_written(output)
+            print_line(f"wrote {output}", err=True)
             print_line(plot.caption)
 
         return command.command(name, cls=Command, example=example)(run)
@@ -245,9 +244,7 @@ def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: Ev
     """Return the query that ties move most, and print its name."""
     result = evaluate_run(judgements, run, [measure], settings)
     ranges = result.views[measure].best - result.views[measure].worst
-    most = int(np.argmax(ranges))
-    query, moved = result.query_names[most], number(float(ranges[most]))
-    print_line(
-        f"query {query}: of all queries ties move {measure} most in it, by {moved}", err=True
-    )
+    query = result.query_names[int(np.argmax(ranges))]
+    moved = number(float(ranges.max()))
+    print_line(f"query {query}: ties move {measure} most in it, by {moved}", err=True)
     return query

@@ -57,13 +57,11 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
     begun = time.monotonic()
 
     def advance(what: str, done: int, total: int) -> None:
-        bars.update(waiting, visible=False)
         for task in bars.tasks:
-            if task.finished and task.visible:
+            if task.finished or task.id == waiting:
                 bars.update(task.id, visible=False)
         if what not in tasks:
-            name = shorten_name(printable(what), _NAME_LENGTH)
-            tasks[what] = bars.add_task(name, total=total)
+            tasks[what] = bars.add_task(shorten_name(printable(what), _NAME_LENGTH))
         bars.update(tasks[what], completed=done, total=total, visible=True)
         if time.monotonic() - begun >= delay:
             bars.start()  # does nothing where the bars are drawn already
