@@ -88,10 +88,10 @@ def complete_measures(
     return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]
 
 
-def parse_numbers(_: object, __: object, text: str | None) -> list[int] | None:
+def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[int] | None:
     """Read the numbers and ranges of an option.
 
-    >>> parse_numbers(None, None, "1..3,10")
+    >>> parse_numbers(None, click.Option(["-k"]), "1..3,10")
     [1, 2, 3, 10]
     """
     if text is None:
@@ -105,7 +105,8 @@ def parse_numbers(_: object, __: object, text: str | None) -> list[int] | None:
             found = range(0)
         if not found or found[0] < 1 or found[-1] > 10_000:
             raise InputError(
-                f"cannot read {text!r}: write numbers and ranges from 1 to 10000, such as 1..10,20"
+                f"{option.opts[-1]}: cannot read {text!r}: write numbers and ranges from 1 to 10000, "
+                "such as 1..10,20"
             )
         numbers.update(found)
     return sorted(numbers)
