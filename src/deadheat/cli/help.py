@@ -105,8 +105,8 @@ def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[
             found = range(0)
         if not found or found[0] < 1 or found[-1] > 10_000:
             raise InputError(
-                f"{option.opts[-1]}: cannot read {text!r}: write numbers and ranges from 1 to 10000, "
-                "such as 1..10,20"
+                f"{option.opts[-1]}: cannot read {text!r}: write numbers and ranges from 1 to "
+                "10000, such as 1..10,20"
             )
         numbers.update(found)
     return sorted(numbers)
