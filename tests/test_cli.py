@@ -202,7 +202,7 @@ BAD = [
     (["eval", "q", "r", "--tie-tolerance", "-1"], "--tie-tolerance"),
     (["eval", "q", "r", "--tie-tolerance", "nan"], "tie_tolerance"),
     (["eval", "q", "r", "--nope"], "--nope"),
-    (["eval", "q", "r", "-o", ""], "empty"),
+    (["eval", "q", "r", "-o", ""], "regular file"),
     (["eval", "q", "r", "-o", "."], "directory"),
     (["eval", "q", "r", "-o", "nowhere/out"], "nowhere"),
     (["eval", "q", "r", "-o", "q/out"], "folder"),
@@ -273,15 +273,17 @@ def inputs(folder) -> Path:
 
 @pytest.mark.parametrize(("words", "files"), INPUTS.values(), ids=INPUTS)
 def test_force_does_not_replace_an_input(inputs, words, files):
+    ending = "svg" if words[0] == "plot" else "txt"
     for file in files:
         before = (inputs / file).read_bytes()
         for path in ("symbolic", "hard"):
-            (inputs / f"{path}.svg").unlink(missing_ok=True)
-        (inputs / "symbolic.svg").symlink_to(file)
-        (inputs / "hard.svg").hardlink_to(inputs / file)
-        for output in (file, inputs / file, "symbolic.svg", "hard.svg"):
+            (inputs / f"{path}.{ending}").unlink(missing_ok=True)
+        (inputs / f"symbolic.{ending}").symlink_to(file)
+        (inputs / f"hard.{ending}").hardlink_to(inputs / file)
+        for output in (file, inputs / file, f"symbolic.{ending}", f"hard.{ending}"):
             found = run(*words, "-o", output, "--force", status=2)
-            assert f"{output}: this command reads that file" in found.stderr
+            unwritten = "tables are not written in this format" in found.stderr
+            assert f"{output}: this command reads that file" in found.stderr or unwritten
             assert found.stdout == "" and (inputs / file).read_bytes() == before
 
 
@@ -455,9 +457,8 @@ def test_the_ending_of_the_output_names_the_format(folder):
         assert (folder / f"out{ending}").read_text() == as_asked
     assert run("eval", "q", "r", "-o", "x.CSV").stderr == "wrote x.CSV\n"
     run("eval", "q", "r", "-o", "y.csv", "--format", "csv")
-    found = run("eval", "q", "r", "-o", "z.csv", "--format", "latex", status=2)
-    assert "z.csv has the ending of csv, and --format asks for latex" in found.stderr
-    assert not (folder / "z.csv").exists()
+    run("eval", "q", "r", "-o", "z.csv", "--format", "latex")
+    assert "tabular" in (folder / "z.csv").read_text()
     assert (folder / "x.CSV").read_text().startswith("run,measure,")
 
 
@@ -536,10 +537,10 @@ def test_a_run_by_another_name(folder):
     assert "identical" in run("compare", "q", "old=r", "new=r", "-m", "MRR").stdout
     assert "Ties of old" in run("diagnose", "q", "old=r").stdout
     found = run("eval", "q", "r", "r", status=2)
-    assert "r is given twice: leave one out, or tell them apart by names, such as again=r" in (
+    assert "r is given twice: leave one out, or give one of them another name, such as again=r" in (
         found.stderr
     )
-    assert "x is given twice: choose another" in run("eval", "q", "x=r", "x=o", status=2).stderr
+    assert "x is given twice: leave one out" in run("eval", "q", "x=r", "x=o", status=2).stderr
 
 
 def test_a_diagnosis_takes_judgements_first_or_by_name(folder):
@@ -570,7 +571,7 @@ def test_notes_on_several_runs_name_them(folder):
 def test_the_query_that_ties_move_most_is_drawn(folder):
     pytest.importorskip("matplotlib")
     found = run("plot", "list", "q", "r", "-m", "Recall@2", "-o", "list.svg")
-    assert "query q1: of all queries ties move Recall@2 most in it, by 0.5000" in found.stderr
+    assert "query q1: ties move Recall@2 most in it, by 0.5000" in found.stderr
     assert "wrote list.svg" in found.stderr
     assert "query q1" in found.stdout
 

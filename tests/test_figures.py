@@ -416,10 +416,10 @@ def test_official_ranks_take_the_place_of_oblivious_ones():
     ("groups", "legend"),
     [
         ([None] * 12, set()),
-        (["a", "a", "b", *[None] * 9], {"a (2)", "b (1)", "no group (9)"}),
+        (["a", "a", "b", *[None] * 9], {"a (2)", "b (1)", "others (9)"}),
         ([*"abcdefgh", *"abcd"], {"a (2)", "h (1)"}),
-        ([*"abcdefghij", "a", "b"], {"a (2)", "g (1)", "3 other groups"}),
-        ([*"abcdefghij", "a", None], {"a (2)", "g (1)", "3 other groups", "no group"}),
+        ([*"abcdefghij", "a", "b"], {"a (2)", "g (1)", "others (3)"}),
+        ([*"abcdefghij", "a", None], {"a (2)", "g (1)", "others (4)"}),
     ],
 )
 def test_groups_have_a_colour_and_a_marker_of_their_own_as_far_as_there_are_any(groups, legend):
@@ -604,8 +604,8 @@ def test_the_command_writes_a_figure_and_its_caption(files, kind, runs, options,
     ("arguments", "message"),
     [
         (["curves", "Q", "R", "-k", "5"], "several cutoffs"),
-        (["curves", "Q", "R", "-k", "5..1"], "cannot read the cutoffs '5..1'"),
-        (["curves", "Q", "R", "-k", "a,b"], "cannot read the cutoffs"),
+        (["curves", "Q", "R", "-k", "5..1"], "cannot read '5..1'"),
+        (["curves", "Q", "R", "-k", "a,b"], "cannot read 'a,b'"),
         (["curves", "Q", "R", "R"], "is given twice"),
         (["curves", "Q", "R", "--label", "a", "--label", "b"], "a --label of its own"),
         (["compare", "Q", "R"], "2 to 200 systems"),

@@ -442,15 +442,10 @@ def cells_of(html: str) -> list[str]:
     return re.findall(r"<td style=\"([^\"]*)\">(.*?)</td>", html)
 
 
-def test_html_is_aligned_with_bars_and_colours(result):
+def test_html_is_aligned_and_coloured(result):
     html = result._repr_html_()
     styles = [style for style, _ in cells_of(html)]
     assert "text-align:left" in styles[0] and all("text-align:right" in s for s in styles[1:8])
-    bars = re.findall(r"#4c8dd6 ([\d.]+)% ([\d.]+)%", html)
-    assert len(bars) == len(result)
-    # Recall@2 lies between 0.75 and 1: its bar begins where MRR, which no tie moves, has its own
-    (start, end), (other_start, other_end) = (map(float, bar) for bar in bars[:2])
-    assert start == other_start and end - start > 30 > other_end - other_start
     assert "<style" not in html and "class=" not in html
     other = {**RUN, "q1": {"d1": 0.9, "d2": 0.5, "d3": 0.7}}
     comparison = quiet(dh.compare)(QRELS, {"a": RUN, "b": other}, "Recall@2")._repr_html_()

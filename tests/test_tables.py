@@ -78,7 +78,7 @@ def table(**options) -> Table:
     )
     columns = (
         Column("who", "name", words={"a/x.run": "x.run"}),
-        Column("m", title="E[M]", over="hps", latex="$E$", bold="sure"),
+        Column("m", title="E[M]", over="hps", bold="sure"),
     )
     return Table(frame, columns, "Title", ["a note"], grouped=1, **options)
 
@@ -96,7 +96,7 @@ def test_one_table_in_every_style():
     ]
     assert written["latex"].splitlines()[3:7] == [
         r" & hps \\",
-        r"who & $E$ \\",
+        r"who & E[M] \\",
         r"\midrule",
         r"x.run & \textbf{0.5000} \\",
     ]

@@ -17,7 +17,6 @@ from deadheat.cli.progress import hide_other_bars, progress_bar
 from deadheat.diagnosis import Check, check_run
 from deadheat.errors import DeadheatWarning, InputError
 
-_SAMPLES = 100
 _EXAMPLE = """deadheat check qrels.txt bf16.run
 deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 
@@ -32,7 +31,7 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    default=_SAMPLES,
+    default=100,
     help="Queries that the model is run on, evenly spaced in the dataset.",
 )
 @click.option(
@@ -97,7 +96,6 @@ def _check_model(
     from deadheat.lab.check import check
     from deadheat.lab.models import load_model
 
-    sizes = {"batch_size": options["batch_size"]} if options["batch_size"] else {}
     hide_other_bars()
     with progress_bar("loading the model") as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # they are printed by the command
@@ -105,7 +103,7 @@ def _check_model(
             name,
             model_dtype=options["model_dtype"] or "bf16",
             device=options["device"],
-            **sizes,
+            batch_size=options["batch_size"] or 16,
         )
         chosen = {key: options[key] for key in ("samples", "regime")}
         return check(model, dataset, measures, progress=progress, **chosen, **evaluated)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from deadheat.cli.help import Choice, F, complete_measures
+from deadheat.cli.help import F, complete_measures
 from deadheat.cli.names import split_names
 from deadheat.cli.output import options, print_remarks
 from deadheat.cli.progress import progress_bar
@@ -61,7 +61,7 @@ def tie_break_option(default: str | None, meaning: str = "") -> Callable[[F], F]
     """Make the option --tie-break; `meaning` describes what happens without it."""
     return click.option(
         "--tie-break",
-        type=Choice(TIE_RULES, {"trec_eval": "id_desc"}),
+        type=click.Choice(list(TIE_RULES)),
         default=default,
         help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
         "explains the rules." + (f" [default: {meaning}]" if meaning else ""),
@@ -91,12 +91,11 @@ def alpha_option(help: str) -> Callable[[F], F]:
 
 
 TIE_BREAK = tie_break_option("input")
-_DTYPES = {"fp32": "float32", "f32": "float32", "float16": "fp16", "bfloat16": "bf16"}
 SCORE_DTYPE = click.option(
     "--score-dtype",
     "--score-precision",
     "score_dtype",
-    type=Choice(SCORE_PRECISIONS, _DTYPES),
+    metavar=f"[{'|'.join(SCORE_PRECISIONS)}]",
     help="Round scores first, to match an evaluator that does so: float32 in trec_eval 9 and "
     "pytrec_eval. [default: scores as they are]",
 )
@@ -153,19 +152,19 @@ def evaluate_runs(
     *,
     engine: Engine | None = None,
     **settings: Any,
-) -> list[Result]:
-    """Evaluate run files, given as PATH or NAME=PATH, and print the warnings."""
-    named = split_names(runs)
-    paths = [run.path for run in named]
+) -> dict[str, Result]:
+    """Evaluate runs given as PATH or NAME=PATH, print the warnings, return the results by name."""
+    given = split_names(runs)
+    paths = [run.path for run in given]
     check_standard_input(qrels, *paths)
     parsed = parse_measures(measures or DEFAULT_MEASURES)
     judgements, checked = read_qrels(qrels), EvalSettings(**settings)
     with progress_bar(delay=1) as progress:
         results = run_all(judgements, paths, parsed, checked, engine=engine, progress=progress)
-    results = [result.named(run.label) for result, run in zip(results, named, strict=True)]
-    remarks = [result.remarks for result in results]
-    print_remarks(dict(zip(name_results(results), remarks, strict=True)))
-    return results
+    results = [result.named(run.label) for result, run in zip(results, given, strict=True)]
+    named = dict(zip(name_results(results), results, strict=True))
+    print_remarks({name: result.remarks for name, result in named.items()})
+    return named
 
 
 def check_standard_input(*sources: str | None) -> None:

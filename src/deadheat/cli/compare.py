@@ -11,7 +11,7 @@ from deadheat.cli.common import COMPARISON, comparison_options, evaluate_runs, r
 from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options, print_warnings
 from deadheat.cli.progress import progress_bar
-from deadheat.comparison import check_result, compare_results, name_systems
+from deadheat.comparison import compare_results
 from deadheat.report import describe_comparison
 
 
@@ -55,9 +55,8 @@ def command(
     """
     out.check(qrels, *runs)
     how = {name: options.pop(name) for name in COMPARISON}
-    results = evaluate_runs(qrels, runs, measures, **options)
+    systems = evaluate_runs(qrels, runs, measures, **options)
     with progress_bar() as progress:
-        systems = name_systems(results, check_result)
         comparison = compare_results(systems, queries=options["queries"], progress=progress, **how)
     print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been printed
     if out.style == "json":

@@ -10,7 +10,7 @@ import click
 
 from deadheat.cli.common import FILE, MEASURES, SCORE_DTYPE, TIE_BREAK, check_standard_input
 from deadheat.cli.findings import describe_diagnosis
-from deadheat.cli.help import Command
+from deadheat.cli.help import Command, parse_numbers
 from deadheat.cli.names import split_name
 from deadheat.cli.output import Output, output_options, print_remarks
 from deadheat.diagnosis import diagnose
@@ -22,14 +22,6 @@ _WORST = "How many queries of the largest range to name per measure."
 _ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more than this."
 _LEVELS = """How fine must a scale of grades be: the measures on scales of so many values, as in
 4,11,101. [default: scores that are grades, on finer scales]"""
-
-
-def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
-    """Read whole numbers between commas."""
-    try:
-        return None if text is None else list(map(int, text.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"give whole numbers, as in 4,11,101, not {text!r}") from None
 
 
 @click.command("diagnose", cls=Command, example="deadheat diagnose qrels.txt bf16.run -m nDCG@10")
@@ -44,7 +36,7 @@ def _numbers(_: object, __: object, text: str | None) -> list[int] | None:
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
 @click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
-@click.option("--levels", callback=_numbers, help=_LEVELS)
+@click.option("--levels", callback=parse_numbers, help=_LEVELS)
 @click.option("--details", is_flag=True, help="All measures, formats and queries.")
 @output_options("style", "wide", "output", "force")
 def command(

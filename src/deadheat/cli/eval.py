@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +14,11 @@ from deadheat.cli.findings import describe_results
 from deadheat.cli.help import Command, text_option
 from deadheat.cli.output import Output, output_options
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEWS, Result, name_results, results_table
+from deadheat.evaluation import VIEWS, results_table
 from deadheat.measures import help as measures_help
-from deadheat.report import check_citable, citation, render_citation
+from deadheat.report import citation, latex_citation
 from deadheat.settings import TIE_RULES
 from deadheat.tables import number
-
-
-def _brief(results: Sequence[Result], *, percent: bool) -> Iterator[str]:
-    """Yield measure and expected value between tabs, after the run where there are several."""
-    for label, result in zip(name_results(results), results, strict=True):
-        for name, summary in result.items():
-            run = [label] if len(results) > 1 else []
-            yield "\t".join([*run, name, number(summary.expected, percent=percent)])
 
 
 def _tie_rules_help() -> str:
@@ -87,16 +78,26 @@ def command(
     out.check(qrels, *runs)
     if (sort or top) and not per_query:
         raise InputError("--sort and --top order queries: add --per-query")
-    if cite:
-        check_citable(out.style, per_query=per_query)
+    if cite and (per_query or out.style in ("csv", "json")):
+        raise InputError(
+            "--cite describes means in sentences: leave out --per-query, and use the format table, "
+            "markdown, latex or html"
+        )
     where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
-    results = evaluate_runs(qrels, runs, measures, engine=make_engine(where), **options)
-    if cite and out.style == "table":
-        out.show(citation(results, percent=out.percent))
+    named = evaluate_runs(qrels, runs, measures, engine=make_engine(where), **options)
+    results = list(named.values())
+    if cite and out.style == "latex":
+        out.write(latex_citation(results, percent=out.percent))
     elif cite:
-        out.write(render_citation(results, out.style, percent=out.percent))
+        out.show(citation(results, percent=out.percent))
     elif brief:
-        out.write("\n".join(_brief(results, percent=out.percent)))
+        several = len(named) > 1
+        lines = [
+            "\t".join([*[name] * several, measure, number(summary.expected, percent=out.percent)])
+            for name, result in named.items()
+            for measure, summary in result.items()
+        ]
+        out.write("\n".join(lines))
     elif out.style == "json":
         data = [result.to_dict(per_query=per_query) for result in results]
         out.write(json.dumps(data, indent=1, ensure_ascii=False))
@@ -106,5 +107,5 @@ def command(
             frame = table.frame.sort(sort, descending=True, nulls_last=True, maintain_order=True)
             table = replace(table, frame=frame, grouped=0)
         table = replace(table, frame=table.frame.head(top)) if top else table
-        out.show([table], describe_results(results, out))
+        out.show([table], describe_results(named, out))
     out.exit_if(any(result.warnings for result in results))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deadheat.cli.output import Output
 from deadheat.diagnosis import check_run, choose_regime, describe_remedy, hang
 from deadheat.errors import DeadheatError
-from deadheat.evaluation import Result, name_results
+from deadheat.evaluation import Result
 from deadheat.report import describe_systems, most_moved
 from deadheat.tables import number
 
@@ -24,9 +24,8 @@ SMALL = 8_000_000
 """Bytes of a run and its judgements up to which they are read again to find the remedy."""
 
 
-def describe_results(results: Sequence[Result], out: Output) -> str:
+def describe_results(named: Mapping[str, Result], out: Output) -> str:
     """Describe what ties do to the measure and run that they move most, and name the remedy."""
-    named = dict(zip(name_results(results), results, strict=True))
     said = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
     if moved is None:

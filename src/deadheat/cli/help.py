@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
+
+from deadheat.errors import InputError
 
 F = TypeVar("F", bound=Callable[..., object])
 _GROUPS = {
@@ -58,18 +60,6 @@ class Command(click.Command):
                     formatter.write(f"  {line}\n")
 
 
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type argument
-    """A choice whose values have other names, which are not listed."""
-
-    def __init__(self, choices: Iterable[str], also: Mapping[str, str]) -> None:
-        super().__init__(list(choices))
-        self.also = also
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the value that a name stands for."""
-        return str(super().convert(self.also.get(str(value).lower(), value), param, ctx))
-
-
 def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], F]:
     """Make an option that prints a text and ends the command."""
 
@@ -96,3 +86,27 @@ def complete_measures(
     else:
         offered = [f"{measure.name}{end}" for measure in MEASURES for end in ("", "@10")]
     return [before + comma + word for word in offered if word.lower().startswith(begun.lower())]
+
+
+def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[int] | None:
+    """Read the numbers and ranges of an option.
+
+    >>> parse_numbers(None, click.Option(["-k"]), "1..3,10")
+    [1, 2, 3, 10]
+    """
+    if text is None:
+        return None
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        try:
+            found = range(int(first), int(last if dots else first) + 1)
+        except ValueError:
+            found = range(0)
+        if not found or found[0] < 1 or found[-1] > 10_000:
+            raise InputError(
+                f"{option.opts[-1]}: cannot read {text!r}: write numbers and ranges from 1 to "
+                "10000, such as 1..10,20"
+            )
+        numbers.update(found)
+    return sorted(numbers)

@@ -24,7 +24,7 @@ from deadheat.cli.common import (
 from deadheat.cli.engines import CLUSTER, ENGINE_OPTIONS, make_engine, workers_option
 from deadheat.cli.help import Command
 from deadheat.cli.names import split_names
-from deadheat.cli.output import Output, options, output_options, print_line, print_warnings
+from deadheat.cli.output import Output, output_options, print_line, print_warnings
 from deadheat.cli.progress import progress_bar
 from deadheat.comparison.leaderboard import (
     Leaderboard,
@@ -38,41 +38,6 @@ from deadheat.errors import DeadheatWarning, InputError
 from deadheat.formats import RunLike
 from deadheat.report import describe_leaderboard
 
-published_options = options(
-    click.option(
-        "--published",
-        metavar="FILE",
-        help="The board as published (CSV, TSV, JSONL, Parquet): a column of names or tags, and "
-        "columns of measures. Each number is checked to its printed digits.",
-    ),
-    click.option(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="NAME=MEASURE",
-        help="Measure of a published column whose heading does not name it; NAME= leaves the "
-        "column out. May be repeated.",
-    ),
-    click.option("--name-column", metavar="NAME", help="The published column of names."),
-    click.option(
-        "--group",
-        metavar="NAME",
-        help="A published column of words such as the team: also find who wins inside each group.",
-    ),
-)
-rule_options = options(
-    tie_break_option(None, "that of the published numbers, or input"),
-    SCORE_DTYPE,
-    queries_option(None, "as in the published numbers, or judged"),
-    NAN,
-)
-shown_options = options(
-    click.option("--title", help="What the board is called. [default: its file]"),
-    click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]"),
-    click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]"),
-    click.option("--top", type=click.IntRange(min=1), help="Show only the first runs."),
-)
-
 
 @click.command(
     "leaderboard",
@@ -82,14 +47,39 @@ shown_options = options(
 @click.argument("qrels", type=click.Path(), metavar="QRELS|MANIFEST")
 @click.argument("runs", nargs=-1, type=click.Path(), metavar="[NAME=]RUN...")
 @MEASURES
-@published_options
+@click.option(
+    "--published",
+    metavar="FILE",
+    help="The board as published (CSV, TSV, JSONL, Parquet): a column of names or tags, and "
+    "columns of measures. Each number is checked to its printed digits.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=MEASURE",
+    help="Measure of a published column whose heading does not name it; NAME= leaves the "
+    "column out. May be repeated.",
+)
+@click.option("--name-column", metavar="NAME", help="The published column of names.")
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="A published column of words such as the team: also find who wins inside each group.",
+)
 @click.option(
     "--allow-outside",
     is_flag=True,
     help="Let a MANIFEST name files outside of its folder: by absolute paths, '..' or links.",
 )
-@rule_options
-@shown_options
+@tie_break_option(None, "that of the published numbers, or input")
+@SCORE_DTYPE
+@queries_option(None, "as in the published numbers, or judged")
+@NAN
+@click.option("--title", help="What the board is called. [default: its file]")
+@click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]")
+@click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]")
+@click.option("--top", type=click.IntRange(min=1), help="Show only the first runs.")
 @alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
 @CLUSTER
 @workers_option("Runs read at a time. [default: one per core, here or of the cluster]")

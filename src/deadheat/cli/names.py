@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from deadheat.errors import InputError
@@ -23,7 +23,7 @@ def split_name(word: str) -> Named:
     (Named(path='runs/a.run', label='bm25'), None)
     """
     label, equals, path = word.partition("=")
-    if not (equals and label.strip() and path) or "/" in label or _exists(word):
+    if not (equals and label.strip() and path) or "/" in label or os.path.exists(word):  # noqa: PTH110
         return Named(word)
     return Named(path, label.strip())
 
@@ -34,17 +34,8 @@ def split_names(words: Sequence[str]) -> list[Named]:
     names = [run.label or run.path for run in runs]
     for run, name in zip(runs, names, strict=True):
         if names.count(name) > 1:
-            way_out = (
-                "choose another name for one of them"
-                if run.label
-                else f"leave one out, or tell them apart by names, such as again={run.path}"
+            raise InputError(
+                f"{name} is given twice: leave one out, or give one of them another name, such as "
+                f"again={run.path}"
             )
-            raise InputError(f"{name} is given twice: {way_out}")
     return runs
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):  # too long, or no name at all
-        return False

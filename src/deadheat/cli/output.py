@@ -6,10 +6,10 @@ import functools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import click
 
 from deadheat._internal.output import utf8, write_whole
 from deadheat._internal.remarks import Remark, lines
-from deadheat.cli.help import Choice, F
+from deadheat.cli.help import F
 from deadheat.cli.names import split_name
 from deadheat.errors import InputError, printable
 from deadheat.tables import STYLES, Table, render, rich_parts
@@ -31,10 +31,6 @@ SUFFIXES = {
     ".html": "html",
 }
 """The format that the ending of a file asks for."""
-
-
-NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".parquet", ".pdf", ".docx", ".png", ".svg")
-"""Endings that ask for what tables are not written in."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +55,6 @@ class Output:
     def check(self, *inputs: str | Path | None) -> None:
         """Refuse the output file before any work is done; see `check_output`."""
         check_output(self.output, force=self.force, inputs=inputs)
-        if Path(self.output or "").suffix.lower() in NOT_WRITTEN:
-            raise InputError(
-                f"{self.output}: tables are not written in this format; use one of "
-                f"{', '.join(SUFFIXES)}"
-            )
 
     def write(self, text: str) -> None:
         """Write to standard output, or atomically to the file."""
@@ -115,13 +106,14 @@ def percent_option(*, default: bool) -> Callable[[F], F]:
 
 
 def _choose_style(ctx: click.Context, _: click.Parameter, style: str | None) -> str:
-    """Choose the format by the ending of the output file; refuse an ending that contradicts it."""
+    """Choose the format by the ending of the output file unless it is given."""
     output = ctx.params.get("output")  # it is read first
-    named = SUFFIXES.get(Path(output or "").suffix.lower())
-    if style is not None and named not in (None, style):
+    ending = Path(output or "").suffix.lower()
+    named = SUFFIXES.get(ending)
+    if style is None and ending and named is None:
         raise InputError(
-            f"{output} has the ending of {named}, and --format asks for {style}: leave --format "
-            "out, or choose another ending"
+            f"{output}: tables are not written in this format; use one of {', '.join(SUFFIXES)}, "
+            "or --format"
         )
     return style or named or "table"
 
@@ -131,7 +123,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
     "style": click.option(
         "--format",
         "style",
-        type=Choice(STYLES, {"tex": "latex", "md": "markdown", "txt": "table"}),
+        type=click.Choice(STYLES),
         callback=_choose_style,
         help="csv and json give full precision. [default: table, or by the ending of the output]",
     ),
@@ -193,19 +185,14 @@ def check_output(
     """
     if path is None:
         return
-    if not path:
-        raise InputError("the name of the output file is empty")
     target = Path(path).resolve()
-    try:
-        exists, regular = target.exists(), target.is_file()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    if exists and not regular:
-        raise InputError(f"{path}: this is not a regular file; leave -o out and redirect instead")
+    exists = os.path.exists(target)  # noqa: PTH110 (False also for a name that is too long)
+    if exists and not target.is_file():
+        raise InputError(f"{path!r}: this is not a regular file; leave -o out and redirect instead")
     if exists and not force:
         raise InputError(f"{path}: exists already; use --force to overwrite it")
     for given in inputs if exists else ():
-        if given is not None and _is_among(target, given):
+        if given is not None and _is_read(target, given):
             raise InputError(
                 f"{path}: this command reads that file ({given}), and --force would replace "
                 "it: choose another output"
@@ -215,29 +202,18 @@ def check_output(
         raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
 
 
-def _is_among(target: Path, given: str | Path) -> bool:
-    """Whether an input is a file, whatever the names and links that lead to it."""
+def _is_read(target: Path, given: str | Path) -> bool:
+    """Whether an input is or contains a file, whatever the names and links that lead to it."""
     with suppress(AttributeError, OSError, ValueError):  # reading reports the error
         if given == "-":
             return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
-        for file in _files(given if isinstance(given, Path) else Path(split_name(given).path)):
-            with suppress(OSError, ValueError):
-                if target.samefile(file):
-                    return True
-    return False
-
-
-def _files(path: Path) -> Iterator[Path]:
-    """Files that an input consists of."""
-    if path.is_dir():
-        is_experiment = (path / "experiment.json").is_file()
+        path = given if isinstance(given, Path) else Path(split_name(given).path)
         # Beside what an experiment stored, its folder may hold tables and pages made of it.
-        yield from path.glob("*/**/*" if is_experiment else "**/*")
-        yield path / "experiment.json"
-    elif has_magic(str(path)) and not path.exists():
-        yield from map(Path, glob(str(path), recursive=True))  # noqa: PTH207
-    else:
-        yield path
+        within = "*/**/*" if (path / "experiment.json").is_file() else "**/*"
+        matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207
+        files = [path, path / "experiment.json", *path.glob(within), *matches]
+        return any(file.exists() and target.samefile(file) for file in files)
+    return False
 
 
 def write(text: str, path: str | None) -> None:
@@ -249,7 +225,7 @@ def write(text: str, path: str | None) -> None:
         write_whole(Path(path), utf8(f"{text}\n"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    print_written(path)
+    print_line(f"wrote {path}", err=True)
 
 
 def _print(text: str) -> None:
@@ -271,11 +247,6 @@ def _print(text: str) -> None:
 def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def print_written(path: object) -> None:
-    """Print to standard error that a file was written."""
-    print_line(f"wrote {path}", err=True)
 
 
 def print_remarks(remarks: Mapping[str, Sequence[Remark]], *, of: str = "run") -> None:

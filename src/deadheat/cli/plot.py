@@ -23,7 +23,7 @@ from deadheat.cli.common import (
     measures_option,
     name_given,
 )
-from deadheat.cli.help import Command, F
+from deadheat.cli.help import Command, F, parse_numbers
 from deadheat.cli.names import split_name
 from deadheat.cli.output import (
     FORCE,
@@ -32,7 +32,6 @@ from deadheat.cli.output import (
     percent_option,
     print_line,
     print_remarks,
-    print_written,
 )
 from deadheat.comparison import align_systems, ranking
 from deadheat.errors import InputError
@@ -103,7 +102,7 @@ def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], 
             check_standard_input(*sources)
             plot = draw(**given)
             plot.save(output, force=True)
-            print_written(output)
+            print_line(f"wrote {output}", err=True)
             print_line(plot.caption)
 
         return command.command(name, cls=Command, example=example)(run)
@@ -120,8 +119,9 @@ def _evaluate(
     **settings: Any,
 ) -> dict[str, Result]:
     """Evaluate runs, and return the results by the labels of the figure."""
-    names = _labels(runs, labels)
-    return dict(zip(names, evaluate_runs(qrels, runs, measures, **settings), strict=True))
+    _check_labels(runs, labels)
+    named = evaluate_runs(qrels, runs, measures, **settings)
+    return dict(zip(labels or named, named.values(), strict=True))
 
 
 @_figure("curves", "deadheat plot curves qrels.txt bm25.run bf16.run -m nDCG -o curves.pdf")
@@ -130,18 +130,18 @@ def _evaluate(
     "-k",
     "--cutoffs",
     default="1..10",
+    callback=parse_numbers,
     help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
 )
 @_PERCENT
 @_RUN_OPTIONS
 def _curves(
-    measures: tuple[str, ...], cutoffs: str, percent: bool, width: str, **given: Any
+    measures: tuple[str, ...], cutoffs: list[int], percent: bool, width: str, **given: Any
 ) -> figures.Plot:
     """Draw measures of one or more RUNs against the cutoff k."""
-    ks = _cutoffs(cutoffs)
     at_cutoffs: list[Measure] = []
     for measure in parse_measures(measures or ["nDCG"]):
-        at_cutoffs += [measure @ k for k in ks] if measure.cutoff is None else [measure]
+        at_cutoffs += [measure @ k for k in cutoffs] if measure.cutoff is None else [measure]
     return figures.curves(_evaluate(at_cutoffs, **given), percent=percent, width=width)
 
 
@@ -229,47 +229,22 @@ def _list(
 @_OUTPUT
 def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
     """Draw how large the tie groups of one or more RUNs are."""
+    _check_labels(runs, labels)
     sizes = [run_sizes(read_run(split_name(run).path)) for run in runs]
-    return figures.tie_sizes(dict(zip(_labels(runs, labels), sizes, strict=True)), width=width)
+    named = dict(zip(labels or name_given(runs), sizes, strict=True))
+    return figures.tie_sizes(named, width=width)
 
 
-def _labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> list[str]:
-    if not labels:
-        return name_given(runs)
-    if len(labels) != len(runs) or len(set(labels)) < len(labels):
+def _check_labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> None:
+    if labels and (len(labels) != len(runs) or len(set(labels)) < len(labels)):
         raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
-    return list(labels)
-
-
-def _cutoffs(text: str) -> list[int]:
-    """Read numbers and ranges.
-
-    >>> _cutoffs("1..3,10")
-    [1, 2, 3, 10]
-    """
-    cutoffs: set[int] = set()
-    for part in text.split(","):
-        first, dots, last = part.partition("..")
-        try:
-            part_cutoffs = range(int(first), int(last if dots else first) + 1)
-        except ValueError:
-            part_cutoffs = range(0)
-        if not part_cutoffs or part_cutoffs[0] < 1 or part_cutoffs[-1] > 10_000:
-            raise InputError(
-                f"cannot read the cutoffs {text!r}: write numbers and ranges from 1 to 10000, "
-                "such as 1..10,20"
-            )
-        cutoffs.update(part_cutoffs)
-    return sorted(cutoffs)
 
 
 def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: EvalSettings) -> str:
     """Return the query that ties move most, and print its name."""
     result = evaluate_run(judgements, run, [measure], settings)
     ranges = result.views[measure].best - result.views[measure].worst
-    most = int(np.argmax(ranges))
-    query, moved = result.query_names[most], number(float(ranges[most]))
-    print_line(
-        f"query {query}: of all queries ties move {measure} most in it, by {moved}", err=True
-    )
+    query = result.query_names[int(np.argmax(ranges))]
+    moved = number(float(ranges.max()))
+    print_line(f"query {query}: ties move {measure} most in it, by {moved}", err=True)
     return query

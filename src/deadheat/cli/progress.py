@@ -49,25 +49,20 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
         TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(compact=True),
     ]
     bars = Bars(*columns, console=Console(stderr=True), transient=True)
-    waiting = bars.add_task(first, total=None, rate="")
+    waiting = bars.add_task(first, total=None)
     tasks: dict[str, TaskID] = {}
     begun = time.monotonic()
 
     def advance(what: str, done: int, total: int) -> None:
-        bars.update(waiting, visible=False)
         for task in bars.tasks:
-            if task.finished and task.visible:
+            if task.finished or task.id == waiting:
                 bars.update(task.id, visible=False)
         if what not in tasks:
-            name = shorten_name(printable(what), _NAME_LENGTH)
-            tasks[what] = bars.add_task(name, total=total, completed=done, rate="")
-        speed = bars.tasks[tasks[what]].speed or 0
-        rate = f"{speed:,.0f}/s" if speed >= 1 else ""
-        bars.update(tasks[what], completed=done, total=total, rate=rate, visible=True)
+            tasks[what] = bars.add_task(shorten_name(printable(what), _NAME_LENGTH))
+        bars.update(tasks[what], completed=done, total=total, visible=True)
         if time.monotonic() - begun >= delay:
             bars.start()  # does nothing where the bars are drawn already
 

@@ -119,8 +119,8 @@ def command(
         title = title or " · ".join(collection.name for collection in collections[:3])
         page = render_page(collections, title=title, top=top, shown=asked, progress=progress)
     results = [system.result for collection in collections for system in collection.systems]
-    remarks = [result.remarks for result in results]
-    print_remarks(dict(zip(name_results(results), remarks, strict=True)), of="system")
+    named = zip(name_results(results), results, strict=True)
+    print_remarks({name: result.remarks for name, result in named}, of="system")
     write(page, output)
     size = len(page.encode())
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
@@ -141,7 +141,7 @@ def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
 
 def _check_measures(collections: Sequence[Collection], asked: list[Measure] | None) -> None:
     systems = [system for collection in collections for system in collection.systems]
-    known = {measure for system in systems for measure in system.result.views}
+    known = dict.fromkeys(measure for system in systems for measure in system.result.views)
     for measure in asked or ():
         if measure not in known:
             raise InputError(

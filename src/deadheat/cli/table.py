@@ -11,11 +11,7 @@ from deadheat.cli.help import Command
 from deadheat.cli.output import Output, output_options
 
 
-@click.command(
-    "table",
-    cls=Command,
-    example="deadheat table results/ -m nDCG@10 -o table.tex",
-)
+@click.command("table", cls=Command, example="deadheat table results/ -m nDCG@10 -o table.tex")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @measures_option(
     "Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",

@@ -13,11 +13,7 @@ from deadheat.cli.output import Output, output_options
 from deadheat.tables import Column, Table
 
 
-@click.command(
-    "verify",
-    cls=Command,
-    example="deadheat verify results/",
-)
+@click.command("verify", cls=Command, example="deadheat verify results/")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @output_options("style", percent=None)
 def command(folder: Path, out: Output) -> None:
@@ -34,19 +30,12 @@ def command(folder: Path, out: Output) -> None:
     sound, faults = ExperimentFolder(folder).verify()
     said = f"{folder}: {counted(sound, 'file')} as written, {counted(len(faults), 'fault')}"
     rows = [
-        {
-            "file": str(fault.path.relative_to(folder)),
-            "fault": fault.what,
-            "advice": ADVICE[fault.what],
-        }
-        for fault in faults
+        (str(fault.path.relative_to(folder)), fault.what, ADVICE[fault.what]) for fault in faults
     ]
-    schema = {"file": pl.String, "fault": pl.String, "advice": pl.String}
+    frame = pl.DataFrame(rows, dict.fromkeys(("file", "fault", "advice"), pl.String), orient="row")
     columns = (Column("fault", "name"), Column("file", "name"))
-    advice = [
-        f"A file that {ADVICE[what]}." for what in dict.fromkeys(fault.what for fault in faults)
-    ]
-    table = Table(pl.DataFrame(rows, schema), columns, title=said, notes=advice)
+    advice = [f"A file that {text}." for text in frame["advice"].unique(maintain_order=True)]
+    table = Table(frame, columns, title=said, notes=advice)
     out.show([table] if faults or out.style in ("csv", "json") else [said])
     if faults:
         sys.exit(1)

@@ -221,7 +221,7 @@ PAIRS = (
     Column("b", "name", title="B"),
     Column("measure", "name"),
     Column("verdict", "word", tints=TINTS),
-    Column("difference", "signed", title="A − B", bar=("lowest", "highest", "difference")),
+    Column("difference", "signed", title="A − B"),
     VIEW_COLUMNS["std"],
     Column(("lowest", "highest"), "interval", title="tie interval", drop_priority=6),
     Column(

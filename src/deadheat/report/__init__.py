@@ -1,9 +1,8 @@
 """Show results: figures, pages, sentences."""
 
 from deadheat.report.citation import (
-    check_citable as check_citable,
     citation as citation,
-    render_citation as render_citation,
+    latex_citation as latex_citation,
 )
 from deadheat.report.findings import (
     describe_comparison as describe_comparison,

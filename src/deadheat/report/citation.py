@@ -7,13 +7,10 @@ from dataclasses import replace
 
 from deadheat._internal.packages import own_version
 from deadheat._internal.remarks import counted_range, lines
-from deadheat.errors import InputError
 from deadheat.evaluation import Result, name_results, results_table
 from deadheat.settings import QUERY_POLICIES
 from deadheat.tables import Heading, Prose, Table, Verbatim, number, render
 
-STYLES = ("table", "markdown", "latex", "html")
-"""How a citation can be written."""
 PAPER = """\
 @misc{yang2026reliable,
   title  = {Reliable Evaluation Protocol for Low-Precision Retrieval},
@@ -32,16 +29,6 @@ _SOFTWARE = """\
 }}"""
 _SHOWN = ("run", "measure", "oblivious", "expected", "range", "bias")
 """Columns of a paper's table, if they are there."""
-
-
-def check_citable(style: str, *, per_query: bool) -> None:
-    """Refuse a style without sentences, and values per query."""
-    if style not in STYLES:
-        raise InputError(
-            f"--cite writes sentences, which {style} cannot hold: use one of {', '.join(STYLES)}"
-        )
-    if per_query:
-        raise InputError("--cite describes means over queries: leave out --per-query")
 
 
 def bibtex() -> str:
@@ -78,15 +65,13 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
     ]
 
 
-def render_citation(results: Sequence[Result], style: str, *, percent: bool = False) -> str:
-    r"""Write a citation as text.
+def latex_citation(results: Sequence[Result], *, percent: bool = False) -> str:
+    r"""Write a citation in LaTeX.
 
-    In LaTeX with ``\cite``, headings as comments, and the BibTeX entries in an environment that
-    writes them to ``deadheat.bib``.
+    With ``\cite``, headings as comments, and the BibTeX entries in an environment that writes them
+    to ``deadheat.bib``.
     """
-    text = render(citation(results, percent=percent), style, percent=percent)
-    if style != "latex":
-        return text
+    text = render(citation(results, percent=percent), "latex", percent=percent)
     entries = bibtex()
     file = f"\\begin{{filecontents}}[overwrite]{{deadheat.bib}}\n{entries}\n\\end{{filecontents}}"
     return text.replace(_cite(), r"\cite{deadheat,yang2026reliable}").replace(entries, file)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from deadheat.comparison import Comparison
     from deadheat.comparison.leaderboard import Leaderboard
 
-UNMOVED = "Ties cannot move any of these values."
-
 
 def describe_systems(
     results: Mapping[str, Result],
@@ -36,10 +34,16 @@ def describe_systems(
         return found[0]
     moved = most_moved(results, measures)
     if moved is None:
-        return UNMOVED
+        return "Ties cannot move any of these values."
     name, summary = moved
     order = results[name].provenance.settings.tie_order
-    return f"{describe_effect(name, summary, order, percent=percent)}."
+    oblivious = number(summary.oblivious, percent=percent)
+    bias = number(abs(summary.bias), percent=percent)
+    off = f"{bias} {'above' if summary.bias > 0 else 'below'}" if float(bias) else "equal to"
+    return (
+        f"Ties can move {summary.measure} of {name} by {points(summary.range, percent)}; with ties "
+        f"by {order} it is {oblivious}, {off} the mean over all tie orders."
+    )
 
 
 def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
@@ -53,7 +57,7 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
     pairs = comparison.pairs
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
-        row = _largest(wrong, "oblivious_difference")
+        row = _largest(wrong)
         a_first = row["oblivious_difference"] > 0
         better, worse = (row["a"], row["b"]) if a_first else (row["b"], row["a"])
         orders = {origin.settings.tie_order for origin in comparison.provenance.values()}
@@ -65,7 +69,7 @@ def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | Non
         )
     undecided = pairs.filter(pl.col("verdict") == "undecided: ties")
     if len(undecided):
-        row = _largest(undecided, "oblivious_difference")
+        row = _largest(undecided)
         draws = 1 - row["a_wins"] - row["b_wins"]
         drawn = f", {draws:.0%} are draws" if draws >= 0.005 else ""
         return (
@@ -123,27 +127,12 @@ def most_moved(
     return (name, summary) if summary.range > 0 else None
 
 
-def describe_effect(name: str, summary: Summary, order: str, *, percent: bool) -> str:
-    """Describe how far ties can move a value, and how far the oblivious value is from the mean.
-
-    Parameters
-    ----------
-    order
-        What the oblivious value orders tied documents by.
-    """
-    oblivious = number(summary.oblivious, percent=percent)
-    bias = number(abs(summary.bias), percent=percent)
-    off = f"{bias} {'above' if summary.bias > 0 else 'below'}" if float(bias) else "equal to"
-    return (
-        f"Ties can move {summary.measure} of {name} by {points(summary.range, percent)}; with ties "
-        f"by {order} it is {oblivious}, {off} the mean over all tie orders"
-    )
-
-
 def points(value: float, percent: bool) -> str:
     """Write a difference of values of a measure."""
     return f"{number(value, percent=percent)} points" if percent else number(value)
 
 
-def _largest(pairs: pl.DataFrame, column: str) -> dict[str, Any]:
-    return pairs.sort(pl.col(column).abs(), descending=True, maintain_order=True).row(0, named=True)
+def _largest(pairs: pl.DataFrame) -> dict[str, Any]:
+    """Return the pair with the largest oblivious difference."""
+    difference = pl.col("oblivious_difference").abs()
+    return pairs.sort(difference, descending=True, maintain_order=True).row(0, named=True)

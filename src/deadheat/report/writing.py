@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deadheat._internal.output import write_whole
+from deadheat.comparison import check_result, name_systems
 from deadheat.errors import InputError
-from deadheat.evaluation import Result, name_results
+from deadheat.evaluation import Result
 from deadheat.formats import QrelsLike, RunLike, read_qrels, read_run
 from deadheat.report.page.collection import Collection, System
 from deadheat.report.page.render import render_page
@@ -46,31 +47,23 @@ def write_report(
     target = Path(path)
     if target.exists() and not force:
         raise InputError(f"{path}: exists already; use force=True to overwrite it")
-    listed = [results] if isinstance(results, Result) else results
-    if isinstance(listed, Mapping):
-        names, given = list(map(str, listed)), list(listed.values())
-    else:
-        given = list(listed)
-        names = name_results(given)
-    if not given:
+    named = name_systems(results, check_result)
+    if not named:
         raise InputError("there is no result to report: give at least one")
     if (qrels is None) != (runs is None):
         raise InputError("ranked lists need both qrels and runs")
-    sources: list[RunLike | None] = [None] * len(given)
-    if isinstance(runs, Mapping):
-        sources = [runs.get(name) for name in names]
-    elif runs is not None:
-        sources = list(runs)
-    if len(sources) != len(given):
-        raise InputError(f"{len(given)} results, but {len(sources)} runs: give one for each")
-    systems = [
-        System(result, {"system": name}, None if run is None else read_run(run))
-        for result, name, run in zip(given, names, sources, strict=True)
-    ]
+    sources = dict.fromkeys(named) if runs is None else runs
+    if not isinstance(sources, Mapping):
+        if len(sources) != len(named):
+            raise InputError(f"{len(named)} results, but {len(sources)} runs: give one for each")
+        sources = dict(zip(named, sources, strict=True))
+    systems = []
+    for name, result in named.items():
+        run = sources.get(name)
+        systems.append(System(result, {"system": name}, None if run is None else read_run(run)))
     judgements = None if qrels is None else read_qrels(qrels)
-    collection = Collection(
-        Path(given[0].provenance.judgements or "results").name, systems, judgements
-    )
-    page = render_page([collection.compare()], title=title or ", ".join(names[:3]))
+    about = systems[0].result.provenance.judgements or "results"
+    collection = Collection(Path(about).name, systems, judgements)
+    page = render_page([collection.compare()], title=title or ", ".join(list(named)[:3]))
     write_whole(target, page.encode())
     return target

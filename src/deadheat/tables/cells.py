@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from deadheat.errors import printable
@@ -141,6 +142,19 @@ def rows_of(table: Table, percent: bool) -> Iterator[list[Cell]]:
                 text = Cell(printable(column.words.get(text.full, text.full)))
             cells.append(text._replace(bold=bool(column.bold and row[column.bold])))
         yield cells
+
+
+def grouped_rows(table: Table, percent: bool) -> list[list[list[Cell]]]:
+    """Return the rows in groups; only the first row of a group has the names that its rows share.
+
+    Rows of which no two share their names are one group.
+    """
+    rows = list(rows_of(table, percent))
+    groups = [list(group) for _, group in groupby(rows, lambda row: row[: table.grouped])]
+    if len(groups) == len(rows):
+        return [rows]
+    blank = [Cell("")] * table.grouped
+    return [[first, *(blank + row[table.grouped :] for row in rest)] for first, *rest in groups]
 
 
 def headings(table: Table, join: str) -> list[str]:

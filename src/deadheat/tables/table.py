@@ -32,8 +32,6 @@ Kind = Literal[
 
 
 Tint = Literal["good", "bad", "open"]
-LABELS: tuple[Kind, ...] = ("name", "word")
-"""Kinds that identify a row: flush left, and never hidden."""
 
 
 class Heading(str):
@@ -58,17 +56,15 @@ class Column:
     """Its heading; the name of the frame's column unless given."""
     over: str = ""
     """A heading that it shares with its neighbours of the same name."""
-    latex: str = ""
-    """Its heading in LaTeX, if that differs."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Replacements of texts, such as short names for paths."""
     bold: str = ""
     """A boolean column of the frame that says which cells are bold."""
     tints: Mapping[str, Tint] = field(default_factory=dict)
     """Colours of cells by the beginning of their text."""
-    bar: tuple[str, ...] | None = None
-    """Columns of the frame for a bar beside the number in HTML: low, high, middle, and on pages
-    another value if it is given."""
+    bar: tuple[str, ...] = ()
+    """Columns of the frame for an interval beside the number on pages: low, high, dot, and perhaps
+    a cross."""
     drop_priority: int = 0
     """When it is hidden in a narrow terminal: 1 first, 2 next; 0 never."""
     instead: Column | None = None
@@ -90,8 +86,8 @@ class Column:
 
     @property
     def is_label(self) -> bool:
-        """Whether it identifies a row."""
-        return self.kind in LABELS
+        """Whether it identifies a row: flush left, and never hidden."""
+        return self.kind in ("name", "word")
 
 
 @dataclass(frozen=True)

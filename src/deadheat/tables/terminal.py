@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
-from deadheat.tables.cells import Cell, headings, rows_of
+from deadheat.tables.cells import Cell, grouped_rows, headings, rows_of
 from deadheat.tables.table import Column, Table
 
 if TYPE_CHECKING:
@@ -49,18 +48,14 @@ class TerminalTable:
         yield form.build(options.max_width, grey=console.color_system is not None)
 
     @cached_property
-    def rows(self) -> list[list[Cell]]:
-        """The cells as text."""
-        return list(rows_of(self.table, self.percent))
-
-    @cached_property
     def widths(self) -> list[tuple[int, int, bool]]:
         """Per column the width of its longest text and of its heading, and whether it has names."""
         from rich.cells import cell_len
 
+        rows = list(rows_of(self.table, self.percent))
         return [
             (
-                max((cell_len(row[i].full) for row in self.rows), default=0),
+                max((cell_len(row[i].full) for row in rows), default=0),
                 max(map(cell_len, heading.split("\n"))),
                 self.table.columns[i].kind == "name",
             )
@@ -100,46 +95,41 @@ class TerminalTable:
                 return Text(str(cell), style)
             return Text.assemble((cell.significant, style), (cell.faint, "dim"))
 
-        groups = [list(rows) for _, rows in groupby(self.rows, lambda row: row[: table.grouped])]
-        for group in groups:
-            for i, row in enumerate(group):
-                shown = list(map(text, row, table.columns))
-                if i:  # only the first row of a group shows what its rows share
-                    shown[: table.grouped] = [Text()] * table.grouped
-                built.add_row(*shown)
-            if table.grouped and len(groups) < len(self.rows):
-                built.add_section()
+        for group in grouped_rows(table, self.percent):
+            for row in group:
+                built.add_row(*map(text, row, table.columns))
+            built.add_section()
         return built
 
 
-def fit(table: Table, percent: bool, width: int) -> TerminalTable:
-    """Choose the widest form that fits: the whole table, or one with names folded if need be."""
-    form = TerminalTable(table, percent)
-    if form.width() <= width:
-        return form
-    for narrower in _forms(table, percent):
-        form = TerminalTable(_strip_names(narrower), percent)
-        if form.width(NAME) <= width:
-            break
-    return form
-
-
-def fit_page(table: Table, percent: bool, width: int) -> Table:
-    """Return the widest form of a table that fits a page, or the narrowest; names stay whole."""
-    for form in _forms(table, percent, "csv has all"):
-        if TerminalTable(form, percent).width() <= width:
-            break
-    return form
-
-
-def _forms(table: Table, percent: bool, way_out: str = "--wide shows all") -> Iterator[Table]:
-    """Give the table, then narrower and narrower forms of it.
+def fit(
+    table: Table,
+    percent: bool,
+    width: int,
+    name_length: int = NAME,
+    way_out: str = "--wide shows all",
+) -> TerminalTable:
+    """Choose the widest form that fits: the whole table, or one with names folded if need be.
 
     Parameters
     ----------
+    name_length
+        Longer names lose what they share, and may be folded to this length.
     way_out
         Where hidden columns are, for the note that names them.
     """
+    form = TerminalTable(table, percent)
+    if form.width() <= width:
+        return form
+    for narrower in _forms(table, percent, way_out):
+        form = TerminalTable(_strip_names(narrower, name_length), percent)
+        if form.width(name_length) <= width:
+            break
+    return form
+
+
+def _forms(table: Table, percent: bool, way_out: str) -> Iterator[Table]:
+    """Give the table, then narrower and narrower forms of it."""
     yield table
     if table.narrow is not None:
         yield from _forms(table.narrow, percent, way_out)
@@ -188,14 +178,12 @@ def shorten_name(name: str, length: int) -> str:
     >>> shorten_name("cross-encoder-bf16-native", 12), shorten_name("bm25", 12)
     ('cross-…ative', 'bm25')
     """
-    from rich.cells import cell_len
+    from rich.cells import cell_len, set_cell_size
 
     if cell_len(name) <= length:
         return name
-    front, back = name[: length // 2], name[-((length - 1) // 2) :]
-    while cell_len(front) + 1 + cell_len(back) > length:  # letters of double width
-        front, back = (front[:-1], back) if len(front) > len(back) else (front, back[1:])
-    return f"{front}…{back}"
+    back = set_cell_size(name[::-1], (length - 1) // 2)[::-1]
+    return f"{set_cell_size(name, length // 2)}…{back}"
 
 
 def strip_shared(names: Iterable[str]) -> dict[str, str]:
@@ -215,17 +203,14 @@ def strip_shared(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _strip_names(table: Table) -> Table:
-    """Leave out of long names what they share."""
+def _strip_names(table: Table, longest: int) -> Table:
+    """Leave out of names that are longer than `longest` what they share."""
     columns = []
     for column in table.columns:
         if column.kind == "name":
-            given = [name for name in table.frame[column.sources[0]] if name is not None]
-            shown = [column.words.get(name, name) for name in given]
-            if max(map(len, shown), default=0) > NAME:
-                short = strip_shared(shown)
-                words = {name: short[own] for name, own in zip(given, shown, strict=True)}
-                column = replace(column, words=words)
+            names = table.frame[column.sources[0]].drop_nulls().to_list()
+            if max(map(len, names), default=0) > longest:
+                column = replace(column, words=strip_shared(names))
         columns.append(column)
     return replace(table, columns=columns)
 

@@ -9,14 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deadheat.errors import InputError, printable
-from deadheat.tables.cells import Cell, headings, rows_of
+from deadheat.tables.cells import Cell, grouped_rows, headings, rows_of
 from deadheat.tables.html import html_table
 from deadheat.tables.table import Column, Heading, Prose, Table, Verbatim
-from deadheat.tables.terminal import TerminalTable, fit_page
+from deadheat.tables.terminal import TerminalTable, fit
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -212,8 +212,7 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
     for column in columns:
         words = [_latex_text(line) for line in column.heading.split("\n")]
         side, stacked = "l" if column.is_label else "r", r" \\ ".join(words)
-        stacked = rf"\shortstack[{side}]{{{stacked}}}" if len(words) > 1 else stacked
-        below.append(column.latex or stacked)
+        below.append(rf"\shortstack[{side}]{{{stacked}}}" if len(words) > 1 else stacked)
     if not any(column.over for column in columns):
         return [" & ".join(below)]
     above = []
@@ -227,45 +226,23 @@ def _latex_heading(columns: Sequence[Column]) -> list[str]:
 def _latex(table: Table, percent: bool) -> str:
     """Write a LaTeX table (booktabs) that fits a page, its notes as comments below.
 
-    A table that is too wide becomes one table per measure, without the columns that are hidden
-    first in a narrow terminal.
+    A table that is too wide loses the columns that are hidden first in a narrow terminal. Groups of
+    rows are ruled off, and digits that are not significant are grey.
     """
-    if TerminalTable(table, percent).width() > PAGE:
-        table = table.narrow or table
-    blocks = [table]
-    if TerminalTable(table, percent).width() > PAGE and "measure" in table.frame.columns:
-        frames = table.frame.partition_by("measure", maintain_order=True)
-        blocks = [replace(table, frame=frame, notes=()) for frame in frames]
-        blocks[-1] = replace(blocks[-1], notes=table.notes)
-    tables = [_latex_block(fit_page(block, percent, PAGE), percent) for block in blocks]
-    text = "\n\n".join(tables)
-    packages = "booktabs,xcolor" if r"\textcolor" in text else "booktabs"
-    return f"% \\usepackage{{{packages}}}\n{text}"
-
-
-def _latex_block(table: Table, percent: bool) -> str:
-    """Write one tabular.
-
-    A name that the row above has, too, is left blank, and groups of rows are ruled off. Digits that
-    are not significant are grey.
-    """
+    table = fit(table, percent, PAGE, name_length=1000, way_out="csv has all").table
     lines = [
         *([_comment(table.title)] if table.title else []),
         rf"\begin{{tabular}}{{{''.join('l' if c.is_label else 'r' for c in table.columns)}}}",
         r"\toprule",
         *(rf"{heading} \\" for heading in _latex_heading(table.columns)),
-        r"\midrule",
     ]
-    rows = [list(map(_latex_cell, row)) for row in rows_of(table, percent)]
-    names = [row[: table.grouped] for row in rows]
-    is_grouped = any(own == above for own, above in pairwise(names))
-    for row, own, above in zip(rows, names, [[], *names], strict=False):
-        if above and own != above and is_grouped:
-            lines.append(r"\midrule")
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(own, above, strict=False))
-        repeated = len(list(same))
-        lines.append(" & ".join([""] * repeated + row[repeated:]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *map(_comment, table.notes)])
+    for group in grouped_rows(table, percent):
+        lines.append(r"\midrule")
+        lines += [" & ".join(map(_latex_cell, row)) + r" \\" for row in group]
+    lines += [r"\bottomrule", r"\end{tabular}", *map(_comment, table.notes)]
+    text = "\n".join(lines)
+    packages = "booktabs,xcolor" if r"\textcolor" in text else "booktabs"
+    return f"% \\usepackage{{{packages}}}\n{text}"
 
 
 def _comment(text: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _VIEW_COLUMNS = (
     replace(VIEW_COLUMNS["oblivious"], of=("oblivious", "std"), kind="significant"),
-    replace(VIEW_COLUMNS["expected"], bold="certain", bar=None),
+    replace(VIEW_COLUMNS["expected"], bold="certain"),
     replace(VIEW_COLUMNS["range"], drop_priority=2),
     replace(VIEW_COLUMNS["bias"], of=("bias", "std"), kind="significant signed", drop_priority=1),
 )
@@ -28,7 +28,7 @@ _NAMES = (
     Column("model", "name"),
     Column("model_dtype", "name", over="model", title="dtype"),
 )
-_EXACT = Column("FP32_M", over="FP32", title="M", latex="$M$", drop_priority=3)
+_EXACT = Column("FP32_M", over="FP32", title="M", drop_priority=3)
 _VIEWS = ("oblivious", "expected", "range", "bias", "std")
 _EXACT_TIES = "FP32 M = the expected value, because the FP32 scores have ties, too"
 

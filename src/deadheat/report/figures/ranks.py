@@ -119,20 +119,16 @@ def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[
 
 
 def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:
-    """Return the look of each group; of more groups than colours the smallest share one."""
-    largest = [group for group, _ in sizes.most_common() if group is not None]
-    if not largest:
-        return {None: (COLOURS[0], "o", "")}
-    own = largest if len(sizes) <= len(COLOURS) else largest[: len(COLOURS) - 1]
-    others = len(largest) - len(own)
+    """Return the look of each group; the smallest of many, and systems without one, share one."""
+    groups = [group for group, _ in sizes.most_common() if group is not None]
+    named = groups if len(sizes) <= len(COLOURS) else groups[: len(COLOURS) - 1]
     looks: dict[str | None, Look] = {
         group: (colour, marker, f"{group} ({sizes[group]})")
-        for group, colour, marker in zip(own, COLOURS, MARKERS, strict=False)
+        for group, colour, marker in zip(named, COLOURS, MARKERS, strict=False)
     }
-    looks |= dict.fromkeys(largest[len(own) :], (_OTHER, "o", f"{others} other groups"))
-    if None in sizes:
-        looks[None] = (_OTHER, "o", "no group" if others else f"no group ({sizes[None]})")
-    return looks
+    rest = {group: n for group, n in sizes.items() if group not in looks}
+    shared = (_OTHER, "o", f"others ({sum(rest.values())})") if looks else (COLOURS[0], "o", "")
+    return looks | dict.fromkeys(rest, shared)
 
 
 def _caption(rows: list[dict[str, Any]], sign: str, what: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deadheat.tables import Kind, Table, Tint, cell, headings, rows_of
+from deadheat.tables import Column, Kind, Table, cell, headings, rows_of
 
 APART = 2.0
 """Two marks of a scale this many hundredths apart are visibly different."""
@@ -19,15 +18,37 @@ class Texts(NamedTuple):
     percent: str
 
 
+class Scale(NamedTuple):
+    """An axis that the intervals of a column share, from 0 to 100."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Return the place of a value."""
+        return round(100 * (value - self.low) / (self.high - self.low or 1.0), 3)
+
+    def marks(
+        self, start: float, end: float, dot: float, cross: float | None = None
+    ) -> dict[str, float | None]:
+        """Return the places of an interval, its dot, and a cross if it is visibly elsewhere."""
+        apart = cross is not None and abs(self.place(cross) - self.place(dot)) >= APART
+        return {
+            "start": self.place(start),
+            "end": self.place(end),
+            "dot": self.place(dot),
+            "cross": self.place(cross) if apart and cross is not None else None,
+        }
+
+
 class PageCell(NamedTuple):
     """A cell of a table of the page."""
 
+    column: Column
     text: Texts
     sort: float | str | None
-    """The number to sort by; nothing for words, the empty text where there is no number."""
-    is_label: bool
+    """The number to sort by; None for words, the empty text where there is no number."""
     bold: bool
-    tint: Tint | None
     marks: dict[str, float | None] | None
     """The interval that is drawn beside the text, if there is one."""
 
@@ -41,18 +62,6 @@ class PageTable(NamedTuple):
     notes: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """An axis that the intervals of a column share, from 0 to 100."""
-
-    low: float
-    high: float
-
-    def place(self, value: float) -> float:
-        """Find the place of a value."""
-        return round(100 * (value - self.low) / (self.high - self.low or 1.0), 3)
-
-
 def texts(kind: Kind, *values: object) -> Texts:
     """Write a cell in both ways."""
     return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
@@ -60,45 +69,33 @@ def texts(kind: Kind, *values: object) -> Texts:
 
 def page_table(table: Table) -> PageTable:
     """Write every cell of a table in both ways."""
-    frame, both = table.frame, zip(rows_of(table, False), rows_of(table, True), strict=True)
-    scales = []
+    scales = {}
     for column in table.columns:
-        ends = [x for name in column.bar or () for x in frame[name].drop_nulls()]
-        scales.append(Scale(min(ends), max(ends)) if ends else None)
+        ends = [x for name in column.bar for x in table.frame[name].drop_nulls()]
+        scales[column.of] = Scale(min(ends), max(ends)) if ends else None
     rows = []
-    for values, (fractions, percents) in zip(frame.iter_rows(named=True), both, strict=True):
+    for values, *both in zip(
+        table.frame.iter_rows(named=True),
+        rows_of(table, False),
+        rows_of(table, True),
+        strict=True,
+    ):
         cells = []
-        for column, scale, one, other in zip(
-            table.columns, scales, fractions, percents, strict=True
-        ):
-            text = Texts(one.full, other.full)
-            sort = _sort_key(column.kind, [values[name] for name in column.sources])
-            bar = [values[name] for name in column.bar or ()]
-            drawn = None if scale is None or None in bar else marks(scale, *bar)
-            tint = column.tint(one.full)
-            cells.append(PageCell(text, sort, column.is_label, one.bold, tint, drawn))
+        for column, one, other in zip(table.columns, *both, strict=True):
+            sort = _sort_key(column, [values[name] for name in column.sources])
+            scale, bar = scales[column.of], [values[name] for name in column.bar]
+            marks = None if scale is None or None in bar[:3] else scale.marks(*bar)
+            cells.append(PageCell(column, Texts(one.full, other.full), sort, one.bold, marks))
         rows.append(cells)
     heads = zip(headings(table, " "), table.columns, strict=True)
     return PageTable([(head, column.is_label) for head, column in heads], rows, table.notes)
 
 
-def _sort_key(kind: Kind, values: Sequence[Any]) -> float | str | None:
+def _sort_key(column: Column, values: Sequence[Any]) -> float | str | None:
     """Sort intervals by their width, and other numbers by themselves; last where there is none."""
-    if kind in ("name", "word", "flag"):
+    if column.is_label or column.kind == "flag":
         return None
     if None in values:
         return ""
-    return float(values[1] - values[0] if kind in ("ranks", "span", "interval") else values[0])
-
-
-def marks(
-    scale: Scale, start: float, end: float, dot: float, cross: float | None = None
-) -> dict[str, float | None]:
-    """Return the places of an interval, its dot, and a cross if it is visibly elsewhere."""
-    apart = cross is not None and abs(scale.place(cross) - scale.place(dot)) >= APART
-    return {
-        "start": scale.place(start),
-        "end": scale.place(end),
-        "dot": scale.place(dot),
-        "cross": scale.place(cross) if apart and cross is not None else None,
-    }
+    is_interval = column.kind in ("ranks", "span", "interval")
+    return float(values[1] - values[0] if is_interval else values[0])

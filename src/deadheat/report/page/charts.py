@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from deadheat.evaluation import Summary
 from deadheat.measures import Measure
 from deadheat.report.families import coinciding
 from deadheat.report.page.cells import Scale, Texts, page_table, texts
+from deadheat.report.page.leading import Summaries
 from deadheat.tables import Column, Table
 
 COLOURS = 8
@@ -24,10 +25,10 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 704, 12, 278
 _LOGARITHMIC = 20
 """A logarithmic axis from this ratio of the last to the first cutoff on."""
 
-Systems = Mapping[str, Mapping[str, Summary]]
 
-
-def interval_plot(systems: Systems, measure: str, comparison: Comparison | None) -> dict[str, Any]:
+def interval_plot(
+    systems: Summaries, measure: str, comparison: Comparison | None
+) -> dict[str, Any]:
     """Return (name, summary, colour) of each system, the highest expected value first, and axes."""
     rows = [
         (name, s[measure], i % COLOURS)
@@ -46,7 +47,7 @@ def interval_plot(systems: Systems, measure: str, comparison: Comparison | None)
     return {"rows": rows, "axis": axis, "ticks": ticks, "places": places, "ranks": ranks}
 
 
-def curve_plot(systems: Systems, measures: Sequence[Measure]) -> dict[str, Any]:
+def curve_plot(systems: Summaries, measures: Sequence[Measure]) -> dict[str, Any]:
     """Return the curves of a measure at several cutoffs, the axes and a table of the numbers."""
     names = {repr(measure): measure.cutoff or 0 for measure in measures}
     shown = {

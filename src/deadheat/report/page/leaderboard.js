@@ -4,19 +4,10 @@ function setupBoard(board) {
   const tables = [...board.querySelectorAll(".ranking")];
   const search = board.querySelector(".search");
   const measure = board.querySelector(".measure");
-  const facets = [...board.querySelectorAll("select.facet")];
 
   function isWanted(row) {
-    const words = [...row.querySelectorAll(".word")]
-      .map((cell) => cell.textContent)
-      .concat(Object.values(row.dataset));
-    const wanted = search.value.trim().toLowerCase();
-    return (
-      words.some((text) => text.toLowerCase().includes(wanted)) &&
-      facets.every(
-        (facet) => !facet.value || row.getAttribute(`data-facet-${facet.dataset.column}`) === facet.value,
-      )
-    );
+    const words = [...row.querySelectorAll(".word")].map((cell) => cell.textContent.toLowerCase());
+    return words.some((text) => text.includes(search.value.trim().toLowerCase()));
   }
 
   function filter() {
@@ -29,8 +20,7 @@ function setupBoard(board) {
     });
   }
 
-  search.oninput = filter;
-  for (const box of [measure, ...facets]) box.onchange = filter;
+  search.oninput = measure.onchange = filter;
   board.querySelector(".choices").hidden = false;
   filter();
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from deadheat._internal.lazy import pl
@@ -15,15 +16,16 @@ from deadheat.comparison.leaderboard import (
 )
 from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
-from deadheat.report.page.cells import Scale, marks, page_table
+from deadheat.report.page.cells import PageTable, page_table
 from deadheat.report.page.leading import leading_table
-from deadheat.report.page.shell import as_json, written
-from deadheat.tables import Table, number
+from deadheat.report.page.shell import as_json, write_page
+from deadheat.tables import Table
 
-FACETS = 40
-"""Up to so many distinct words, a column of a board can be chosen from."""
-COLOURS = 8
-"""Up to so many groups have colours of their own."""
+_BARS = {
+    "expected": ("worst", "best", "expected", "× value"),
+    "best_rank": ("best_rank", "worst_rank", "rank", "× rank"),
+}
+"""Columns that have an interval beside their number, and the values of its marks."""
 
 
 def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
@@ -31,7 +33,7 @@ def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
     if not boards:
         raise InputError("there is no leaderboard to report")
     shown = [_board(board, i) for i, board in enumerate(boards)]
-    return written(
+    return write_page(
         "leaderboard.html",
         title=" · ".join(board.name for board in boards[:3]),
         styles=("page.css", "leaderboard.css"),
@@ -43,7 +45,6 @@ def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
 
 def _board(board: Leaderboard, index: int) -> dict[str, Any]:
     """Return the values of the template for one board."""
-    facets, colours = _facets(board), _colours(board)
     names = [repr(measure) for measure in board.measures]
     summaries = {
         name: {repr(m): result[m] for m, result in entry.results.items()}
@@ -61,68 +62,22 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
         "winners": [
             page_table(part) if isinstance(part, Table) else part for part in winner_parts(board)
         ],
-        "facets": facets,
-        "colours": colours,
         "leading": leading_table(summaries, names),
-        "measures": [_measure(board, name, list(facets), colours) for name in names],
+        "measures": {name: _measure(board, name) for name in names},
     }
 
 
-def _facets(board: Leaderboard) -> dict[str, list[str]]:
-    """Columns of words that tell runs apart, but not every run from all others."""
-    rows = board.ranking()
-    words = {name: rows[name].drop_nulls().unique().sort().to_list() for name in board.words}
-    return {
-        name: values
-        for name, values in words.items()
-        if 1 < len(values) <= FACETS and (len(values) < len(rows) or name == board.group)
-    }
-
-
-def _colours(board: Leaderboard) -> dict[str, int]:
-    """Number of the colour of every group, in the official order; none if there are too many."""
-    if board.group is None:
-        return {}
-    names = board.ranking()[board.group].drop_nulls().unique(maintain_order=True)
-    return {name: i for i, name in enumerate(names)} if len(names) <= COLOURS else {}
-
-
-def _measure(
-    board: Leaderboard, measure: str, facets: list[str], colours: dict[str, int]
-) -> dict[str, Any]:
-    """Rows of one measure, with the places of their marks on the scales of the table."""
-    rows = board.rows.filter(measure=measure)
-    values = Scale(*_ends(rows))
-    ranks = Scale(0.5, max([len(rows), *rows["published_rank"].drop_nulls().to_list()]) + 0.5)
-    columns = sorted(row_columns(board, rows), key=lambda column: column.of != "run")
-    table = page_table(Table(rows, columns))
+def _measure(board: Leaderboard, measure: str) -> PageTable:
+    """Return the rows of one measure, with the intervals of values and ranks."""
     unknown = {row["measure"] for row in board.unknown_definitions}
-    drawn = []
-    for row in rows.to_dicts():
-        # A number that is not met is on another scale than the values that ties allow.
-        is_met = row["reproduced"] and measure not in unknown
-        official = row["published"] if is_met else row["oblivious"]
-        official_rank = row["published_rank"] if is_met else None
-        drawn.append(
-            {
-                "words": [row[name] or "" for name in facets],
-                "colour": colours.get(row.get(board.group or "", ""), 0),
-                "values": marks(values, row["worst"], row["best"], row["expected"], official),
-                "ranks": marks(
-                    ranks, row["best_rank"], row["worst_rank"], row["rank"], official_rank
-                ),
-            }
-        )
-    return {
-        "name": measure,
-        "headings": table.headings,
-        "rows": list(zip(drawn, table.rows, strict=True)),
-        "ends": f"{number(values.low)} to {number(values.high)}",
-    }
-
-
-def _ends(rows: pl.DataFrame) -> tuple[float, float]:
-    """The lowest and the highest value of a measure on the board."""
-    published = pl.col("published").filter(pl.col("reproduced"))
-    values = [*rows["worst"], *rows["best"], *rows.select(published)["published"]]
-    return min(values), max(values)
+    # A number that is not met is on another scale than the values that ties allow.
+    is_met = pl.col("reproduced") & (measure not in unknown)
+    rows = board.rows.filter(measure=measure).with_columns(
+        pl.when(is_met).then("published").otherwise("oblivious").alias("× value"),
+        pl.when(is_met).then("published_rank").alias("× rank"),
+    )
+    columns = [
+        replace(column, bar=_BARS.get(column.sources[0], ())) for column in row_columns(board, rows)
+    ]
+    columns.sort(key=lambda column: column.of != "run")
+    return page_table(Table(rows, columns))

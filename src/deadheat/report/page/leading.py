@@ -14,8 +14,6 @@ from deadheat.tables import Column, Table, render
 
 Summaries = Mapping[str, Mapping[str, Summary]]
 """By system and measure; nothing where a system was not evaluated in a measure."""
-COPIES = ("markdown", "latex", "csv")
-"""The styles that the table can be copied in."""
 
 
 def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, Any]:
@@ -82,12 +80,12 @@ def _certain(summaries: Summaries, measure: str) -> str | None:
 
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
     """Per style the table as a fraction and in percent: lines before, of and after the rows."""
-    copies: dict[str, list[dict[str, list[str]]]] = {style: [] for style in COPIES}
-    for style in COPIES:
-        for percent in (False, True):
-            lines = render([table], style, percent=percent).split("\n")
-            last = lines.index(r"\bottomrule") if style == "latex" else len(lines)
-            first = last - len(table.frame)
-            parts = {"head": lines[:first], "rows": lines[first:last], "foot": lines[last:]}
-            copies[style].append(parts)
-    return copies
+
+    def split(style: str, percent: bool) -> dict[str, list[str]]:
+        lines = render([table], style, percent=percent).split("\n")
+        last = lines.index(r"\bottomrule") if style == "latex" else len(lines)
+        first = last - len(table.frame)
+        return {"head": lines[:first], "rows": lines[first:last], "foot": lines[last:]}
+
+    styles = ("markdown", "latex", "csv")
+    return {style: [split(style, False), split(style, True)] for style in styles}

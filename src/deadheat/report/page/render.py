@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.output import utf8
-from deadheat._internal.remarks import counted, lines
+from deadheat._internal.remarks import Remark, counted, lines, note
 from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
 from deadheat.errors import InputError
@@ -16,16 +15,14 @@ from deadheat.evaluation import VIEW_COLUMNS, Summary
 from deadheat.measures import Measure
 from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
-from deadheat.report.page.cells import PageTable, Texts, marks, page_table, texts
+from deadheat.report.page.cells import PageTable, Texts, page_table, texts
 from deadheat.report.page.charts import curve_plot, height, interval_plot
-from deadheat.report.page.collection import Collection, number_repeated
+from deadheat.report.page.collection import Collection, System, number_repeated
 from deadheat.report.page.data import collection_data
 from deadheat.report.page.leading import leading_table, sort_by_first
-from deadheat.report.page.shell import as_json, written as write_page
+from deadheat.report.page.shell import as_json, write_page
 from deadheat.tables import DIGITS, Column, Table
 
-_STYLES = ("page.css", "report.css")
-_SCRIPTS = ("page.js", "tables.js", "queries.js", "report.js")
 _MANY_SYSTEMS = 20
 """Of more systems, only pairs that are decided or contested by ties are shown."""
 _OPEN = ("not significant", "not testable", "identical")
@@ -71,17 +68,16 @@ def render_page(
     return write_page(
         "report.html",
         title=title,
-        styles=_STYLES,
-        scripts=_SCRIPTS,
+        styles=("page.css", "report.css"),
+        scripts=("page.js", "tables.js", "queries.js", "report.js"),
         collections=static,
         verdicts=VERDICTS,
         texts=texts,
-        marks=marks,
         height=height,
         has_curves=any(content["curves"] for content in static),
         has_budget=any(content["budget"] for content in static),
         top=top,
-        data=as_json({"collections": data, "copies": copies, "top": top, "digits": DIGITS}),
+        data=as_json({"collections": data, "copies": copies, "digits": DIGITS}),
     )
 
 
@@ -91,7 +87,10 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
     every = sort_by_first({name: dict(result) for name, result in results.items()}, shown)
     summaries = {name: {m: own[m] for m in shown if m in own} for name, own in every.items()}
     ranges = {name: own[shown[0]].range for name, own in every.items() if shown[0] in own}
-    remarks = {name: result.remarks for name, result in results.items()}
+    remarks = {
+        name: (*system.result.remarks, *_without_list(system))
+        for name, system in zip(collection.names, collection.systems, strict=True)
+    }
     queries = len({query for result in results.values() for query in result.query_names})
     findings = (
         describe_systems(results, comparison, percent=percent, measures=shown)
@@ -119,7 +118,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
         "compared": None if comparison is None else list(map(str, comparison.remarks)),
         "budget": collection.budget and page_table(collection.budget),
         "warnings": lines(remarks, "warning", of="system"),
-        "notes": [*lines(remarks, "note", of="system"), *_without_lists(collection)],
+        "notes": lines(remarks, "note", of="system"),
         **_origins(collection),
     }
 
@@ -133,7 +132,7 @@ def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None
     pairs = shown = every.frame.filter(pl.col("measure") == measure)
     if len(comparison.provenance) > _MANY_SYSTEMS:
         shown = pairs.filter(~pl.col("verdict").is_in(_OPEN))
-    columns = [replace(column, bar=None) for column in every.columns if column.of != "measure"]
+    columns = [column for column in every.columns if column.of != "measure"]
     return {
         "table": page_table(Table(shown, columns)),
         "left_out": len(pairs) - len(shown),
@@ -173,14 +172,6 @@ def _origins(collection: Collection) -> dict[str, object]:
     }
 
 
-def _without_lists(collection: Collection) -> list[str]:
-    """Describe which systems have no ranked lists, and why."""
-    reasons: dict[str, list[str]] = {}
-    for name, system in zip(collection.names, collection.systems, strict=True):
-        if system.run is None:
-            reasons.setdefault(system.no_run, []).append(name)
-    every = len(collection.systems)
-    return [
-        f"no ranked lists{'' if len(names) == every else ' of ' + ', '.join(names)}: {why}"
-        for why, names in reasons.items()
-    ]
+def _without_list(system: System) -> list[Remark]:
+    """Return a note on why the ranked lists of a system are missing."""
+    return [] if system.run is not None else [note(f"no ranked lists: {system.no_run}")]

@@ -13,7 +13,7 @@ from pathlib import Path
 from deadheat._internal.packages import own_version, require
 
 
-def written(
+def write_page(
     template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str], **content: object
 ) -> str:
     """Write a page.
