@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Literal
@@ -24,7 +24,6 @@ from deadheat.evaluation.corpus.blocks import (
     share_blocks,
 )
 from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards
-from deadheat.evaluation.corpus.count import CountTask
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -33,11 +32,14 @@ from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
 from deadheat.ties import (
+    Counts,
     Floats,
     Ints,
     JudgedDocuments,
     JudgedLists,
+    SizeCounter,
     TieGroups,
+    count_columns,
     find_columns,
     list_judged,
 )
@@ -187,16 +189,16 @@ def evaluate_shards(
         )
 
         noise = products.noise * float(np.abs(score).max(initial=0))
-        task = CountTask(documents, row, noise, exact_ties)
-        counts = task.count_nothing(products)
+        task = CountTask(documents, row, noise, exact_ties, on_block)
         if is_local:  # the threads of this process share the blocks of all shards
-            task = replace(task, on_block=on_block, progress=progress)
-            counts += task(products, scan.shards)
+            counts = task(products, scan.shards, progress)
         else:
-            for _, own in pool.results([[shard] for shard in scan.shards], task):
+            counts, done = task(products, []), 0
+            for [shard], own in pool.results([[shard] for shard in scan.shards], task):
                 counts += own
+                done += shard.documents or 0
                 if progress is not None:
-                    progress("counting", counts.documents, scan.documents)
+                    progress("counting", done, scan.documents)
     if counts.seen < len(score):
         raise InputError(
             f"{len(score) - counts.seen} judged documents of the first pass were not in the second "
@@ -224,6 +226,85 @@ def evaluate_shards(
         versions=versions(),
     )
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
+
+
+@dataclass
+class CorpusCounts:
+    """Counts of some documents of a corpus; those of all documents add up."""
+
+    counts: Counts
+    """Per judged document: candidates above, equal, and tied before it."""
+    sizes: SizeCounter
+    """Of all tie groups, where they are counted."""
+    seen: int = 0
+    """Judged documents that were counted, once for every query that they are judged for."""
+    changed: int = 0
+    """Those whose score was not that computed first."""
+
+    def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
+        self.counts += other.counts
+        self.sizes += other.sizes
+        self.seen += other.seen
+        self.changed += other.changed
+        return self
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Counts the documents of shards; sent to every process that counts."""
+
+    documents: JudgedDocuments
+    """The judged documents, with the scores that were computed first."""
+    row: Ints
+    """Per query: its row of the query embeddings, −1 where it has none."""
+    noise: float
+    """How far a score may be from the one computed first, which is then used."""
+    exact_ties: bool
+    """Whether all tie groups are counted."""
+
+    on_block: BlockCallback[object] | None = None
+
+    def __call__(
+        self, products: Products, shards: Sequence[Shard], progress: Progress | None = None
+    ) -> CorpusCounts:
+        """Count the documents of shards in threads, which share all blocks."""
+        total = CorpusCounts(
+            np.zeros((3, len(self.documents.query)), np.int64), SizeCounter(products.n_queries)
+        )
+        documents = sum(shard.documents or 0 for shard in shards)
+        chunks = chain.from_iterable(shard.read(products) for shard in shards)
+        for own in score_blocks(products, chunks, documents, self.count_block, progress):
+            total += own
+        return total
+
+    def count_block(self, block: Chunk, scores: Matrix) -> CorpusCounts:
+        """Count the documents of a block."""
+        own = self.documents
+        column, inside = find_columns(block.positions, own.position)
+        seen = np.flatnonzero(inside)
+        places = self.row[own.query[seen]], column[seen]
+        found, first = exact_floats(scores[places]), own.score[seen]
+        far = np.flatnonzero(np.abs(found - first) > self.noise)
+        if len(far):
+            i = int(far[0])
+            raise InputError(
+                f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
+                f"{found[i]:g} for a query, and had {first[i]:g} in the first pass: chunks must "
+                "be the same in every pass"
+            )
+        changed = int(np.count_nonzero(found != first))
+        if changed:
+            if isinstance(scores, np.ndarray):
+                scores[places] = first
+            else:
+                scores[places] = scores.new_tensor(first)
+        sizes = SizeCounter(len(scores))
+        if self.exact_ties:
+            sizes.update(scores)
+        if self.on_block is not None:
+            self.on_block(block, scores)
+        counts = count_columns(scores, self.row, own.offsets, own.score, column)
+        return CorpusCounts(counts, sizes, len(seen), changed)
 
 
 def _score_judged(
@@ -272,14 +353,6 @@ def score_documents(
     """Score every document in threads of this process; call `on_block` with every block."""
     with LocalEngine().pool(partial(make_worker, corpus.products)) as pool:
         scan = scan_corpus(corpus.shards, id_column([]), pool)
-
-    def count(block: Chunk, scores: Matrix) -> int:
-        on_block(block, scores)
-        return len(block)
-
     chunks = chain.from_iterable(shard.read(corpus.products) for shard in scan.shards)
-    done = 0
-    for own in score_blocks(corpus.products, chunks, scan.documents, count):
-        done += own
-        if progress is not None:
-            progress("counting", done, scan.documents)
+    for _ in score_blocks(corpus.products, chunks, scan.documents, on_block, progress):
+        pass
