@@ -53,19 +53,16 @@ class RayCluster:
         for name, value, least in limits:
             if value is not None and value < least:
                 raise InputError(f"{name} must be at least {least}, not {value}")
-        may_grow = connect(self._ray, address)
-        self._options: dict[str, float] = {"num_cpus": 1}
-        if gpus_per_worker:
-            self._options = {"num_gpus": gpus_per_worker}
-        capacity = None if workers and may_grow else self._count_places(gpus_per_worker)
-        self._workers = workers or capacity or 1
+        connect(self._ray, address)
+        self._options = {"num_gpus": gpus_per_worker} if gpus_per_worker else {"num_cpus": 1.0}
+        self._workers = workers or self._count_places(gpus_per_worker)
 
     def ask(self, question: Callable[[], T]) -> T:
         """Call a function on a worker's machine, and return its answer."""
         with self.pool(lambda: lambda _: question()) as pool:
+            answer: T
             [(_, answer)] = pool.results([None])
-            result: T = answer
-            return result
+            return answer
 
     @contextmanager
     def pool(self, make_worker: MakeWorker) -> Iterator[Pool]:
@@ -114,10 +111,6 @@ class _Actor:
                 f"the worker on {platform.node()} ran out of memory ({one_line(error)}): use "
                 "smaller batches or chunks, or fewer workers per machine"
             ) from None
-
-
-class _WorkError(Exception):
-    """What failed on a worker, and where in the code; the cause of the error that is raised."""
 
 
 class _RayPool:
@@ -202,21 +195,10 @@ class _RayPool:
             self._idle.append(actor)
 
     def _check_lost(self, error: Exception, piece: object, attempt: int) -> None:
-        """Raise the error, unless a worker was lost that may be replaced."""
-        lost = self._ray.exceptions
-        is_loss = isinstance(
-            error,
-            (
-                lost.RayActorError,
-                lost.WorkerCrashedError,
-                lost.NodeDiedError,
-                lost.ObjectLostError,
-                lost.OutOfMemoryError,
-            ),
-        )
-        if not is_loss:
+        """Raise the error of the work itself; raise one where too many workers were lost."""
+        if isinstance(error, self._ray.exceptions.RayTaskError):
             name = getattr(piece, "name", repr(piece)[:100])
-            cause = _WorkError(f"{name} failed on a worker: {error}")
+            cause = RuntimeError(f"{name} failed on a worker: {error}")
             raise getattr(error, "cause", None) or error from cause
         if attempt == ATTEMPTS:
             raise InputError(

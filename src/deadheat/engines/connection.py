@@ -24,38 +24,42 @@ sys.path[:] = sys.argv[2:]
 import ray
 try:
     ray.init(sys.argv[1], log_to_driver=False, logging_level="ERROR")
-    print(*(node["NodeID"] for node in ray.nodes()))
 except Exception as error:
-    print(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
-    sys.exit(1)
+    sys.exit(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
 """
-"""Prints the nodes of a cluster, or why there is no connection."""
-_started: set[str] = set()
-"""Addresses of the clusters of this machine that were started here."""
 
 
-def connect(ray: ModuleType, address: str | None) -> bool:
-    """Connect this process to a cluster; return whether the cluster may grow.
+def connect(ray: ModuleType, address: str | None) -> None:
+    """Connect this process to a cluster.
 
     Without an address the cluster that this process is connected to is taken; where there is none,
     one of this machine alone is started, which listens on the loopback interface only.
     """
-    address = _resolve_address(address)
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
+    if address is not None and address.startswith("ray://"):
+        raise InputError(
+            f"{address} is an address for Ray Client, which deadheat does not support: run this on "
+            "a machine of the cluster, or with `ray job submit`, and give host:port or auto"
+        )
+    if address == "local":
+        address = None
+    if address not in (None, "auto"):
+        _check_listens(str(address))
     if ray.is_initialized():
         if address not in (None, "auto"):
             _check_same(ray, str(address))
-        return ray.get_runtime_context().gcs_address not in _started
-    if address is not None:
-        _find_nodes(address)
+        return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address is not None:
+            _try_connecting(address)
             ray.init(address, **quiet)
-            return True
+            return
         with _bind_loopback(ray):
             ray.init("local", include_dashboard=False, **quiet)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise _unreachable(address or "of this machine", one_line(error)) from error
+        raise _unreachable(address or "local", one_line(error)) from error
     if not all(ip_address(node["NodeManagerAddress"]).is_loopback for node in ray.nodes()):
         ray.shutdown()
         raise InputError(
@@ -63,8 +67,6 @@ def connect(ray: ModuleType, address: str | None) -> bool:
             "connections from the network, and run the code that they send; start a cluster with "
             "`ray start --head` behind a firewall, and give its address"
         )
-    _started.add(ray.get_runtime_context().gcs_address)
-    return False
 
 
 @contextmanager
@@ -83,74 +85,52 @@ def _bind_loopback(ray: ModuleType) -> Iterator[None]:
         constants.ENABLE_RAY_CLUSTER = before
 
 
-def _resolve_address(address: str | None) -> str | None:
-    """Return the address that Ray would use; None for a cluster of this machine alone."""
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS") or address
-    if address is not None and address.startswith("ray://"):
-        raise InputError(
-            f"{address} is an address for Ray Client, through which deadheat does not work: run "
-            "this on a machine of the cluster, or send it there with `ray job submit`, and give "
-            "host:port or auto"
-        )
-    return None if address == "local" else address
-
-
-def _check_same(ray: ModuleType, address: str) -> None:
-    """Refuse another cluster than that of this process; one may have several addresses."""
-    connected = ray.get_runtime_context().gcs_address
-    if address == connected:
-        return
-    own = {node["NodeID"] for node in ray.nodes()}
-    if own.isdisjoint(_find_nodes(address)):
-        raise InputError(
-            f"this process is connected to the Ray cluster at {connected}, which is not the one at "
-            f"{address}: call ray.shutdown() first, or leave the address out to use the former"
-        )
-
-
-def _find_nodes(address: str) -> set[str]:
-    """Return the ids of the nodes of a cluster; refuse an address at which none answers in time.
-
-    Another process connects: Ray's attempts last minutes, and only their process can end them.
-    """
-    if address != "auto":
-        _check_listens(address)
-    try:
-        attempt = subprocess.run(
-            [sys.executable, "-c", _CONNECT, address, *map(str, sys.path)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=CONNECT_FACTOR * ANSWER_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _silent(address, "timed out", error.timeout) from None
-    last_line = (attempt.stdout.splitlines() or ["the attempt crashed"])[-1]
-    if attempt.returncode:
-        raise _unreachable(address, last_line)
-    return set(last_line.split())
-
-
 def _check_listens(address: str) -> None:
     """Refuse an address at which nothing listens, for which Ray would wait."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise _silent(address, one_line(error), ANSWER_SECONDS) from None
+        raise _unreachable(address, one_line(error)) from None
 
 
-def _silent(address: str, why: str, seconds: float) -> InputError:
-    return InputError(
-        f"no Ray cluster answers at {address} ({why}) within {seconds:g} seconds: check the "
-        "address (host:port or auto), that the cluster is up, and that this machine belongs to it"
-    )
+def _check_same(ray: ModuleType, address: str) -> None:
+    """Refuse another cluster than that of this process; one may have several addresses."""
+    connected = ray.get_runtime_context().gcs_address
+    (host, _, port), (own_host, _, own_port) = (a.rpartition(":") for a in (address, connected))
+    ip = socket.gethostbyname(host)
+    if port != own_port or not (ip == own_host or ip_address(ip).is_loopback):
+        raise InputError(
+            f"this process is connected to the Ray cluster at {connected}, which is not the one at "
+            f"{address}: call ray.shutdown() first, or leave the address out to use the former"
+        )
+
+
+def _try_connecting(address: str) -> None:
+    """Refuse an address at which no cluster answers in time.
+
+    Another process connects: Ray's attempts last minutes, and only their process can end them.
+    """
+    try:
+        subprocess.run(
+            [sys.executable, "-c", _CONNECT, address, *map(str, sys.path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=CONNECT_FACTOR * ANSWER_SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _unreachable(address, f"timed out after {error.timeout:g} seconds") from None
+    except subprocess.CalledProcessError as error:
+        why = (error.stderr.splitlines() or ["the attempt crashed"])[-1]
+        raise _unreachable(address, why) from None
 
 
 def _unreachable(address: str, why: str) -> InputError:
     return InputError(
-        f"the Ray cluster {address} cannot be reached ({why}): check the address, and that Ray and "
-        "Python have the same versions there"
+        f"no Ray cluster answers at {address} ({why}): check the address (host:port or auto), that "
+        "the cluster is up and this machine belongs to it, and that Ray and Python have the same "
+        "versions there"
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,11 +125,10 @@ def evaluate_with_curves(
 
     The remarks of the result are about `measures` only.
     """
+    result = evaluate_run(judgements, run, measures, settings)
     more = [measure @ k for measure in measures for k in cutoffs]
-    with_judged = any(measure.needs_judged for measure in measures)
-    counted = count_groups(judgements, run, settings, with_judged=with_judged)
-    result = result_of_counted(counted, judgements, run.source, measures, settings)
-    return replace(result, views={**result.views, **views_of(counted.groups, more)})
+    groups = cast("TieGroups", result.groups)
+    return replace(result, views={**result.views, **views_of(groups, more)})
 
 
 def result_of_counted(
@@ -259,7 +258,13 @@ def result_of(
 ) -> Result:
     """Evaluate tie groups, and add what a reader should know of them to the remarks."""
     if groups.known is not None:
-        _check_depth(groups, measures, groups.known)
+        for measure in measures:
+            deepest = int(np.minimum(measure.depth(groups), groups.retrieved).max(initial=0))
+            if deepest > groups.known:
+                raise InputError(
+                    f"{measure} looks at {deepest:,} places of a list, and only the first "
+                    f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+                )
     views = views_of(groups, measures)
     found = remarks + out_of_reach(groups, measures)
     if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
@@ -299,17 +304,6 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
         "(--score-dtype float32) all views speak of the ties that it sees"
     )
     return [warning(pattern, queries=queries)] if queries else []
-
-
-def _check_depth(groups: TieGroups, measures: Sequence[Measure], known: int) -> None:
-    """Refuse a measure that looks further than the `known` places of the lists."""
-    for measure in measures:
-        depth = np.minimum(measure.depth(groups), groups.retrieved)
-        if (deepest := int(depth.max(initial=0))) > known:
-            raise InputError(
-                f"{measure} looks at {deepest:,} places of a list, and only the first {known:,} "
-                "are known: give the measure a cutoff, or keep more places"
-            )
 
 
 _CUT = (

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
@@ -66,7 +65,14 @@ def evaluate_top(
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     names = query_names(query_ids, counter.n_queries)
     ids = id_column([text_id(document) for document in document_ids])
-    _check_documents(counter, ids)
+    passed = int(counter.kept.retrieved.max(initial=0))
+    if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
+        raise InputError(
+            f"document_ids must name the {passed:,} documents that were counted, in the order of "
+            f"their positions; it names {len(ids):,}"
+        )
+    if ids.n_unique() < len(ids):
+        raise InputError("document_ids names a document twice")
     offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
     run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
     with_judged = any(measure.needs_judged for measure in parsed)
@@ -77,17 +83,6 @@ def evaluate_top(
     )
     provenance = Provenance(run.source, judgements.source, versions=versions())
     return result_of(lists.own_ids, groups, parsed, provenance, remarks)
-
-
-def _check_documents(counter: TopCounter, ids: pl.Series) -> None:
-    passed = int(counter.kept.retrieved.max(initial=0))
-    if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
-        raise InputError(
-            f"document_ids must name the {passed:,} documents that passed by, in the order of "
-            f"their positions; it names {len(ids):,}"
-        )
-    if ids.n_unique() < len(ids):
-        raise InputError("document_ids names a document twice")
 
 
 @emits_warnings

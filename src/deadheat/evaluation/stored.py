@@ -44,11 +44,9 @@ def read_results(path: Path) -> list[Result]:
 def same_judgements(one: Result, other: Result) -> bool:
     """Whether two results were computed with the same judgements, as far as they tell."""
     here, there = one.provenance.judgements, other.provenance.judgements
-    return None in (here, there) or here == there or _path(here) == _path(there)
-
-
-def _path(name: str | None) -> Path:
-    return Path(name or "").resolve()
+    if here is None or there is None or here == there:
+        return True
+    return Path(here).resolve() == Path(there).resolve()
 
 
 def is_reproduced_by(result: Result, judgements: Judgements, run: Run) -> bool:

@@ -36,7 +36,6 @@ from deadheat.ties import (
     Floats,
     Ints,
     JudgedDocuments,
-    JudgedLists,
     SizeCounter,
     TieGroups,
     count_columns,
@@ -183,7 +182,8 @@ def evaluate_shards(
         with_judged = any(measure.needs_judged for measure in measures)
         lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
         row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-        score = _score_judged(products, scan.judged, lists, row)
+        n_judged = sum(map(len, scan.judged))
+        score = score_pairs(products, scan.judged, n_judged, row[lists.query], lists.position)
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
@@ -307,20 +307,22 @@ class CountTask:
         return CorpusCounts(counts, sizes, len(seen), changed)
 
 
-def _score_judged(
-    products: Products, judged: Sequence[Chunk], lists: JudgedLists, row: Ints
+def score_pairs(
+    products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
 ) -> Floats:
-    """Score the judged documents of all lists, before the others and in blocks like theirs.
+    """Score pairs of a query and a document, in blocks like those of the whole corpus.
 
-    `row` is, per query of `lists`, its row of the query embeddings, where it has one.
+    Per pair, `row` is that of the query embeddings, and `position` that of the document, which is
+    one of the `documents` in `chunks`.
     """
-    found = np.empty(len(lists.position))
+    found = np.empty(len(position))
 
     def look_up(block: Chunk, scores: Matrix) -> None:
-        column, inside = find_columns(block.positions, lists.position)
-        found[inside] = exact_floats(scores[row[lists.query[inside]], column[inside]])
+        column, inside = find_columns(block.positions, position)
+        found[inside] = exact_floats(scores[row[inside], column[inside]])
 
-    list(score_blocks(products, judged, sum(map(len, judged)), look_up))
+    for _ in score_blocks(products, chunks, documents, look_up):
+        pass
     return found
 
 
