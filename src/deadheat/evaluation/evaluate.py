@@ -268,11 +268,11 @@ def result_of(
     views = views_of(groups, measures)
     found = remarks + out_of_reach(groups, measures)
     if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
-        found += _outside(views)
+        found += _warn_outside(views)
     if groups.end_above is not None and groups.end_size is not None:
         cut = groups.end_size > 1
         if cut.any():
-            found += _cuts(groups, measures, cut, groups.end_above)
+            found += _report_cuts(groups, measures, cut, groups.end_above)
     groups.derived.clear()  # as large as the groups
     return Result(query_ids, views, provenance, tuple(found), groups)
 
@@ -291,7 +291,7 @@ def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
 
-def _outside(views: dict[Measure, Views]) -> list[Remark]:
+def _warn_outside(views: dict[Measure, Views]) -> list[Remark]:
     """Warn of oblivious values that no order of the tied documents gives."""
     outside = [
         np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
@@ -316,7 +316,7 @@ _COMPLETE = (
 )
 
 
-def _cuts(
+def _report_cuts(
     groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
 ) -> list[Remark]:
     """Report lists that end inside a tie group which can change the digits shown of a measure.
@@ -329,10 +329,12 @@ def _cuts(
     reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
     remarks = []
     for lists, remark, text in ((partial, warning, _CUT), (~partial, note, _COMPLETE)):
-        felt = {name: own for name, queries in reached.items() if (own := queries & lists).any()}
-        if felt:
-            queries = int(np.any(list(felt.values()), axis=0).sum())
-            remarks.append(remark(text, lists=queries, measures="; ".join(felt)))
+        affected = {
+            name: own for name, queries in reached.items() if (own := queries & lists).any()
+        }
+        if affected:
+            queries = int(np.any(list(affected.values()), axis=0).sum())
+            remarks.append(remark(text, lists=queries, measures="; ".join(affected)))
     return remarks
 
 

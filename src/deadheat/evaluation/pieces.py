@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deadheat._internal.remarks import Remark, emits_warnings, warning
+from deadheat._internal.remarks import emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -92,14 +92,14 @@ def evaluate_groups(
     *,
     query_ids: Sequence[object] | None = None,
 ) -> Result:
-    """Evaluate tie groups, such as those of a `deadheat.ties.TieCounter` that a stream passed.
+    """Evaluate tie groups, such as those that a `deadheat.ties.TieCounter` counted in a stream.
 
     Parameters
     ----------
     groups
-        Of complete lists: that documents may be missing from them is not looked for.
+        Of complete lists: nothing warns of documents that are missing from them.
     measures
-        As for `evaluate`. A measure of judged documents needs them all announced.
+        As for `evaluate`. For a measure of judged documents, the counter must know them all.
     query_ids
         Names for the queries; their numbers from 0 unless given.
 
@@ -123,18 +123,14 @@ def evaluate_tie_groups(
     if are_numbers(query_ids):
         names = list(map(int, names))
     provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
-    return result_of(names, groups, measures, provenance, _unplaced(groups))
-
-
-def _unplaced(groups: TieGroups) -> list[Remark]:
-    """Warn where an oblivious value depends on positions that were not given."""
-    if groups.ranked:
-        return []
-    is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-    is_open[groups.group[groups.rank != groups.best_rank]] = True
-    queries = len(np.unique(groups.query[is_open]))
-    pattern = (
-        "the counter was given no positions: in {queries:query} with ties the oblivious value "
-        "puts judged documents first"
-    )
-    return [warning(pattern, queries=queries)] if queries else []
+    remarks = []
+    if not groups.ranked:
+        is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+        is_open[groups.group[groups.rank != groups.best_rank]] = True
+        pattern = (
+            "the counter was given no positions: in {queries:query} with ties the oblivious value "
+            "puts judged documents first"
+        )
+        if queries := len(np.unique(groups.query[is_open])):
+            remarks.append(warning(pattern, queries=queries))
+    return result_of(names, groups, measures, provenance, remarks)

@@ -291,8 +291,9 @@ def cast(values: Any, format: Format) -> Any:
 
     Arrays are float32, rounded to the format; FP64 is cast by way of FP32, as torch does.
     """
-    if not is_tensor(values):
-        return format.round(values.astype(np.float32, copy=False))
+    if isinstance(values, np.ndarray):
+        floats = values.astype(np.float32, copy=False)
+        return floats if format.name == "fp32" else format.round(floats)
     values = values.to(format.torch)
     return values.float() if format.name.startswith("fp8") else values
 

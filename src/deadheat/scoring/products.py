@@ -26,7 +26,7 @@ from deadheat.scoring.functions import (
     operand,
     whole_operand,
 )
-from deadheat.scoring.regimes import Backend, scoring_format, scoring_provenance
+from deadheat.scoring.regimes import scoring_format
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -154,8 +154,15 @@ class Products:
 
     def provenance(self) -> ScoringProvenance:
         """Return how the scores are computed: each product in one thread."""
-        backend: Backend = "numpy" if isinstance(self.queries, np.ndarray) else "torch"
-        return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
+        is_array = isinstance(self.queries, np.ndarray)
+        return ScoringProvenance(
+            regime=self.regime,
+            model_dtype=self.given.name,
+            scoring_dtype=self.format.name,
+            function=self.kind,
+            backend="numpy" if is_array else "torch",
+            threads=None if is_array else 1,
+        )
 
 
 @cache

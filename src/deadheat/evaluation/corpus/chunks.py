@@ -163,7 +163,8 @@ def _read_chunk(given: object, start: int, products: Products, name: str) -> Chu
         )
     if not isinstance(ids, range):  # a copy: the caller may overwrite the ids
         ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
+    if not isinstance(embeddings, np.ndarray):
+        embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
     n = len(ids)
     if rows is not None:
         rows = read_whole_numbers("rows", rows)

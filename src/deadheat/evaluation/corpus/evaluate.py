@@ -268,9 +268,8 @@ class CountTask:
         self, products: Products, shards: Sequence[Shard], progress: Progress | None = None
     ) -> CorpusCounts:
         """Count the documents of shards in threads, which share all blocks."""
-        total = CorpusCounts(
-            np.zeros((3, len(self.documents.query)), np.int64), SizeCounter(products.n_queries)
-        )
+        counts = np.zeros((3, len(self.documents.query)), np.int64)
+        total = CorpusCounts(counts, SizeCounter(products.n_queries if self.exact_ties else 0))
         documents = sum(shard.documents or 0 for shard in shards)
         chunks = chain.from_iterable(shard.read(products) for shard in shards)
         for own in score_blocks(products, chunks, documents, self.count_block, progress):
@@ -298,7 +297,7 @@ class CountTask:
                 scores[places] = first
             else:
                 scores[places] = scores.new_tensor(first)
-        sizes = SizeCounter(len(scores))
+        sizes = SizeCounter(len(scores) if self.exact_ties else 0)
         if self.exact_ties:
             sizes.update(scores)
         if self.on_block is not None:
