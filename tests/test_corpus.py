@@ -430,7 +430,7 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
         ({"queries": (["q0"], np.ones((1, 24), bool))}, "two kinds of embeddings"),
         ({"queries": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))}, "1 queries .* 2"),
         ({"candidates": 0}, "candidates must be"),
-        ({"similarity": "dot"}, "unknown similarity 'd'"),
+        ({"similarity": "dot"}, "similarity a pair"),
         ({"chunks": [(["a"], np.ones((1, 24), bool))]}, "chunk 0 .* second_embeddings"),
     ],
 )

@@ -6,7 +6,7 @@ import os
 import platform
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -64,14 +64,9 @@ class RayCluster:
             [(_, answer)] = pool.results([None])
             return answer
 
-    @contextmanager
-    def pool(self, make_worker: MakeWorker) -> Iterator[Pool]:
+    def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
         """Make workers for as long as the block runs; each is started by its first piece."""
-        pool = _RayPool(self._ray, make_worker, self._workers, self._options)
-        try:
-            yield pool
-        finally:
-            pool.close()
+        return closing(_RayPool(self._ray, make_worker, self._workers, self._options))
 
     def _count_places(self, gpus: float) -> int:
         """Count the workers that the machines could hold if they did nothing else."""

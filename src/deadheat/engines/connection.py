@@ -98,7 +98,7 @@ def _check_same(ray: ModuleType, address: str) -> None:
     """Refuse another cluster than that of this process; one may have several addresses."""
     connected = ray.get_runtime_context().gcs_address
     (host, _, port), (own_host, _, own_port) = (a.rpartition(":") for a in (address, connected))
-    ip = socket.gethostbyname(host)
+    ip = socket.getaddrinfo(host.strip("[]"), None)[0][4][0]
     if port != own_port or not (ip == own_host or ip_address(ip).is_loopback):
         raise InputError(
             f"this process is connected to the Ray cluster at {connected}, which is not the one at "

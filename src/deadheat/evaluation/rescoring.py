@@ -92,17 +92,13 @@ def evaluate_rescoring(
     check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
-        ids, *embeddings = queries
-        one, two = (
-            Products.of(vectors, kind, "native")
-            for vectors, kind in zip(embeddings, similarity, strict=True)
-        )
-    except InputError:
-        raise
+        (ids, coarse, finer), (first_kind, second_kind) = queries, similarity
     except (TypeError, ValueError):
         raise InputError(
             "queries must be their ids and two kinds of embeddings, similarity a pair"
         ) from None
+    one = Products.of(coarse, first_kind, "native")
+    two = Products.of(finer, second_kind, "native")
     names = query_names(ids, one.n_queries)
     if two.n_queries != one.n_queries:
         raise InputError(
@@ -116,15 +112,14 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    coarse = [replace(shard, open=partial(_read_stage, shard.open, 1)) for shard in shards]
-    first, scan = evaluate_shards(
-        Corpus(one, names, coarse), judgements, parsed, on_block=find_best
-    )
-    finer = [
+    coarse_shards = [replace(shard, open=partial(_read_stage, shard.open, 1)) for shard in shards]
+    corpus = Corpus(one, names, coarse_shards)
+    first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
+    finer_shards = [
         replace(scanned, open=partial(_read_stage, shard.open, 2))
         for scanned, shard in zip(scan.shards, shards, strict=True)
     ]
-    frame = _rescore(counter, Corpus(two, names, finer))
+    frame = _rescore(counter, Corpus(two, names, finer_shards))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))

@@ -277,13 +277,13 @@ class Result(Mapping[str, Summary], Printable):
             "measures": {row.pop("measure"): row for row in self.aggregate.to_dicts()},
         }
         if per_query:
-            columns: dict[str, object] = {"query_id": list(self.query_ids)}
-            for measure, views in self.views.items():
-                columns[repr(measure)] = {
+            out["per_query"] = {"query_id": list(self.query_ids)} | {
+                repr(measure): {
                     name: None if values is None else values.tolist()
                     for name, values in vars(views).items()
                 }
-            out["per_query"] = columns
+                for measure, views in self.views.items()
+            }
         return out
 
     @classmethod
@@ -304,7 +304,8 @@ class Result(Mapping[str, Summary], Printable):
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"there is no field {error}" if isinstance(error, KeyError) else error
             raise InputError(
-                f"this is not a stored deadheat result with its per-query values ({why})"
+                f"this is not a stored deadheat result with its per-query values ({why}); "
+                "`deadheat eval … --per-query --format json` writes one"
             ) from None
 
     @classmethod

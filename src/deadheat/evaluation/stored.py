@@ -29,11 +29,6 @@ def read_results(path: Path) -> list[Result]:
         raise InputError(f"{path}: there is no result in it")
     results = []
     for item in items:
-        if isinstance(item, dict) and "measures" in item and "per_query" not in item:
-            raise InputError(
-                f"{path}: the values of single queries are missing; write it again with "
-                "`deadheat eval … --per-query --format json`"
-            )
         try:
             results.append(Result.from_dict(item))
         except InputError as error:

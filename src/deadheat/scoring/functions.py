@@ -173,17 +173,16 @@ def join_pair(logits: Any) -> Any:
     """Bring a tuple (no, yes) of arrays or tensors onto the last axis; leave others as they are."""
     if not isinstance(logits, tuple):
         return logits
-    stack: Any = np.stack
-    if all(map(is_tensor, logits)):
-        import torch
-
-        shapes, stack = [tuple(values.shape) for values in logits], torch.stack
-    else:
+    if not all(map(is_tensor, logits)):
         logits = tuple(as_array("logits", values) for values in logits)
-        shapes = [values.shape for values in logits]
+    shapes = [tuple(values.shape) for values in logits]
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         raise InputError(f"softmax needs (no, yes) of one shape, not {shapes}")
-    return stack(logits, -1)
+    if isinstance(logits[0], np.ndarray):
+        return np.stack(logits, -1)
+    import torch
+
+    return torch.stack(logits, -1)
 
 
 def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
