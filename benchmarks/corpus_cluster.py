@@ -29,8 +29,7 @@ from corpus_speed import MEASURES, RELEVANT, Example
 import deadheat as dh
 from deadheat.engines import LocalEngine
 from deadheat.evaluation.corpus.chunks import open_shards
-from deadheat.evaluation.corpus.count import CountTask
-from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
+from deadheat.evaluation.corpus.evaluate import Corpus, CountTask, evaluate_shards
 from deadheat.formats import read_qrels
 from deadheat.measures.parse import parse_measures
 from deadheat.scoring import Products

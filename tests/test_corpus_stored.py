@@ -88,13 +88,16 @@ WRONG = {
     "one dimension": (another(np.ones(7, "f4")), r"must hold one tensor .* holds embeddings \[7\]"),
     "no header": (
         lambda f: (f / "part-1.safetensors").write_bytes(b"x" * 99),
-        "header is too long",
+        "cannot be read as safe",
     ),
     "no json": (
         lambda f: (f / "part-1.safetensors").write_bytes(bytes(99)),
         "cannot be read as safe",
     ),
-    "type": (another(np.ones((2, 16))), "part-1.safetensors: embeddings is F64, and not F32, F16"),
+    "type": (
+        another(np.ones((2, 16))),
+        "part-1.safetensors: embeddings is F64 .* embeddings are F32, F16",
+    ),
     "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
     "few ids": (lines(3), "part-1.ids.txt names 3 documents, and part-1.safetensors has 100"),
     "no ids": (lines(0), "part-1.ids.txt names 0 documents, and part-1.safetensors has 100"),
@@ -221,7 +224,7 @@ def test_an_empty_part_needs_no_ids(tmp_path):
 
 def test_a_tensor_that_is_not_there_is_named(tmp_path):
     folder = stored(tmp_path / "e", [example()[1]])
-    with pytest.raises(dh.InputError, match=r"part-0.* no tensor 'vectors'"):
+    with pytest.raises(dh.InputError, match=r"part-0.* must hold one tensor 'vectors'"):
         dh.evaluation.stored_shards(folder, tensor="vectors")
     with pytest.raises(dh.InputError, match="cannot be read"):
         dh.evaluation.stored_shards(tmp_path / "gone.safetensors")

@@ -386,10 +386,8 @@ def test_whole_numbers_come_back_as_such(make):
     assert result.query_names == ["7", "3"]
     assert result.per_query["query_id"].to_list() == [7, 3]
     assert dh.Result.from_json(result.to_json()).query_ids == [7, 3]
-    assert dh.Result.concat([result]).query_ids == [7, 3]
     named = dh.evaluate({"7": {"a"}, "3": {"a"}}, {"7": {"a": 1}, "3": {"b": 2, "a": 1}}, "MRR")
     assert named.query_ids == ["7", "3"]
-    assert dh.Result.concat([result, named]).query_ids == ["7", "3"] * 2
     both = dh.compare({"one": result, "other": named})
     assert both.pairs["difference"].to_list() == [0]
 

@@ -184,7 +184,10 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
         (lambda c: (c.update(np.ones((2, 2))), c.update(np.ones((2, 1))), evaluate(c)), "once"),
         (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MRR@2")), "first 1 are known"),
         (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MAP")), "looks at 3 places"),
-        (lambda c: (c.update(np.zeros((2, 2))), evaluate(c)), "2 documents that passed by"),
+        (
+            lambda c: (c.update(np.zeros((2, 2))), evaluate(c)),
+            "document_ids must name the 2 documents",
+        ),
         (lambda c: c + dh.ties.TopCounter(2, 2), "same queries, k"),
         (lambda c: c + dh.ties.TopCounter(2, 1, ([0], [0])), "judged"),
         (lambda c: dh.ties.TopCounter(2, 0), "k must be"),

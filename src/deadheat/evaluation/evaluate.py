@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,11 +125,10 @@ def evaluate_with_curves(
 
     The remarks of the result are about `measures` only.
     """
+    result = evaluate_run(judgements, run, measures, settings)
     more = [measure @ k for measure in measures for k in cutoffs]
-    with_judged = any(measure.needs_judged for measure in measures)
-    counted = count_groups(judgements, run, settings, with_judged=with_judged)
-    result = result_of_counted(counted, judgements, run.source, measures, settings)
-    return replace(result, views={**result.views, **views_of(counted.groups, more)})
+    groups = cast("TieGroups", result.groups)
+    return replace(result, views={**result.views, **views_of(groups, more)})
 
 
 def result_of_counted(
@@ -259,15 +258,21 @@ def result_of(
 ) -> Result:
     """Evaluate tie groups, and add what a reader should know of them to the remarks."""
     if groups.known is not None:
-        _check_depth(groups, measures, groups.known)
+        for measure in measures:
+            deepest = int(np.minimum(measure.depth(groups), groups.retrieved).max(initial=0))
+            if deepest > groups.known:
+                raise InputError(
+                    f"{measure} looks at {deepest:,} places of a list, and only the first "
+                    f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+                )
     views = views_of(groups, measures)
     found = remarks + out_of_reach(groups, measures)
     if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
-        found += _outside(views)
+        found += _warn_outside(views)
     if groups.end_above is not None and groups.end_size is not None:
         cut = groups.end_size > 1
         if cut.any():
-            found += _cuts(groups, measures, cut, groups.end_above)
+            found += _report_cuts(groups, measures, cut, groups.end_above)
     groups.derived.clear()  # as large as the groups
     return Result(query_ids, views, provenance, tuple(found), groups)
 
@@ -286,7 +291,7 @@ def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
 
-def _outside(views: dict[Measure, Views]) -> list[Remark]:
+def _warn_outside(views: dict[Measure, Views]) -> list[Remark]:
     """Warn of oblivious values that no order of the tied documents gives."""
     outside = [
         np.maximum(v.worst - v.oblivious, v.oblivious - v.best) > _NOISE * np.maximum(v.best, 1)
@@ -301,17 +306,6 @@ def _outside(views: dict[Measure, Views]) -> list[Remark]:
     return [warning(pattern, queries=queries)] if queries else []
 
 
-def _check_depth(groups: TieGroups, measures: Sequence[Measure], known: int) -> None:
-    """Refuse a measure that looks further than the `known` places of the lists."""
-    for measure in measures:
-        depth = np.minimum(measure.depth(groups), groups.retrieved)
-        if (deepest := int(depth.max(initial=0))) > known:
-            raise InputError(
-                f"{measure} looks at {deepest:,} places of a list, and only the first {known:,} "
-                "are known: give the measure a cutoff, or keep more places"
-            )
-
-
 _CUT = (
     "{lists:list} cut inside a tie group that can change {measures:each}: documents with the same "
     "score may be missing; retrieve more documents, or cut by score instead of rank"
@@ -322,7 +316,7 @@ _COMPLETE = (
 )
 
 
-def _cuts(
+def _report_cuts(
     groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
 ) -> list[Remark]:
     """Report lists that end inside a tie group which can change the digits shown of a measure.
@@ -335,10 +329,12 @@ def _cuts(
     reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
     remarks = []
     for lists, remark, text in ((partial, warning, _CUT), (~partial, note, _COMPLETE)):
-        felt = {name: own for name, queries in reached.items() if (own := queries & lists).any()}
-        if felt:
-            queries = int(np.any(list(felt.values()), axis=0).sum())
-            remarks.append(remark(text, lists=queries, measures="; ".join(felt)))
+        affected = {
+            name: own for name, queries in reached.items() if (own := queries & lists).any()
+        }
+        if affected:
+            queries = int(np.any(list(affected.values()), axis=0).sum())
+            remarks.append(remark(text, lists=queries, measures="; ".join(affected)))
     return remarks
 
 

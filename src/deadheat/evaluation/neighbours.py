@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +69,10 @@ def neighbour_recall(
     answers, truth = (rank_nan(read_run(run), "refuse") for run in (found, exact))
     _check_comparable(answers, truth)
     k = check_number("k", int(np.diff(answers.offsets).max()) if k is None else k, least=1)
-    query, row = _find_nearest(answers, truth, k)
+    order, owner, _ = _sort_rows(answers)
+    best = np.flatnonzero(np.arange(len(order)) - answers.offsets[owner] < k)
+    number = np.array([truth.query_index[query] for query in answers.query_ids])
+    query, row = number[owner[best]], order[best]
     lists, remarks = _make_lists(truth, answers, query, row, settings.tie_tolerance, k)
     groups = build_groups(lists, settings)
     views = views_of(groups, [Precision @ k])[Precision @ k]
@@ -102,14 +104,12 @@ def _check_comparable(answers: Run, truth: Run) -> None:
                 f"{run.source}: scores that float64 cannot hold cannot be compared between two "
                 "searches: scale or round them first"
             )
-    names = ("found", "exact")
-    for (one, here), (other, there) in permutations(zip((answers, truth), names, strict=True)):
-        for query in one.query_ids:
-            if query not in other.query_index:
-                raise InputError(
-                    f"query {query!r} is in {here} but not in {there}: search for the same "
-                    "queries in both"
-                )
+    if one_sided := set(answers.query_ids) ^ set(truth.query_ids):
+        query = min(one_sided)
+        here, there = ("found", "exact") if query in answers.query_index else ("exact", "found")
+        raise InputError(
+            f"query {query!r} is in {here} but not in {there}: search for the same queries in both"
+        )
 
 
 def _sort_rows(run: Run) -> tuple[Ints, Ints, NDArray[np.float64]]:
@@ -118,14 +118,6 @@ def _sort_rows(run: Run) -> tuple[Ints, Ints, NDArray[np.float64]]:
     scores = run.scores.astype(np.float64)
     order = np.lexsort((-scores, owner))
     return order, owner, scores[order]
-
-
-def _find_nearest(answers: Run, truth: Run, k: int) -> tuple[Ints, Ints]:
-    """Return the query in `truth`, and the row, of the k best documents of each list."""
-    order, owner, _ = _sort_rows(answers)
-    best = np.flatnonzero(np.arange(len(order)) - answers.offsets[owner] < k)
-    number = np.array([truth.query_index[query] for query in answers.query_ids])
-    return number[owner[best]], order[best]
 
 
 def _make_lists(
@@ -163,7 +155,14 @@ def _make_lists(
     added = np.bincount(query[tied], minlength=n)
     unlisted, remarks = None, list[Remark]()
     if truth.n_tied_beyond_cut is not None and not tolerance:
-        unlisted = _count_unlisted(truth, truth.n_tied_beyond_cut, added)
+        unlisted = truth.n_tied_beyond_cut - added
+        if (unlisted < 0).any():
+            q = int(np.flatnonzero(unlisted < 0)[0])
+            raise InputError(
+                f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
+                "score that exact does not list, and last_group_size leaves room for "
+                f"{truth.n_tied_beyond_cut[q]}"
+            )
     else:
         kth = np.append(ranked, np.inf)[np.where(lengths >= k, truth.offsets[:-1] + k - 1, -1)]
         last = np.bincount(owner[ranked - floor[owner] <= tolerance], minlength=n)
@@ -195,15 +194,3 @@ def _make_lists(
         n_tied_beyond_cut=unlisted,
     )
     return lists, remarks
-
-
-def _count_unlisted(truth: Run, beyond: Ints, added: Ints) -> Ints:
-    """Count the documents that tie with the last of each list, and neither search lists."""
-    left = beyond - added
-    if (left < 0).any():
-        q = int(np.flatnonzero(left < 0)[0])
-        raise InputError(
-            f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
-            f"score that exact does not list, and last_group_size leaves room for {beyond[q]}"
-        )
-    return left

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deadheat._internal.lazy import pl
-from deadheat._internal.remarks import Remark, emits_warnings, warning
+from deadheat._internal.remarks import emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -66,7 +65,14 @@ def evaluate_top(
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     names = query_names(query_ids, counter.n_queries)
     ids = id_column([text_id(document) for document in document_ids])
-    _check_documents(counter, ids)
+    passed = int(counter.kept.retrieved.max(initial=0))
+    if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
+        raise InputError(
+            f"document_ids must name the {passed:,} documents that were counted, in the order of "
+            f"their positions; it names {len(ids):,}"
+        )
+    if ids.n_unique() < len(ids):
+        raise InputError("document_ids names a document twice")
     offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
     run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
     with_judged = any(measure.needs_judged for measure in parsed)
@@ -79,17 +85,6 @@ def evaluate_top(
     return result_of(lists.own_ids, groups, parsed, provenance, remarks)
 
 
-def _check_documents(counter: TopCounter, ids: pl.Series) -> None:
-    passed = int(counter.kept.retrieved.max(initial=0))
-    if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
-        raise InputError(
-            f"document_ids must name the {passed:,} documents that passed by, in the order of "
-            f"their positions; it names {len(ids):,}"
-        )
-    if ids.n_unique() < len(ids):
-        raise InputError("document_ids names a document twice")
-
-
 @emits_warnings
 def evaluate_groups(
     groups: TieGroups,
@@ -97,14 +92,14 @@ def evaluate_groups(
     *,
     query_ids: Sequence[object] | None = None,
 ) -> Result:
-    """Evaluate tie groups, such as those of a `deadheat.ties.TieCounter` that a stream passed.
+    """Evaluate tie groups, such as those that a `deadheat.ties.TieCounter` counted in a stream.
 
     Parameters
     ----------
     groups
-        Of complete lists: that documents may be missing from them is not looked for.
+        Of complete lists: nothing warns of documents that are missing from them.
     measures
-        As for `evaluate`. A measure of judged documents needs them all announced.
+        As for `evaluate`. For a measure of judged documents, the counter must know them all.
     query_ids
         Names for the queries; their numbers from 0 unless given.
 
@@ -128,18 +123,14 @@ def evaluate_tie_groups(
     if are_numbers(query_ids):
         names = list(map(int, names))
     provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
-    return result_of(names, groups, measures, provenance, _unplaced(groups))
-
-
-def _unplaced(groups: TieGroups) -> list[Remark]:
-    """Warn where an oblivious value depends on positions that were not given."""
-    if groups.ranked:
-        return []
-    is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-    is_open[groups.group[groups.rank != groups.best_rank]] = True
-    queries = len(np.unique(groups.query[is_open]))
-    pattern = (
-        "the counter was given no positions: in {queries:query} with ties the oblivious value "
-        "puts judged documents first"
-    )
-    return [warning(pattern, queries=queries)] if queries else []
+    remarks = []
+    if not groups.ranked:
+        is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
+        is_open[groups.group[groups.rank != groups.best_rank]] = True
+        pattern = (
+            "the counter was given no positions: in {queries:query} with ties the oblivious value "
+            "puts judged documents first"
+        )
+        if queries := len(np.unique(groups.query[is_open])):
+            remarks.append(warning(pattern, queries=queries))
+    return result_of(names, groups, measures, provenance, remarks)

@@ -11,7 +11,6 @@ from deadheat.evaluation.evaluate import evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import (
     QrelsLike,
-    Run,
     RunLike,
     id_column,
     read_qrels,
@@ -62,20 +61,20 @@ def rank_query(
     judgements = read_qrels(qrels)
     if str(query) not in judgements.query_ids:
         raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
-    listed = _retrieved(read_run(run, with_ranks=settings.needs_ranks), str(query))
-    result = evaluate_run(judgements, listed, [parsed], settings)
-    documents = rank_lists(listed, judgements, [str(query)], settings=settings)
+    run = read_run(run, with_ranks=settings.needs_ranks)
+    if str(query) not in run.query_index:
+        raise InputError(f"{run.source}: query {str(query)!r} is not in it")
+    number = run.query_index[str(query)]
+    rows = np.arange(*run.offsets[number : number + 2])
+    alone = run_from_columns(
+        run.source,
+        id_column([str(query)] * len(rows)),
+        run.documents.ids(rows),
+        (run.scores if run.exact is None else run.exact)[rows],
+        None if run.ranks is None else run.ranks[rows],
+    )
+    if run.n_tied_beyond_cut is not None:
+        alone = replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[number : number + 1])
+    result = evaluate_run(judgements, alone, [parsed], settings)
+    documents = rank_lists(alone, judgements, [str(query)], settings=settings)
     return RankedQuery(str(query), parsed, result, documents)
-
-
-def _retrieved(run: Run, query: str) -> Run:
-    if query not in run.query_index:
-        raise InputError(f"{run.source}: query {query!r} is not in it")
-    rows = np.arange(*run.offsets[run.query_index[query] :][:2])
-    names = id_column([query] * len(rows))
-    ranks = None if run.ranks is None else run.ranks[rows]
-    scores = run.scores if run.exact is None else run.exact
-    alone = run_from_columns(run.source, names, run.documents.ids(rows), scores[rows], ranks)
-    if run.n_tied_beyond_cut is None:
-        return alone
-    return replace(alone, n_tied_beyond_cut=run.n_tied_beyond_cut[run.query_index[query] :][:1])

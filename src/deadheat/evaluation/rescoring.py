@@ -12,18 +12,16 @@ import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
-from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import score_blocks
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, Shard, open_shards
-from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards
+from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
+from deadheat.evaluation.corpus.evaluate import Corpus, evaluate_shards, score_pairs
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, evaluate_run
 from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
 from deadheat.measures import Measure, parse_measures
 from deadheat.scoring import Matrix, Product, Products
-from deadheat.ties import TopCounter, check_number, find_columns
+from deadheat.ties import TopCounter, check_number
 
 
 @dataclass(frozen=True)
@@ -94,17 +92,13 @@ def evaluate_rescoring(
     check_fork()
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     try:
-        ids, *embeddings = queries
-        one, two = (
-            Products.of(vectors, kind, "native")
-            for vectors, kind in zip(embeddings, similarity, strict=True)
-        )
-    except InputError:
-        raise
+        (ids, coarse, finer), (first_kind, second_kind) = queries, similarity
     except (TypeError, ValueError):
         raise InputError(
             "queries must be their ids and two kinds of embeddings, similarity a pair"
         ) from None
+    one = Products.of(coarse, first_kind, "native")
+    two = Products.of(finer, second_kind, "native")
     names = query_names(ids, one.n_queries)
     if two.n_queries != one.n_queries:
         raise InputError(
@@ -118,20 +112,18 @@ def evaluate_rescoring(
             counter.update(scores, positions=block.positions)
 
     shards = open_shards(chunks)
-    corpus = Corpus(one, names, [_choose_stage(shard, shard.open, 1) for shard in shards])
+    coarse_shards = [replace(shard, open=partial(_read_stage, shard.open, 1)) for shard in shards]
+    corpus = Corpus(one, names, coarse_shards)
     first, scan = evaluate_shards(corpus, judgements, parsed, on_block=find_best)
-    scanned = zip(scan.shards, shards, strict=True)
-    finer = [_choose_stage(shard, given.open, 2) for shard, given in scanned]
-    frame = _rescore(counter, Corpus(two, names, finer))
+    finer_shards = [
+        replace(scanned, open=partial(_read_stage, shard.open, 2))
+        for scanned, shard in zip(scan.shards, shards, strict=True)
+    ]
+    frame = _rescore(counter, Corpus(two, names, finer_shards))
     run = replace(read_run(frame), source="rescored candidates", complete=True)
     second = evaluate_run(judgements, run, parsed)
     second = replace(second, remarks=(*second.remarks, *_warn_widened(counter)))
     return Rescoring(first, second)
-
-
-def _choose_stage(shard: Shard, open: OpenShard, stage: int) -> Shard:
-    """Return a shard whose chunks have the embeddings of one stage alone."""
-    return replace(shard, open=partial(_read_stage, open, stage))
 
 
 def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
@@ -148,22 +140,22 @@ def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
 def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
     """Score the candidates, and every document that ties with the last, in the second stage."""
     kept = counter.kept
-    scores = np.empty(len(kept.position))
-    names = np.empty(len(kept.position), object)
-
-    def look_up(block: Chunk, found: Matrix) -> None:
-        column, inside = find_columns(block.positions, kept.position)
-        scores[inside] = exact_floats(found[kept.query[inside], column[inside]])
-        names[inside] = [text_id(block.ids[i]) for i in column[inside].tolist()]
-
-    chunks = chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards)
     wanted = np.unique(kept.position)
-    candidates = (chunk.take(np.flatnonzero(np.isin(chunk.positions, wanted))) for chunk in chunks)
-    list(score_blocks(corpus.products, candidates, len(wanted), look_up))
+    names: dict[int, str] = {}
+
+    def select_candidates() -> Iterator[Chunk]:
+        for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
+            own = chunk.take(np.flatnonzero(np.isin(chunk.positions, wanted)))
+            names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
+            yield own
+
+    scores = score_pairs(
+        corpus.products, select_candidates(), len(wanted), kept.query, kept.position
+    )
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),
-            "doc_id": pl.Series(names.tolist(), dtype=pl.String),
+            "doc_id": [names[position] for position in kept.position.tolist()],
             "score": scores,
         }
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
 from deadheat._internal.packages import pandas_frame
-from deadheat._internal.remarks import Remark, added, counted, counted_range, lines, texts
+from deadheat._internal.remarks import Remark, counted, counted_range, lines, texts
 from deadheat.errors import InputError
 from deadheat.evaluation.names import name_runs, run_name
 from deadheat.formats import are_numbers, is_unicode
@@ -74,15 +74,6 @@ class Views:
     def bias(self) -> Floats:
         """Oblivious − expected."""
         return self.oblivious - self.expected
-
-    @classmethod
-    def concat(cls, parts: Sequence[Views]) -> Views:
-        """Put the views of different queries under one another."""
-        joined: dict[str, Any] = {
-            view: None if own is None else np.concatenate([vars(part)[view] for part in parts])
-            for view, own in vars(parts[0]).items()
-        }
-        return cls(**joined)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Views):
@@ -210,7 +201,20 @@ class Result(Mapping[str, Summary], Printable):
 
     @cached_property
     def _summaries(self) -> dict[Measure, Summary]:
-        return {measure: _summarise(measure, views) for measure, views in self.views.items()}
+        n = len(self.query_ids)
+        return {
+            measure: Summary(
+                measure=repr(measure),
+                expected=float(views.expected.mean()),
+                best=float(views.best.mean()),
+                worst=float(views.worst.mean()),
+                oblivious=float(views.oblivious.mean()),
+                std=None if views.variance is None else math.sqrt(float(views.variance.sum())) / n,
+                sampling_error=float(views.expected.std(ddof=1)) / math.sqrt(n) if n > 1 else None,
+                queries=n,
+            )
+            for measure, views in self.views.items()
+        }
 
     @cached_property
     def aggregate(self) -> pl.DataFrame:
@@ -234,20 +238,6 @@ class Result(Mapping[str, Summary], Printable):
                 *(pl.lit(getattr(own, view), dtype=pl.Float64).alias(view) for view in views),
             )
             for measure, own in self.views.items()
-        )
-
-    @classmethod
-    def concat(cls, results: Sequence[Result]) -> Result:
-        """Put results of different queries, evaluated alike, under one another."""
-        first = results[0]
-        groups = [result.groups for result in results if result.groups is not None]
-        queries: list[str | int] = [query for result in results for query in result.query_ids]
-        return cls(
-            queries if are_numbers(queries) else list(map(str, queries)),
-            {measure: Views.concat([r.views[measure] for r in results]) for measure in first.views},
-            first.provenance,
-            added(result.remarks for result in results),
-            TieGroups.concat(groups) if len(groups) == len(results) else None,
         )
 
     def flat(
@@ -287,13 +277,13 @@ class Result(Mapping[str, Summary], Printable):
             "measures": {row.pop("measure"): row for row in self.aggregate.to_dicts()},
         }
         if per_query:
-            columns: dict[str, object] = {"query_id": list(self.query_ids)}
-            for measure, views in self.views.items():
-                columns[repr(measure)] = {
+            out["per_query"] = {"query_id": list(self.query_ids)} | {
+                repr(measure): {
                     name: None if values is None else values.tolist()
                     for name, values in vars(views).items()
                 }
-            out["per_query"] = columns
+                for measure, views in self.views.items()
+            }
         return out
 
     @classmethod
@@ -314,7 +304,8 @@ class Result(Mapping[str, Summary], Printable):
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             why = f"there is no field {error}" if isinstance(error, KeyError) else error
             raise InputError(
-                f"this is not a stored deadheat result with its per-query values ({why})"
+                f"this is not a stored deadheat result with its per-query values ({why}); "
+                "`deadheat eval … --per-query --format json` writes one"
             ) from None
 
     @classmethod
@@ -411,19 +402,15 @@ def name_results(results: Sequence[Result]) -> list[str]:
     return name_runs([origin.run for origin in origins], [origin.label for origin in origins])
 
 
-FEW_MEASURES = 8
-"""Up to this many measures are all shown where space is short."""
-
-
 def headline(measures: Iterable[Measure]) -> list[Measure]:
-    """Choose the measures to show: all if they are few, else each at cutoff 10 or its largest.
+    """Choose the measures to show: all up to eight, else each at cutoff 10 or its largest.
 
     >>> from deadheat.measures import parse_measures
     >>> headline(parse_measures(["nDCG@1,3,5,10,20,50,100", "MAP", "Recall@5,20,100"]))
     [nDCG@10, MAP, Recall@100]
     """
     measures = list(measures)
-    if len(measures) <= FEW_MEASURES:
+    if len(measures) <= 8:
         return measures
     chosen: dict[Measure, Measure] = {}
     for measure in sorted(measures, key=lambda m: m.cutoff or 0):
@@ -463,20 +450,6 @@ def _read_views(field: str, columns: Mapping[str, object], n_queries: int) -> Vi
     if outside.any() or (views.variance is not None and (views.variance < 0).any()):
         raise ValueError(f"{field}: expected is not between worst and best, or a variance below 0")
     return views
-
-
-def _summarise(measure: Measure, views: Views) -> Summary:
-    n, variance = len(views.expected), views.variance
-    return Summary(
-        measure=repr(measure),
-        expected=float(views.expected.mean()),
-        best=float(views.best.mean()),
-        worst=float(views.worst.mean()),
-        oblivious=float(views.oblivious.mean()),
-        std=None if variance is None else math.sqrt(float(variance.sum())) / n,
-        sampling_error=float(views.expected.std(ddof=1)) / math.sqrt(n) if n > 1 else None,
-        queries=n,
-    )
 
 
 def _check_ids(query_ids: list[str | int]) -> None:

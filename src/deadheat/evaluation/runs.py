@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
@@ -46,25 +45,16 @@ def evaluate_runs(
         if progress is not None:
             progress("evaluating", len(done), len(runs))
 
+    def evaluate_one(numbered: tuple[int, RunLike]) -> Result:
+        return evaluate_run(judgements, numbered[1], measures, settings)
+
     numbered = list(enumerate(runs))
     shared = [(n, run_folder(run)) for n, run in numbered if engine is not None and is_folder(run)]
     alone = [(n, run) for n, run in numbered if n not in dict(shared)]
     if alone:
-        # Called in every worker, the outer `partial` makes the inner one.
-        make_worker = partial(partial, _evaluate_one, judgements, measures, settings)
-        with (engine or LocalEngine()).pool(make_worker) as workers:
+        with (engine or LocalEngine()).pool(lambda: evaluate_one) as workers:
             for (number, _), result in workers.results(alone):
                 finish(number, result)
     for number, folder in shared:
         finish(number, evaluate_folder(judgements, folder, measures, settings, engine=engine))
     return [done[number] for number in range(len(runs))]
-
-
-def _evaluate_one(
-    judgements: Judgements,
-    measures: Sequence[Measure],
-    settings: EvalSettings,
-    numbered: tuple[int, RunLike],
-) -> Result:
-    """Evaluate a run that comes with its number."""
-    return evaluate_run(judgements, numbered[1], measures, settings)

@@ -29,11 +29,6 @@ def read_results(path: Path) -> list[Result]:
         raise InputError(f"{path}: there is no result in it")
     results = []
     for item in items:
-        if isinstance(item, dict) and "measures" in item and "per_query" not in item:
-            raise InputError(
-                f"{path}: the values of single queries are missing; write it again with "
-                "`deadheat eval … --per-query --format json`"
-            )
         try:
             results.append(Result.from_dict(item))
         except InputError as error:
@@ -44,11 +39,9 @@ def read_results(path: Path) -> list[Result]:
 def same_judgements(one: Result, other: Result) -> bool:
     """Whether two results were computed with the same judgements, as far as they tell."""
     here, there = one.provenance.judgements, other.provenance.judgements
-    return None in (here, there) or here == there or _path(here) == _path(there)
-
-
-def _path(name: str | None) -> Path:
-    return Path(name or "").resolve()
+    if here is None or there is None or here == there:
+        return True
+    return Path(here).resolve() == Path(there).resolve()
 
 
 def is_reproduced_by(result: Result, judgements: Judgements, run: Run) -> bool:

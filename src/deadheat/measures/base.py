@@ -55,6 +55,8 @@ class Measure(ABC):
     """Whether judged documents that are not relevant are of interest, too."""
     has_variance: ClassVar[bool] = True
     """Whether the variance over all orders of tied documents is known."""
+    can_exceed_one: ClassVar[bool] = False
+    """Whether a value can be above 1."""
     whole_list: ClassVar[bool] = False
     """Whether the measure looks at the whole list, and no cutoff can be set."""
 
@@ -97,11 +99,6 @@ class Measure(ABC):
         ]
         arguments = f"({', '.join(changed)})" if changed else ""
         return self.name + arguments + (f"@{self.cutoff}" if self.cutoff else "")
-
-    @property
-    def can_exceed_one(self) -> bool:
-        """Whether a value can be above 1."""
-        return False
 
     def depth(self, groups: TieGroups) -> Ints:
         """Per query: the last rank that counts."""

@@ -44,17 +44,13 @@ class DCGMeasure(LinearMeasure):
     formula = "DCG@k = Σ gain / log2(rank + 1), over ranks 1 … k"
     example = Example("DCG@3", ranked=(3, 0, 2), working="3/1 + 0/1.585 + 2/2", value=4)
     aliases = ("dcg_cut",)
+    can_exceed_one = True
 
     gain: str = parameter(
         "linear",
         choices={"linear": "the grade itself, as in trec_eval", "exp": "2^grade − 1"},
         about="what a grade gains",
     )
-
-    @property
-    def can_exceed_one(self) -> bool:
-        """True: gains are summed, not divided by those of the ideal order."""
-        return True
 
     def gain_of(self, grade: Floats) -> Floats:
         """Gain of a grade."""

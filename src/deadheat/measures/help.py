@@ -9,8 +9,7 @@ import sys
 import textwrap
 
 from deadheat.measures import MEASURES
-from deadheat.measures.base import Example, Measure
-from deadheat.measures.parameters import Parameter
+from deadheat.measures.base import Measure
 
 INTRODUCTION = """\
 A measure is a value of one ranked list of documents; results are means over queries. The \
@@ -35,41 +34,29 @@ def as_markdown() -> str:
 
 
 def _describe(measure: Measure) -> list[str]:
-    """Give the paragraphs on a measure, in Markdown."""
-    parameters = [
-        f"- ``{name}={declared.default!r}``: {_meaning(declared)}"
-        for name, declared in measure.parameters().items()
-    ]
+    """Return the paragraphs on a measure, in Markdown."""
+    parameters = []
+    for name, declared in measure.parameters().items():
+        about = f"{declared.rule}: {declared.about}"
+        if declared.choices:
+            choices = (f"``{word!r}``, {meaning}" for word, meaning in declared.choices.items())
+            about = f"{declared.about}: {'; '.join(choices)}"
+        parameters.append(f"- ``{name}={declared.default!r}``: {about}.")
+    example = measure.example
+    ranked, unretrieved = (
+        ", ".join("unjudged" if grade is None else f"{grade:g}" for grade in grades)
+        for grades in (example.ranked, example.unretrieved)
+    )
     parts = [
         f"## {measure.name}",
         " ".join((type(measure).__doc__ or "").split()),
         f"    {measure.formula}",
-        f"Example: {_worked(measure.example)}",
+        f"Example: ranked grades {ranked}{'; not retrieved ' * bool(unretrieved)}{unretrieved}: "
+        f"``{example.measure}`` is {example.working} = {example.value:g}.",
         "\n".join(parameters),
     ]
     names = ", ".join(f"``{alias}``" for alias in measure.aliases)
     return [*parts, f"Other names: {names}."] if names else parts
-
-
-def _meaning(declared: Parameter) -> str:
-    """Describe the meaning and the allowed values of a parameter."""
-    if not declared.choices:
-        return f"{declared.rule}: {declared.about}."
-    choices = "; ".join(f"``{word!r}``, {meaning}" for word, meaning in declared.choices.items())
-    return f"{declared.about}: {choices}."
-
-
-def _worked(example: Example) -> str:
-    """Describe the ranked list of an example, and how its value is computed."""
-    unretrieved = f"; not retrieved {_grades(example.unretrieved)}" if example.unretrieved else ""
-    return (
-        f"ranked grades {_grades(example.ranked)}{unretrieved}: "
-        f"``{example.measure}`` is {example.working} = {example.value:g}."
-    )
-
-
-def _grades(grades: tuple[float | None, ...]) -> str:
-    return ", ".join("unjudged" if grade is None else f"{grade:g}" for grade in grades)
 
 
 def _wrap(paragraph: str, indent: str = "") -> str:

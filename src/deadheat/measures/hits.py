@@ -20,11 +20,7 @@ class HitsMeasure(CountingMeasure):
     formula = "Hits@k = number of relevant documents at ranks 1 … k"
     example = Example("Hits@3", ranked=(1, 0, 1, 1), working="1 + 0 + 1", value=2)
     aliases = ("num_rel_ret", "hit")
-
-    @property
-    def can_exceed_one(self) -> bool:
-        """True: a count."""
-        return True
+    can_exceed_one = True
 
 
 Hits = HitsMeasure()

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 
 from deadheat.ties import Floats, Ints
 
-N = TypeVar("N", float, Floats)
 FEW = 1024
 """So many places are added up one by one."""
 _NODES = 24
 _BLOCK = 1 << 20
-_LARGE = 64
-"""Factorials of such numbers have a series that float64 cannot tell from them."""
 # Of the sum at midpoints, minus the integral, by odd derivatives (Euler and Maclaurin).
 _MIDPOINT = (-1 / 24, 7 / 5760, -31 / 967680, 127 / 154828800, -73 / 3503554560)
 
@@ -113,47 +109,19 @@ def _block(length: int) -> tuple[Ints, Floats]:
 def log_passing(t: Ints, size: int, relevant: int) -> Floats:
     """Logarithm of the chance that the first `t` documents of a group hold no relevant one.
 
-    The chance is ``(g − t)! (g − r)! / (g! (g − t − r)!)``; it is 0 where ``t > g − r``.
+    The chance is the product of ``(g − t − j) / (g − j)`` over ``j < r``; it is 0 where
+    ``t > g − r``.
 
     >>> np.exp(log_passing(np.array([0, 1, 8, 9]), size=10, relevant=2)).round(4).tolist()
     [1.0, 0.8, 0.0222, 0.0]
     """
-    last = size - relevant - _LARGE
-    if relevant < _LARGE or last < 0:
-        return _by_factors(t, size, relevant)
-    logs = _by_factorials(np.minimum(t, last).astype(np.float64), size, relevant)
-    late = (t > last).nonzero()[0]
-    if len(late):
-        logs[late] = _by_factors(t[late], size, relevant)
-    return logs
-
-
-def _by_factors(t: Ints, size: int, relevant: int) -> Floats:
-    """Add the logarithms of ``(g − t − j) / (g − j)`` over ``j < r``."""
     total = np.zeros(len(t))
-    step = max(1, (1 << 20) // len(t))
+    step = max(1, _BLOCK // len(t))
     with np.errstate(divide="ignore"):
         for j in range(0, relevant, step):
             left = size - np.arange(j, min(j + step, relevant), dtype=np.float64)
             total += np.log1p(-np.minimum(t[:, None] / left, 1)).sum(axis=1)
     return total
-
-
-def _by_factorials(t: Floats, size: int, relevant: int) -> Floats:
-    """Take the logarithms of large factorials by Stirling's series.
-
-    ``log n! = (n + ½) log n − n + ½ log 2π + 1/12n − …``. The second and third parts cancel, and of
-    the first what would cancel is taken together: only numbers near the result are added.
-    """
-    g, r = float(size), float(relevant)
-    rest = g - t - r
-    first = (g + 0.5) * np.log1p(t * r / (g * rest))
-    first += t * np.log1p(-r / (g - t)) + r * np.log1p(-t / (g - r))
-
-    def series(n: N) -> N:
-        return (1 / 12 - (1 / 360 - 1 / (1260 * n * n)) / (n * n)) / n
-
-    return np.asarray(first + series(g - t) + series(g - r) - series(g) - series(rest))
 
 
 def _stops_at(stopping: Floats) -> Floats:

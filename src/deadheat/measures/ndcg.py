@@ -31,11 +31,7 @@ class NDCGMeasure(DCGMeasure):
         value=0.84,
     )
     aliases = ("ndcg_cut",)
-
-    @property
-    def can_exceed_one(self) -> bool:
-        """False: the ideal order has the largest DCG."""
-        return False
+    can_exceed_one = False
 
     def divisor(self, groups: TieGroups) -> Floats:
         """Per query: the DCG of the ideal ranking."""

@@ -59,25 +59,26 @@ def parse_measures(measures: str | Measure | Iterable[object]) -> list[Measure]:
         measures = [measures]
     if not isinstance(measures, Iterable):
         raise InputError(f"measures must be names such as 'nDCG@10', not {measures!r:.100}")
-    measures = tuple(measures)
-    if all(isinstance(measure, (str, Measure)) for measure in measures):
-        return list(_parsed(measures))
-    return _parse(measures)
+    named = (m if isinstance(m, (str, Measure)) else _read_name(m) for m in measures)
+    return list(_parse(tuple(named)))
 
 
-def _parse(measures: Iterable[object]) -> list[Measure]:
+def _read_name(measure: object) -> str:
+    """Return the name of another library's measure."""
+    name = str(measure)
+    if type(measure).__module__.startswith("ir_measures") and name.startswith("Acc"):
+        raise InputError(f"{name} of ir_measures is not what others call accuracy: Success")
+    return name
+
+
+@lru_cache(maxsize=256)
+def _parse(measures: tuple[str | Measure, ...]) -> list[Measure]:
     parsed: list[Measure] = []
     for measure in measures:
-        if type(measure).__module__.startswith("ir_measures") and str(measure).startswith("Acc"):
-            raise InputError(f"{measure} of ir_measures is not what others call accuracy: Success")
-        parsed += [measure] if isinstance(measure, Measure) else _expand(str(measure))
+        parsed += [measure] if isinstance(measure, Measure) else _expand(measure)
     if not parsed:
         raise InputError("no measure given: name at least one, for example nDCG@10")
     return list(dict.fromkeys(parsed))
-
-
-_parsed = lru_cache(maxsize=256)(_parse)
-"""The same for names and measures, which do not change: read once."""
 
 
 def _expand(text: str) -> list[Measure]:

@@ -75,7 +75,7 @@ class RBPMeasure(CountingMeasure, RankBiased):
     )
 
     @property
-    def can_exceed_one(self) -> bool:
+    def can_exceed_one(self) -> bool:  # type: ignore[override]
         """Whether a document can gain more than 1."""
         return self.gain == "linear"
 

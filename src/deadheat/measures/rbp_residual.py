@@ -38,14 +38,11 @@ class RBPResidualMeasure(RankBiased):
         """Per document: 1 if it is judged; its weight is known."""
         return (groups.grade >= 0).astype(np.float64)
 
-    def everything(self) -> float:
-        """Give the weight of all ranks that count."""
-        return 1.0 if self.cutoff is None else float(1 - self.p**self.cutoff)
-
     def views(self, groups: TieGroups) -> Floats:
         """Per query, in five rows: expected, best, worst, oblivious, variance."""
         views = super().views(groups)
-        unknown = np.maximum(self.everything() - views[:4], 0)
+        total = 1.0 if self.cutoff is None else float(1 - self.p**self.cutoff)
+        unknown = np.maximum(total - views[:4], 0)
         views[:4] = unknown[[0, 2, 1, 3]]  # what is best for the known part is worst for the rest
         return views
 

@@ -11,6 +11,8 @@ Every result comes in a dtype that holds its values exactly: float32, or int64 f
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,16 +21,10 @@ import numpy.typing as npt
 from deadheat._internal.dtypes import Format, parse_float_format, parse_format
 from deadheat._internal.numbers import is_tensor, tensor_values
 from deadheat.errors import InputError
-from deadheat.scoring.refusals import (
-    check_bits,
-    check_pairs,
-    check_product,
-    check_range,
-    fits_fp32,
-)
 
 Product = Literal["dot", "cosine", "hamming"]
 Floats = npt.NDArray[np.float32]
+Shape = Sequence[int]
 Array = npt.NDArray[np.generic]
 """Of any type."""
 
@@ -177,17 +173,16 @@ def join_pair(logits: Any) -> Any:
     """Bring a tuple (no, yes) of arrays or tensors onto the last axis; leave others as they are."""
     if not isinstance(logits, tuple):
         return logits
-    stack: Any = np.stack
-    if all(map(is_tensor, logits)):
-        import torch
-
-        shapes, stack = [tuple(values.shape) for values in logits], torch.stack
-    else:
+    if not all(map(is_tensor, logits)):
         logits = tuple(as_array("logits", values) for values in logits)
-        shapes = [values.shape for values in logits]
+    shapes = [tuple(values.shape) for values in logits]
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         raise InputError(f"softmax needs (no, yes) of one shape, not {shapes}")
-    return stack(logits, -1)
+    if isinstance(logits[0], np.ndarray):
+        return np.stack(logits, -1)
+    import torch
+
+    return torch.stack(logits, -1)
 
 
 def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any:
@@ -198,15 +193,10 @@ def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any
         scores = q @ operand("documents", documents, format, kind).T
         check_range("a product", float(abs(scores).max()), format)
         return scores.to(format.torch) if is_tensor(scores) else format.round(scores)
-    # FP64 holds every sum of 8-bit products exactly. BLAS multiplies it, unlike integers, and CUDA
-    # has no product of integers.
-    if format.name == "int8":
-        q, d = _check_eight_bit("queries", queries), _check_eight_bit("documents", documents)
-        return _convert(_convert(q, "float64") @ _convert(d, "float64").T, "int64")
     check_bits(queries.dtype, documents.dtype)
-    q, d = _unpack_bits("queries", queries), _unpack_bits("documents", documents)
-    dots = _convert(2 * q - 1, "float64") @ _convert(2 * d - 1, "float64").T  # D − 2 × distance
-    return _convert((dots - q.shape[1]) / 2, "int64")
+    q = whole_operand("queries", queries, kind)
+    dots = q @ whole_operand("documents", documents, kind).T
+    return _convert((dots - q.shape[1]) / 2 if kind == "hamming" else dots, "int64")
 
 
 def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
@@ -226,11 +216,15 @@ def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
 
 
 def whole_operand(name: str, values: Any, kind: Product) -> Any:
-    """8-bit integers as floats; bits (`kind` is hamming) as −1 and 1."""
-    if kind == "hamming":
+    """Return 8-bit integers, or bits (`kind` is hamming) as −1 and 1, as floats.
+
+    The floats hold every sum of products exactly. BLAS multiplies floats, unlike integers, and
+    CUDA has no product of integers.
+    """
+    if kind == "hamming":  # dot products are D − 2 × distance
         return _convert(2 * _unpack_bits(name, values) - 1, "float32")
-    eight = _check_eight_bit(name, values)
-    return _convert(eight, "float32" if fits_fp32(eight.dtype, eight.shape) else "float64")
+    largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
+    return _convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
 
 
 def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
@@ -271,11 +265,7 @@ def cast_finite(name: str, values: Any, format: Format) -> Any:
     """Cast real numbers to a format; refuse those that are not finite or do not fit it."""
     if 0 in values.shape:
         raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
-    if is_tensor(values):
-        real = not values.is_complex() and str(values.dtype) != "torch.bool"
-    else:
-        real = values.dtype.kind not in "bcOSUmM"
-    if not real:
+    if not re.match("b?float|u?int", dtype_name(values)):
         raise InputError(f"{name} must be real numbers, not {values.dtype}")
     if is_tensor(values):
         # FP8 has no isfinite, int8 no absolute value of −128
@@ -300,29 +290,37 @@ def cast(values: Any, format: Format) -> Any:
 
     Arrays are float32, rounded to the format; FP64 is cast by way of FP32, as torch does.
     """
-    if not is_tensor(values):
-        return format.round(values.astype(np.float32, copy=False))
+    if isinstance(values, np.ndarray):
+        floats = values.astype(np.float32, copy=False)
+        return floats if format.name == "fp32" else format.round(floats)
     values = values.to(format.torch)
     return values.float() if format.name.startswith("fp8") else values
 
 
-def _check_eight_bit(name: str, values: Any) -> Any:
-    if str(values.dtype).removeprefix("torch.") not in ("int8", "uint8"):
+def dtype_name(values: Any) -> str:
+    """Return the name of the dtype of an array or tensor: ``"bfloat16"`` for both."""
+    return str(values.dtype).removeprefix("torch.")
+
+
+def _check_eight_bit(name: str, values: Any) -> str:
+    """Return the name of the dtype; refuse others than int8 and uint8."""
+    dtype = dtype_name(values)
+    if dtype not in ("int8", "uint8"):
         raise InputError(f"{name} must be int8 or uint8, not {values.dtype}: quantise them first")
-    return values
+    return dtype
 
 
 def _unpack_bits(name: str, values: Any) -> Any:
     """Return booleans, or bits packed into 8-bit integers, as signed integers 0 and 1."""
-    if str(values.dtype).removeprefix("torch.") == "bool":
+    if dtype_name(values) == "bool":
         return values.long() if is_tensor(values) else values.astype(np.int8)
-    packed = _check_eight_bit(name, values)
-    if not is_tensor(packed):
-        return np.unpackbits(packed.view(np.uint8), axis=-1).astype(np.int8)
+    _check_eight_bit(name, values)
+    if not is_tensor(values):
+        return np.unpackbits(values.view(np.uint8), axis=-1).astype(np.int8)
     import torch
 
-    shifts = torch.arange(7, -1, -1, device=packed.device)
-    return ((packed.view(torch.uint8).long().unsqueeze(-1) >> shifts) & 1).flatten(-2)
+    shifts = torch.arange(7, -1, -1, device=values.device)
+    return ((values.view(torch.uint8).long().unsqueeze(-1) >> shifts) & 1).flatten(-2)
 
 
 def _convert(values: Any, dtype: str) -> Any:
@@ -331,3 +329,40 @@ def _convert(values: Any, dtype: str) -> Any:
     import torch
 
     return values.to(getattr(torch, dtype))
+
+
+def check_pairs(shape: Shape) -> None:
+    """Require (no, yes) on the last axis."""
+    if len(shape) == 0 or shape[-1] != 2:
+        raise InputError(
+            f"softmax needs logits with a last axis (no, yes) of 2, not shape {tuple(shape)}"
+        )
+
+
+def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
+    """Require matrices of one width, and a product that their format has."""
+    kinds = {"binary": ("hamming",), "int8": ("dot",)}.get(format.name, ("dot", "cosine"))
+    if kind not in kinds:
+        raise InputError(f"no {kind} product of {format.name}: choose {' or '.join(kinds)}")
+    if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
+        raise InputError(
+            f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"
+        )
+
+
+def check_bits(queries: object, documents: object) -> None:
+    """Require bits stored alike; packed into int8 they are those of uint8 less 128."""
+    if str(queries) != str(documents):
+        raise InputError(
+            f"binary and integer embeddings of one dtype compare, not {queries} with {documents}"
+        )
+
+
+def check_range(name: str, largest: float, format: Format) -> None:
+    """Refuse what would overflow or saturate on its way into a format."""
+    if largest > format.largest:
+        wide = format.name in ("bf16", "fp32")
+        raise InputError(
+            f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "
+            + ("scale what is scored" if wide else "score in bf16 or fp32")
+        )

@@ -13,10 +13,20 @@ from deadheat._internal.dtypes import Format, parse_format
 from deadheat._internal.numbers import check_tensors, is_tensor
 from deadheat.errors import InputError
 from deadheat.provenance import ScoringProvenance
-from deadheat.scoring import functions, torch_functions
-from deadheat.scoring.functions import Floats, Product
-from deadheat.scoring.refusals import check_bits, check_product, check_range
-from deadheat.scoring.regimes import Backend, scoring_format, scoring_provenance
+from deadheat.scoring.functions import (
+    Floats,
+    Product,
+    as_array,
+    cast,
+    cast_finite,
+    check_bits,
+    check_product,
+    check_range,
+    dtype_name,
+    operand,
+    whole_operand,
+)
+from deadheat.scoring.regimes import scoring_format
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,46 +50,39 @@ class Products:
     width: int
     kind: Product
     regime: str
-    given: Format
-    """Of the queries as they were given."""
-    format: Format
-    """The scoring dtype."""
     dtype: str
     """What the queries were stored as; binary ones may be packed."""
-    safe_length: float
-    """No product with a shorter document can overflow, where all its values are finite."""
-    is_torch: bool
-    """Whether the embeddings are torch tensors; otherwise they are arrays."""
+    given: Format
+    """The format of these values."""
+    format: Format
+    """The scoring dtype."""
+    limit: float
+    """The largest score."""
 
     @classmethod
     def of(cls, queries: Any, kind: Product, regime: str) -> Products:
         """Prepare queries: an array or a torch tensor, ``[queries, width]``."""
         if kind not in ("dot", "cosine", "hamming"):
             raise InputError(f"unknown similarity {kind!r}; choose dot, cosine or hamming")
-        is_torch = is_tensor(queries)
-        twin: Any = torch_functions if is_torch else functions
-        if is_torch:
+        if is_tensor(queries):
             check_tensors(queries=queries)
             asked = queries.detach()
         else:
-            asked = functions.as_array("queries", queries)
-        given = _embedding_format("queries", _type(asked), kind)
+            asked = as_array("queries", queries)
+        dtype = dtype_name(asked)
+        given = _embedding_format("queries", dtype, kind)
         format = scoring_format(regime, given, kind)
         check_product(format, kind, asked.shape, asked.shape)
         if format.is_float:
-            ready = twin.operand("queries", asked, format, kind)
+            ready, limit = operand("queries", asked, format, kind), format.largest
         else:
-            ready = twin.whole_operand("queries", asked, kind)
+            ready, limit = whole_operand("queries", asked, kind), np.inf
         n_queries, width = asked.shape
-        is_dot = kind == "dot" and format.is_float
-        safe = format.largest / 2 / max(1.0, _longest(ready)) if is_dot else 0.0
         if n_queries == 1:
             # The product of one vector with a matrix has last bits that depend on where in memory
             # the matrix begins; that of two has not.
             ready = ready[[0, 0]]
-        return cls(
-            ready, n_queries, width, kind, regime, given, format, _type(asked), safe, is_torch
-        )
+        return cls(ready, n_queries, width, kind, regime, dtype, given, format, limit)
 
     @property
     def noise(self) -> float:
@@ -88,20 +91,21 @@ class Products:
 
     def __call__(self, documents: Matrix) -> Matrix:
         """Score every query with a block of documents: ``[queries, documents]``."""
-        twin: Any = torch_functions if self.is_torch else functions
-        if not self.format.is_float:
-            scores = self.multiply(twin.whole_operand("documents", documents, self.kind))
+        if self.format.mantissa is None:
+            scores = self.multiply(whole_operand("documents", documents, self.kind))
             if self.kind == "hamming":
                 scores -= self.queries.shape[1]
                 scores /= 2
             return scores[: self.n_queries]
-        if self.safe_length and _longest(documents) < self.safe_length:
-            scores = self.multiply(twin.cast(documents, self.format))
-        else:
-            ready = twin.operand("documents", documents, self.format, self.kind)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = self.multiply(ready)
-                largest = max(float(scores.max()), -float(scores.min()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.kind == "dot":
+                ready = cast(documents, self.format)
+            else:
+                ready = operand("documents", documents, self.format, self.kind)
+            scores = self.multiply(ready)
+            largest = max(float(scores.max()), -float(scores.min()))
+        if not largest <= self.limit:  # NaN, too
+            cast_finite("documents", documents, self.format)
             check_range("a product", np.inf if np.isnan(largest) else largest, self.format)
         scores = scores[: self.n_queries]
         if not isinstance(scores, np.ndarray):
@@ -115,33 +119,34 @@ class Products:
             product: Matrix = queries @ documents.T
             return product
         shape = (len(queries), len(documents))
-        out = np.empty(shape, queries.dtype)
         # Sums of whole numbers are exact in any order.
-        tile = _find_tile(*shape, self.width) if self.format.is_float else shape
-        _multiply_tiles(queries, np.asarray(documents), tile, out)
-        return out
+        is_exact = self.format.mantissa is None
+        tile = shape if is_exact else _find_tile(*shape, self.width)
+        return _multiply_tiles(queries, np.asarray(documents), tile)
 
     def check(self, documents: Matrix) -> None:
         """Refuse a block of documents that are not embedded as the queries are."""
-        if is_tensor(documents) != self.is_torch:
-            words = ("torch tensors", "arrays")
-            here, there = words if is_tensor(documents) else words[::-1]
+        is_array = isinstance(documents, np.ndarray)
+        if is_array != isinstance(self.queries, np.ndarray):
+            words = ("arrays", "torch tensors")
+            here, there = words if is_array else words[::-1]
             raise InputError(f"the documents are {here} and the queries {there}: give both alike")
         if documents.ndim != 2 or documents.shape[1] != self.width:
             raise InputError(
                 f"embeddings of the shape {list(documents.shape)} do not fit queries of the width "
                 f"{self.width}"
             )
-        if not self.format.is_float:
-            check_bits(self.dtype, _type(documents))
+        dtype = dtype_name(documents)
+        if self.format.mantissa is None:
+            check_bits(self.dtype, dtype)
             return
-        given = _embedding_format("documents", _type(documents), self.kind)
+        given = _embedding_format("documents", dtype, self.kind)
         if given.name not in (self.given.name, "int8"):
             raise InputError(
                 f"the documents are {given.name} and the queries {self.given.name}: embed both in "
                 "one dtype (int8 documents may be scored with float queries)"
             )
-        if self.is_torch and documents.device != self.queries.device:
+        if not is_array and documents.device != self.queries.device:
             raise InputError(
                 f"the documents are on {documents.device} and the queries on "
                 f"{self.queries.device}: move them together"
@@ -149,8 +154,15 @@ class Products:
 
     def provenance(self) -> ScoringProvenance:
         """Return how the scores are computed: each product in one thread."""
-        backend: Backend = "torch" if self.is_torch else "numpy"
-        return scoring_provenance(self.regime, self.given, self.kind, backend, threads=1)
+        is_array = isinstance(self.queries, np.ndarray)
+        return ScoringProvenance(
+            regime=self.regime,
+            model_dtype=self.given.name,
+            scoring_dtype=self.format.name,
+            function=self.kind,
+            backend="numpy" if is_array else "torch",
+            threads=None if is_array else 1,
+        )
 
 
 @cache
@@ -173,20 +185,6 @@ def _embedding_format(name: str, dtype: str, kind: Product) -> Format:
     return format
 
 
-def _type(values: Matrix) -> str:
-    return str(values.dtype).removeprefix("torch.")
-
-
-def _longest(vectors: Matrix) -> float:
-    """Length of the longest vector; inf or NaN where a value is, or where it overflows FP32."""
-    if not isinstance(vectors, np.ndarray):
-        tensor = vectors.float() if vectors.element_size() == 1 else vectors
-        return float(tensor.norm(dim=-1).max())
-    wide = vectors if vectors.dtype == np.float32 else vectors.astype(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.sqrt(np.einsum("nd,nd->n", wide, wide).max()))
-
-
 @cache
 def _find_tile(n_queries: int, n_documents: int, width: int) -> tuple[int, int] | None:
     """Find how many queries and documents to multiply at once so that equal documents tie.
@@ -199,24 +197,22 @@ def _find_tile(n_queries: int, n_documents: int, width: int) -> tuple[int, int] 
     rng = np.random.default_rng(0)
     queries = rng.standard_normal((n_queries, width), np.float32)
     documents = np.tile(rng.standard_normal(width, np.float32), (n_documents, 1))
-    scores = np.empty((n_queries, n_documents), np.float32)
     for tile in ((n_queries, n_documents), (8, 256), (4, n_documents)):
-        _multiply_tiles(queries, documents, tile, scores)
+        scores = _multiply_tiles(queries, documents, tile)
         if (scores == scores[:, :1]).all():
             return tile
     return None
 
 
-def _multiply_tiles(
-    queries: Floats, documents: Floats, tile: tuple[int, int] | None, out: Floats
-) -> None:
+def _multiply_tiles(queries: Floats, documents: Floats, tile: tuple[int, int] | None) -> Floats:
     """Multiply some queries with some documents at a time; every tile has all its queries."""
+    out: Floats = np.empty((len(queries), len(documents)), queries.dtype)
     if tile is None:
-        np.einsum("qw,dw->qd", queries, documents, out=out)
-        return
+        return np.einsum("qw,dw->qd", queries, documents, out=out)
     last = max(0, len(queries) - tile[0])
     for column in range(0, len(documents), tile[1]):
         columns = slice(column, column + tile[1])
         for row in (*range(0, last, tile[0]), last):
             rows = slice(row, row + tile[0])
             np.matmul(queries[rows], documents[columns].T, out=out[rows, columns])
+    return out

@@ -192,8 +192,7 @@ def score(
     format, dtype = parse_format(model_dtype), scoring_format(regime, model_dtype, kind)
     embedded = kind not in ("sigmoid", "softmax")
     if embedded and (uses_head(regime) or ranks_by_logit(regime)):
-        what = "scoring head" if uses_head(regime) else "logits"
-        raise InputError(f"embeddings have no {what}: choose the regime native or hps")
+        raise InputError(f"embeddings have no logits for {regime}: choose the regime native or hps")
     if embedded:
         given = {"queries": queries, "documents": documents}
     else:

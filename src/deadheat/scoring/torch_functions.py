@@ -19,12 +19,11 @@ from deadheat.scoring.functions import (
     apply_head,
     cast as cast,
     cast_finite,
+    check_pairs,
     join_pair,
     multiply,
     operand as operand,
-    whole_operand as whole_operand,
 )
-from deadheat.scoring.refusals import check_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor

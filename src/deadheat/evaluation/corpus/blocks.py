@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from deadheat._internal.threads import share_work
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, join_chunks
 from deadheat.formats import text_id
@@ -42,16 +43,27 @@ def block_length(n_queries: int) -> int:
 
 
 def score_blocks(
-    products: Products, chunks: Iterable[Chunk], documents: int, work: BlockCallback[R]
+    products: Products,
+    chunks: Iterable[Chunk],
+    documents: int,
+    work: BlockCallback[R],
+    progress: Progress | None = None,
 ) -> Iterator[R]:
     """Score documents in threads; call `work` with every block, and yield its results in order.
 
-    `documents` is how many there are, about: few need fewer threads.
+    `documents` is how many there are; `progress` is called with how many were counted.
     """
+
+    def score(block: Chunk) -> tuple[int, R]:
+        return len(block), work(block, score_block(products, block))
+
+    done = 0
     blocks = cut_blocks(chunks, block_length(products.n_queries))
-    return share_blocks(
-        products, blocks, documents, lambda block: work(block, score_block(products, block))
-    )
+    for length, result in share_blocks(products, blocks, documents, score):
+        done += length
+        if progress is not None:
+            progress("counting", done, documents)
+        yield result
 
 
 def cut_blocks(chunks: Iterable[Chunk], length: int) -> Iterator[Chunk]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import cast
 
 import numpy as np
 
@@ -44,12 +43,9 @@ class Chunk:
     def id_column(self) -> pl.Series:
         """Return the ids as a column of text."""
         if isinstance(self.ids, range):
-            numbers: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
-            return numbers
-        if set(map(type, self.ids)) == {str}:
-            column = id_column(cast("list[str]", self.ids))
+            column: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
         else:
-            column = id_column([text_id(name) for name in self.ids])
+            column = id_column([d if type(d) is str else text_id(d) for d in self.ids])
         if (column == "").any():
             raise InputError(f"{self.name}: the id of a document is empty")
         return column
@@ -59,7 +55,9 @@ class Chunk:
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
         return Chunk(
             self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
-            vectors.clone().contiguous() if is_tensor(vectors) else np.array(vectors, order="C"),
+            np.array(vectors, order="C")
+            if isinstance(vectors, np.ndarray)
+            else vectors.clone().contiguous(),
             self.positions[own],
             has_positions=self.has_positions,
             name=self.name,
@@ -137,10 +135,7 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
     if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
         if len(functions) == 1:
             return [Shard(functions[0])]
-        return [
-            Shard(open, f"shard {number} of the corpus", number)
-            for number, open in enumerate(functions)
-        ]
+        return [Shard(open, f"shard {n} of the corpus", n) for n, open in enumerate(functions)]
     if not isinstance(chunks, Iterable):
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
@@ -168,7 +163,8 @@ def _read_chunk(given: object, start: int, products: Products, name: str) -> Chu
         )
     if not isinstance(ids, range):  # a copy: the caller may overwrite the ids
         ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
+    if not isinstance(embeddings, np.ndarray):
+        embeddings = embeddings.detach() if is_tensor(embeddings) else np.asarray(embeddings)
     n = len(ids)
     if rows is not None:
         rows = read_whole_numbers("rows", rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Literal
@@ -24,7 +24,6 @@ from deadheat.evaluation.corpus.blocks import (
     share_blocks,
 )
 from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards
-from deadheat.evaluation.corpus.count import CountTask
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -33,11 +32,13 @@ from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
 from deadheat.ties import (
+    Counts,
     Floats,
     Ints,
     JudgedDocuments,
-    JudgedLists,
+    SizeCounter,
     TieGroups,
+    count_columns,
     find_columns,
     list_judged,
 )
@@ -181,22 +182,23 @@ def evaluate_shards(
         with_judged = any(measure.needs_judged for measure in measures)
         lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
         row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-        score = _score_judged(products, scan.judged, lists, row)
+        n_judged = sum(map(len, scan.judged))
+        score = score_pairs(products, scan.judged, n_judged, row[lists.query], lists.position)
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
 
         noise = products.noise * float(np.abs(score).max(initial=0))
-        task = CountTask(documents, row, noise, exact_ties)
-        counts = task.count_nothing(products)
+        task = CountTask(documents, row, noise, exact_ties, on_block)
         if is_local:  # the threads of this process share the blocks of all shards
-            task = replace(task, on_block=on_block, progress=progress)
-            counts += task(products, scan.shards)
+            counts = task(products, scan.shards, progress)
         else:
-            for _, own in pool.results([[shard] for shard in scan.shards], task):
+            counts, done = task(products, []), 0
+            for [shard], own in pool.results([[shard] for shard in scan.shards], task):
                 counts += own
+                done += shard.documents or 0
                 if progress is not None:
-                    progress("counting", counts.documents, scan.documents)
+                    progress("counting", done, scan.documents)
     if counts.seen < len(score):
         raise InputError(
             f"{len(score) - counts.seen} judged documents of the first pass were not in the second "
@@ -226,20 +228,100 @@ def evaluate_shards(
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
 
 
-def _score_judged(
-    products: Products, judged: Sequence[Chunk], lists: JudgedLists, row: Ints
-) -> Floats:
-    """Score the judged documents of all lists, before the others and in blocks like theirs.
+@dataclass
+class CorpusCounts:
+    """Counts of some documents of a corpus; those of all documents add up."""
 
-    `row` is, per query of `lists`, its row of the query embeddings, where it has one.
+    counts: Counts
+    """Per judged document: candidates above, equal, and tied before it."""
+    sizes: SizeCounter
+    """Of all tie groups, where they are counted."""
+    seen: int = 0
+    """Judged documents that were counted, once for every query that they are judged for."""
+    changed: int = 0
+    """Those whose score was not that computed first."""
+
+    def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
+        self.counts += other.counts
+        self.sizes += other.sizes
+        self.seen += other.seen
+        self.changed += other.changed
+        return self
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Counts the documents of shards; sent to every process that counts."""
+
+    documents: JudgedDocuments
+    """The judged documents, with the scores that were computed first."""
+    row: Ints
+    """Per query: its row of the query embeddings, −1 where it has none."""
+    noise: float
+    """How far a score may be from the one computed first, which is then used."""
+    exact_ties: bool
+    """Whether all tie groups are counted."""
+
+    on_block: BlockCallback[object] | None = None
+
+    def __call__(
+        self, products: Products, shards: Sequence[Shard], progress: Progress | None = None
+    ) -> CorpusCounts:
+        """Count the documents of shards in threads, which share all blocks."""
+        counts = np.zeros((3, len(self.documents.query)), np.int64)
+        total = CorpusCounts(counts, SizeCounter(products.n_queries if self.exact_ties else 0))
+        documents = sum(shard.documents or 0 for shard in shards)
+        chunks = chain.from_iterable(shard.read(products) for shard in shards)
+        for own in score_blocks(products, chunks, documents, self.count_block, progress):
+            total += own
+        return total
+
+    def count_block(self, block: Chunk, scores: Matrix) -> CorpusCounts:
+        """Count the documents of a block."""
+        own = self.documents
+        column, inside = find_columns(block.positions, own.position)
+        seen = np.flatnonzero(inside)
+        places = self.row[own.query[seen]], column[seen]
+        found, first = exact_floats(scores[places]), own.score[seen]
+        far = np.flatnonzero(np.abs(found - first) > self.noise)
+        if len(far):
+            i = int(far[0])
+            raise InputError(
+                f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
+                f"{found[i]:g} for a query, and had {first[i]:g} in the first pass: chunks must "
+                "be the same in every pass"
+            )
+        changed = int(np.count_nonzero(found != first))
+        if changed:
+            if isinstance(scores, np.ndarray):
+                scores[places] = first
+            else:
+                scores[places] = scores.new_tensor(first)
+        sizes = SizeCounter(len(scores) if self.exact_ties else 0)
+        if self.exact_ties:
+            sizes.update(scores)
+        if self.on_block is not None:
+            self.on_block(block, scores)
+        counts = count_columns(scores, self.row, own.offsets, own.score, column)
+        return CorpusCounts(counts, sizes, len(seen), changed)
+
+
+def score_pairs(
+    products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
+) -> Floats:
+    """Score pairs of a query and a document, in blocks like those of the whole corpus.
+
+    Per pair, `row` is that of the query embeddings, and `position` that of the document, which is
+    one of the `documents` in `chunks`.
     """
-    found = np.empty(len(lists.position))
+    found = np.empty(len(position))
 
     def look_up(block: Chunk, scores: Matrix) -> None:
-        column, inside = find_columns(block.positions, lists.position)
-        found[inside] = exact_floats(scores[row[lists.query[inside]], column[inside]])
+        column, inside = find_columns(block.positions, position)
+        found[inside] = exact_floats(scores[row[inside], column[inside]])
 
-    list(score_blocks(products, judged, sum(map(len, judged)), look_up))
+    for _ in score_blocks(products, chunks, documents, look_up):
+        pass
     return found
 
 
@@ -272,14 +354,6 @@ def score_documents(
     """Score every document in threads of this process; call `on_block` with every block."""
     with LocalEngine().pool(partial(make_worker, corpus.products)) as pool:
         scan = scan_corpus(corpus.shards, id_column([]), pool)
-
-    def count(block: Chunk, scores: Matrix) -> int:
-        on_block(block, scores)
-        return len(block)
-
     chunks = chain.from_iterable(shard.read(corpus.products) for shard in scan.shards)
-    done = 0
-    for own in score_blocks(corpus.products, chunks, scan.documents, count):
-        done += own
-        if progress is not None:
-            progress("counting", done, scan.documents)
+    for _ in score_blocks(corpus.products, chunks, scan.documents, on_block, progress):
+        pass

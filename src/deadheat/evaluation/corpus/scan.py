@@ -35,10 +35,8 @@ class ShardScan:
     """Of all ids but those in `ranges`."""
     ranges: list[Intervals] = field(default_factory=list)
     """Ids that are consecutive numbers."""
-    places: list[Intervals] = field(default_factory=list)
-    """Positions that the caller gave."""
-    relative_places: list[Intervals] = field(default_factory=list)
-    """Other positions, which count from the start of the shard."""
+    places: list[tuple[bool, Intervals]] = field(default_factory=list)
+    """Positions, and whether the caller gave them; others count from the start of the shard."""
     judged: list[Chunk] = field(default_factory=list)
     """The judged documents, chunk by chunk."""
 
@@ -51,12 +49,11 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
         scan.documents += len(chunk)
         scan.first_ids += ids.head(2 - len(scan.first_ids)).to_list()
         scan.types.setdefault(str(chunk.embeddings.dtype), chunk.name)
-        places = scan.places if chunk.has_positions else scan.relative_places
-        places.append(_intervals(chunk.positions))
+        scan.places.append((chunk.has_positions, _intervals(chunk.positions)))
         if isinstance(chunk.ids, range) and chunk.ids.step == 1:
             scan.ranges.append(np.array([[chunk.ids.start, chunk.ids.stop]]))
         else:
-            scan.hashes.append(hash_ids(ids))
+            scan.hashes.append(ids.hash().to_numpy())
         index = ids.is_in(wanted).to_numpy().nonzero()[0]
         if len(index):
             scan.judged.append(replace(chunk.take(index), ids=ids.gather(index).to_list()))
@@ -113,9 +110,7 @@ def scan_corpus(
         if progress is not None:
             progress("reading ids", len(found), len(shards))
     scans = [found[shard.number] for shard in shards]
-    types: dict[str, str] = {}
-    for scan in scans:
-        types = scan.types | types
+    types = {dtype: where for scan in reversed(scans) for dtype, where in scan.types.items()}
     if not types:
         raise InputError("the corpus is empty: chunks gave no document")
     if len(types) > 1:
@@ -125,19 +120,15 @@ def scan_corpus(
 
     start, scanned, judged, places = 0, [], [], []
     for shard, scan in zip(shards, scans, strict=True):
-        for chunk in scan.judged:
-            shift = 0 if chunk.has_positions else start
-            judged.append(replace(chunk, positions=chunk.positions + shift))
-        places += [*scan.places, *(own + start for own in scan.relative_places)]
+        judged += [
+            chunk if chunk.has_positions else replace(chunk, positions=chunk.positions + start)
+            for chunk in scan.judged
+        ]
+        places += [own if given else own + start for given, own in scan.places]
         scanned.append(replace(shard, start=start, documents=scan.documents))
         start += scan.documents
     first_ids = [name for scan in scans for name in scan.first_ids][:2]
     return Scan(start, scanned, judged, first_ids, _check_places(np.concatenate(places), start))
-
-
-def hash_ids(ids: pl.Series) -> NDArray[np.uint64]:
-    """Hash ids, in every process alike."""
-    return ids.hash().to_numpy()
 
 
 def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
@@ -146,7 +137,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
     hashes = [own for scan in scans for own in scan.hashes]
     if not hashes and _find_overlap(np.concatenate(ranges)) is None:
         return
-    hashes += [hash_ids(pl.Series(np.arange(*own[0])).cast(pl.String)) for own in ranges]
+    hashes += [pl.Series(np.arange(*own[0])).cast(pl.String).hash().to_numpy() for own in ranges]
     every = pl.Series(np.concatenate(hashes)).sort()
     repeated = every.filter(every == every.shift()).unique()
     if not len(repeated):

@@ -31,10 +31,6 @@ TYPES: dict[str, type[np.generic]] = {
     "BOOL": np.bool_,
 }
 """What embeddings are stored in, as safetensors names it."""
-LONGEST_HEADER = 100_000_000
-"""Bytes; safetensors itself refuses longer ones."""
-IDS = ".ids.txt"
-"""How the file of the ids of ``part.safetensors`` is called: ``part.ids.txt``."""
 
 
 @dataclass(frozen=True)
@@ -54,31 +50,22 @@ class StoredShard:
 
     def __call__(self) -> Iterator[tuple[Sequence[object], Matrix]]:
         """Yield ids and embeddings; only the current chunk is in memory."""
-        ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
-        for numbers, rows in self.between(self.first, self.first + self.documents):
-            yield numbers if ids is None else next(ids), rows
-        for _ in ids or ():  # the end of the file is checked
-            pass
-
-    def between(self, first: int, last: int) -> Iterator[tuple[range, Matrix]]:
-        """Yield the numbers and embeddings of documents from `first` to before `last`, if any.
-
-        Numbers are counted from 0 on through all files, whatever the ids are.
-        """
         stored = _find_embeddings(self.path, self.tensor)
         if stored.shape != (self.documents, self.width):
             raise InputError(
                 f"{self.path}: {self.tensor} has the shape {list(stored.shape)} and had "
                 f"{[self.documents, self.width]} before: write files before they are evaluated"
             )
-        end = min(last - self.first, self.documents)
-        for start in range(max(0, first - self.first), end, self.chunk):
-            stop = min(start + self.chunk, end)
+        ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
+        for start in range(0, self.documents, self.chunk):
+            stop = min(start + self.chunk, self.documents)
             # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read
             # before it is used.
             rows = stored.map_rows(self.path, start, stop)
             numbers = range(self.first + start, self.first + stop)
-            yield numbers, _as_tensor(rows) if self.torch else rows
+            yield numbers if ids is None else next(ids), _as_tensor(rows) if self.torch else rows
+        for _ in ids or ():  # the end of the file is checked
+            pass
 
 
 def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
@@ -180,7 +167,7 @@ def stored_shards(
 
 def _ids_path(path: Path) -> Path:
     """Return the path of the ids of a part, whether it has any or not."""
-    return path.with_name(path.name.removesuffix(".safetensors") + IDS)
+    return path.with_name(path.name.removesuffix(".safetensors") + ".ids.txt")
 
 
 def _list_files(
@@ -232,8 +219,6 @@ def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[s
         with path.open("rb") as file:
             size = path.stat().st_size
             length = int.from_bytes(file.read(8), "little")
-            if length > LONGEST_HEADER:
-                raise ValueError("its header is too long")
             if 8 + length > size:
                 raise ValueError("it is truncated")
             header = json.loads(file.read(length))
@@ -262,23 +247,20 @@ def _find_embeddings(path: Path, name: str | None) -> StoredTensor:
     """Find the embeddings in a file: a tensor [documents, width]."""
     tensors, _ = read_safetensors_header(path)
     tables = {own: tensor for own, tensor in tensors.items() if len(tensor.shape) == 2}
-    if name is None and len(tables) != 1:
+    named = [tensor for own, tensor in tables.items() if name in (None, own)]
+    if len(named) != 1:
         held = [f"{tensor.name!s:.60} {list(tensor.shape)}" for tensor in tensors.values()]
         more = f" and {len(held) - 5} more" if len(held) > 5 else ""
         raise InputError(
-            f"{path} must hold one tensor [documents, width], and holds "
-            f"{', '.join(held[:5]) or 'none'}{more}: say which with tensor="
+            f"{path} must hold one tensor {'' if name is None else f'{name!r} '}[documents, width],"
+            f" and holds {', '.join(held[:5]) or 'none'}{more}: say which with tensor="
         )
-    if name is not None and name not in tables:
-        raise InputError(f"{path} holds no tensor {name!r} [documents, width]")
-    found = next(iter(tables.values())) if name is None else tables[name]
-    if found.dtype not in TYPES:
-        raise InputError(f"{path}: {found.name} is {found.dtype}, and not {', '.join(TYPES)}")
+    [found] = named
     documents, width = found.shape
-    if not width:
+    if found.dtype not in TYPES or not width:
         raise InputError(
-            f"{path}: {found.name} has the shape {list(found.shape)}; embeddings need a width of "
-            "1 or more"
+            f"{path}: {found.name} is {found.dtype} {list(found.shape)}; embeddings are "
+            f"{', '.join(TYPES)}, with a width of 1 or more"
         )
     if found.stop - found.start != documents * width * np.dtype(TYPES[found.dtype]).itemsize:
         raise _unreadable(path, ValueError(f"{found.name!r:.60} has another size than its shape"))
