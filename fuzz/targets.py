@@ -19,11 +19,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import deadheat as dh
 from deadheat.cli.pages import group_results
-from deadheat.cli.plot import _cutoffs
+from deadheat.cli.help import parse_numbers
 from deadheat.comparison.leaderboard import read_published
 from deadheat.evaluation import Result, evaluate_run, read_results
 from deadheat.formats import trec
@@ -127,7 +128,7 @@ def _measures(data: bytes) -> None:
 
 def _cutoff_list(data: bytes) -> None:
     try:
-        _cutoffs(data.decode(errors="replace"))
+        parse_numbers(None, click.Option(["-k"]), data.decode(errors="replace"))
     except dh.InputError:
         return
 

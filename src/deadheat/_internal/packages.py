@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from platform import python_version
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import urlparse
 
 from deadheat.errors import InputError, MissingPackageError
 
@@ -19,13 +21,21 @@ if TYPE_CHECKING:
     import polars as pl
     from packaging.specifiers import SpecifierSet
 
-_MODELS = "bm25s datasets filelock gguf huggingface_hub peft safetensors sentence_transformers"
 EXTRAS = {
-    **dict.fromkeys((*_MODELS.split(), "torch", "transformers"), "models"),
+    "bm25s": "models",
+    "datasets": "models",
+    "filelock": "models",
+    "gguf": "models",
+    "huggingface_hub": "models",
     "ir_datasets": "ir",
     "jinja2": "report",
     "matplotlib": "plots",
+    "peft": "models",
     "qdrant_client": "qdrant",
+    "safetensors": "models",
+    "sentence_transformers": "models",
+    "torch": "models",
+    "transformers": "models",
 }
 """The extra of deadheat that brings each optional package; that of any other has its own name."""
 
@@ -70,18 +80,37 @@ def require(module: str, purpose: str) -> ModuleType:
 
 
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
-    """Convert a polars frame to pandas, without pyarrow."""
-    pandas = require("pandas", "to_pandas")
-    return pandas.DataFrame(frame.to_dict(as_series=False))
+    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("pandas", "pip install pandas", "to_pandas") from error
+    return pd.DataFrame(frame.to_dict(as_series=False))
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra, or the package of this name.
+    """Give the command that brings an extra, from where deadheat itself was installed from.
 
-    It does not name deadheat, which may have been installed from anywhere.
+    Never by its name alone: the package index may have something else under it.
     """
+    from urllib.request import url2pathname
+
+    # A checkout on the path is a second record of deadheat, without its origin.
+    origins = (own.read_text("direct_url.json") for own in distributions(name="deadheat"))
+    recorded = json.loads(next(filter(None, origins), "{}"))
+    url = recorded.get("url", "")
+    if "dir_info" in recorded:
+        editable = " -e" if recorded["dir_info"].get("editable") else ""
+        folder = shlex.quote(url2pathname(urlparse(url).path))
+        return f"cd {folder} && pip install{editable} '.[{extra}]'"
+    if "vcs_info" in recorded:
+        origin = recorded["vcs_info"]
+        revision = origin.get("requested_revision") or origin["commit_id"]
+        return f"pip install 'deadheat[{extra}] @ {origin['vcs']}+{url}@{revision}'"
+    if url:
+        return f"pip install 'deadheat[{extra}] @ {url}'"
     needed = [f"{name}{limits}" for name, limits in supported_versions(extra).items()]
-    return f"pip install {shlex.join(needed or [extra])}"
+    return f"pip install {shlex.join(needed)}"
 
 
 def require_host(module: str, extra: str, purpose: str) -> ModuleType:
@@ -113,17 +142,17 @@ def require_host(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 def supported_versions(extra: str) -> dict[str, SpecifierSet]:
-    """Return the packages that an extra of deadheat requires, each with its version limits."""
+    """Return the packages that an extra of deadheat requires, each with its version limits.
+
+    Other extras of deadheat that the extra includes are left out.
+    """
     from packaging.requirements import Requirement
 
-    supported: dict[str, SpecifierSet] = {}
+    supported = {}
     for requirement in map(Requirement, requires("deadheat") or ()):
         marker = requirement.marker
-        if marker is None or not marker.evaluate({"extra": extra}):
+        if requirement.name == "deadheat" or marker is None:
             continue
-        if requirement.name == "deadheat":
-            for included in sorted(requirement.extras):
-                supported |= supported_versions(included)
-        elif not marker.evaluate({"extra": ""}):
+        if marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
             supported[requirement.name] = requirement.specifier
     return supported
