@@ -23,8 +23,8 @@ import click
 import numpy as np
 
 import deadheat as dh
-from deadheat.cli.pages import group_results
 from deadheat.cli.help import parse_numbers
+from deadheat.cli.pages import group_results
 from deadheat.comparison.leaderboard import read_published
 from deadheat.evaluation import Result, evaluate_run, read_results
 from deadheat.formats import trec
