@@ -129,11 +129,19 @@ class Run:
         return {query: i for i, query in enumerate(self.query_ids)}
 
 
-def listed_twice(source: str, query: str, doc: str) -> InputError:
-    """Make the error for a document that a query lists twice."""
-    return InputError(
-        f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for it"
-    )
+class RepeatedDocumentError(InputError):
+    """A query lists a document more than once."""
+
+    def __init__(self, source: str, query: str, doc: str) -> None:
+        super().__init__(
+            f"{source}: query {query!r} lists document {doc!r} more than once; keep one score for "
+            "it"
+        )
+        self.query, self.doc = query, doc
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
+        """Leave out the query and the document when the error is sent to another process."""
+        return InputError, (str(self),)
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ class ColumnDocuments(Documents):
             return
         if (twice := rows.is_duplicated()).any():
             number, doc = rows.row(int(twice.arg_max() or 0))
-            raise listed_twice(self.source, self.query_ids[number], doc)
+            raise RepeatedDocumentError(self.source, self.query_ids[number], doc)
 
     @property
     def _rows(self) -> pl.DataFrame:
