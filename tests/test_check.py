@@ -326,7 +326,7 @@ def test_an_encoder_of_tokens(tiny, dataset, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"judgements": {}}, "no query with both candidates and a relevant judgement"),
+        ({"judgements": {}}, "no query with .*candidates and .*relevant"),
         ({"candidates": None}, "no candidate lists"),
     ],
 )
@@ -339,11 +339,11 @@ def test_datasets_that_cannot_be_checked(tiny, dataset, change, message):
 
 def test_models_that_cannot_be_run_are_named(dataset):
     torch = pytest.importorskip("torch")
-    with pytest.raises(dh.InputError, match=r"a Linear cannot be run: check runs a sentence-t"):
+    with pytest.raises(dh.InputError, match=r"a Linear cannot be run: .*sentence-transformers"):
         dh.check(torch.nn.Linear(2, 1), dataset)
     with pytest.raises(dh.InputError, match="a dict cannot be run"):
         dh.check({}, dataset)
-    with pytest.raises(dh.InputError, match="checked on a dataset, not on a dict"):
+    with pytest.raises(dh.InputError, match=r"dataset, not .*a dict"):
         dh.check(torch.nn.Linear(2, 1), {"q": {"d": 1.0}})
 
 

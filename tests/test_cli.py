@@ -282,8 +282,8 @@ def test_force_does_not_replace_an_input(inputs, words, files):
         (inputs / f"hard.{ending}").hardlink_to(inputs / file)
         for output in (file, inputs / file, f"symbolic.{ending}", f"hard.{ending}"):
             found = run(*words, "-o", output, "--force", status=2)
-            unwritten = "tables are not written in this format" in found.stderr
-            assert f"{output}: this command reads that file" in found.stderr or unwritten
+            unwritten = "file ending" in found.stderr
+            assert f"{output}: this file is also an input" in found.stderr or unwritten
             assert found.stdout == "" and (inputs / file).read_bytes() == before
 
 
@@ -304,7 +304,7 @@ def test_every_command_with_force_is_among_those():
 def test_force_does_not_replace_what_standard_input_reads(folder):
     with (folder / "r").open("rb") as stream:
         found = command("eval", "q", "-", "-o", "r", "--force", stdin=stream)
-    assert found.returncode == 2 and b"this command reads that file" in found.stderr
+    assert found.returncode == 2 and b"r: this file is also an input" in found.stderr
     assert (folder / "r").read_text() == RUN
 
 
@@ -537,10 +537,8 @@ def test_a_run_by_another_name(folder):
     assert "identical" in run("compare", "q", "old=r", "new=r", "-m", "MRR").stdout
     assert "Ties of old" in run("diagnose", "q", "old=r").stdout
     found = run("eval", "q", "r", "r", status=2)
-    assert "r is given twice: leave one out, or give one of them another name, such as again=r" in (
-        found.stderr
-    )
-    assert "x is given twice: leave one out" in run("eval", "q", "x=r", "x=o", status=2).stderr
+    assert "r is given twice" in found.stderr and "again=r" in found.stderr
+    assert "x is given twice" in run("eval", "q", "x=r", "x=o", status=2).stderr
 
 
 def test_a_diagnosis_takes_judgements_first_or_by_name(folder):
@@ -571,7 +569,7 @@ def test_notes_on_several_runs_name_them(folder):
 def test_the_query_that_ties_move_most_is_drawn(folder):
     pytest.importorskip("matplotlib")
     found = run("plot", "list", "q", "r", "-m", "Recall@2", "-o", "list.svg")
-    assert "query q1: ties move Recall@2 most in it, by 0.5000" in found.stderr
+    assert "query q1: largest range of Recall@2, 0.5000" in found.stderr
     assert "wrote list.svg" in found.stderr
     assert "query q1" in found.stdout
 

@@ -218,7 +218,7 @@ def test_many_systems_against_a_baseline_are_tested_by_pairs(many):
 
 def test_too_few_resamples_for_a_family_are_said_to_be_too_few(many):
     """20 pairs with the baseline: 1/100 each cannot be corrected to below 0.05."""
-    with pytest.warns(dh.DeadheatWarning, match=r"20 pairs .* below 0\.2: .* take 399 resamples"):
+    with pytest.warns(dh.DeadheatWarning, match=r"20 pairs .* below 0\.2\b.* 399 resamples"):
         comparison = dh.compare(many, baseline="s01", resamples=99)
     assert "not testable" in comparison.pairs["verdict"]
     assert "not significant" not in comparison.pairs["verdict"]
@@ -301,25 +301,25 @@ def three():
 
 def test_fewer_than_two_systems_are_refused(three):
     for results in ([], [three["s0"]], three["s0"], {"s0": three["s0"]}):
-        with pytest.raises(dh.InputError, match=r"two systems or more, not [01]"):
+        with pytest.raises(dh.InputError, match=r"two systems .*not [01]"):
             dh.compare(results)
-    with pytest.raises(dh.InputError, match="two systems or more, not 1"):
+    with pytest.raises(dh.InputError, match=r"two systems .*not 1"):
         dh.compare({"q": {"d": 1}}, [{"q": {"d": 0.5}}])
 
 
 def test_what_is_not_a_result_is_refused(three):
-    with pytest.raises(dh.InputError, match=r"not a dict; to compare runs, .*qrels, runs"):
+    with pytest.raises(dh.InputError, match=r"not a dict\b.*compare\(qrels, runs, measures\)"):
         dh.compare([three["s0"], {"q": {"d": 1.0}}])
 
 
 def test_systems_of_the_same_name_are_refused(three):
-    with pytest.raises(dh.InputError, match="3 systems are called 'run'"):
+    with pytest.raises(dh.InputError, match=r"\b3 systems .*'run'"):
         dh.compare(list(three.values()))
 
 
 def test_an_unknown_or_ambiguous_baseline_is_refused(three):
     for baseline in ("s9", "run"):
-        with pytest.raises(dh.InputError, match=f"'{baseline}' is not among .* 's0', 's1', 's2'"):
+        with pytest.raises(dh.InputError, match=f"baseline '{baseline}' .* 's0', 's1', 's2'"):
             dh.compare(three, baseline=baseline)
 
 
@@ -337,20 +337,20 @@ def test_bad_options_are_refused(three, option, bad):
 
 
 def test_options_of_evaluate_are_refused_for_results(three):
-    with pytest.raises(dh.InputError, match="tie_break: these results have been evaluated"):
+    with pytest.raises(dh.InputError, match=r"tie_break: .*evaluated already"):
         dh.compare(three, tie_break="id_desc")
 
 
 def test_different_judgements_are_refused(three):
     other = dataclasses.replace(three["s1"], provenance=Provenance("x", "other/qrels.txt"))
-    with pytest.raises(dh.InputError, match=r"judgements qrels, x with other/qrels\.txt"):
+    with pytest.raises(dh.InputError, match=r"judgements qrels, x .*other/qrels\.txt"):
         dh.compare({"s0": three["s0"], "x": other})
 
 
 def test_measures_in_common_are_compared_with_a_warning(three):
     qrels, runs = made_up()
     other = dh.evaluate(qrels, runs["s1"], ["ERR", "MAP"])
-    with pytest.warns(dh.DeadheatWarning, match="not every system was evaluated in MRR, ERR"):
+    with pytest.warns(dh.DeadheatWarning, match=r"not every system .*MRR, ERR"):
         comparison = dh.compare({"s0": three["s0"], "s1": other})
     assert comparison.pairs["measure"].to_list() == ["MAP"]
     assert any("MRR, ERR" in text for text in comparison.warnings)
@@ -363,7 +363,7 @@ def test_different_queries_are_refused_unless_the_intersection_is_asked_for():
     fewer = {q: docs for q, docs in runs["s1"].items() if q not in ("q3", "q7")}
     both = {"s0": dh.evaluate(qrels, runs["s0"], ["MRR"])}
     both["s1"] = dh.evaluate(qrels, fewer, ["MRR"], queries="intersection")
-    with pytest.raises(dh.InputError, match=r"s1 was not evaluated on query 'q3': .* the 10 quer"):
+    with pytest.raises(dh.InputError, match=r"s1 .* query 'q3'.*intersection.* 10 queries"):
         dh.compare(both)
     with pytest.warns(dh.DeadheatWarning, match="on the 10 of 12 queries"):
         comparison = dh.compare(both, queries="intersection")
@@ -374,7 +374,7 @@ def test_different_queries_are_refused_unless_the_intersection_is_asked_for():
     only = {q: runs["s1"][q] for q in ("q3", "q7")}
     rest = {q: docs for q, docs in runs["s0"].items() if q not in only}
     apart = {"rest": rest, "only": only}
-    with pytest.raises(dh.InputError, match="same queries only"):
+    with pytest.raises(dh.InputError, match=r"not evaluated on query .*--queries intersection"):
         dh.compare(qrels, apart, ["MRR"], queries="intersection")
 
 
@@ -403,7 +403,7 @@ def test_identical_regimes_of_a_model_are_not_taken_for_one_run():
 def test_one_query_says_nothing_about_others():
     qrels = {"q": {"d1": 1}}
     runs = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d1": 1.0, "d2": 2.0}}}
-    with pytest.warns(dh.DeadheatWarning, match="one query: nothing can be said about other"):
+    with pytest.warns(dh.DeadheatWarning, match="only one query"):
         comparison = dh.compare(qrels, runs, ["MRR"])
     row = comparison.pairs.row(0, named=True)
     assert (row["difference"], row["a_wins"], row["p_value"]) == (0.5, 1, None)
@@ -421,8 +421,8 @@ def test_tests_that_cannot_decide_are_warned_about(queries, resamples, least):
         "right": dh.evaluate_arrays(right, scores, ["MRR"]),
         "wrong": dh.evaluate_arrays(wrong, scores, ["MRR"]),
     }
-    with pytest.warns(dh.DeadheatWarning, match=f"no corrected p-value can be below {least}") as w:
+    with pytest.warns(dh.DeadheatWarning, match=f"corrected p-value .*below {least}") as w:
         comparison = dh.compare(results, resamples=resamples)
     assert comparison.pairs["verdict"].item() == "not testable"
-    assert ("take 19 resamples or more" in str(w[0].message)) == (resamples == 9)
+    assert ("19 resamples" in str(w[0].message)) == (resamples == 9)
     assert dh.compare(results, resamples=99, alpha=0.07).pairs["verdict"].item() == "A is better"

@@ -148,7 +148,7 @@ def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:
     assert full.left_out == {"empty queries": 1, "empty documents": 2}
     assert full.unreachable == ("q0", "q2")
     write_table(folder / "corpus", [{"_id": f"d{i}", "text": " "} for i in range(4)], "jsonl")
-    with pytest.raises(InputError, match="nothing is left, its queries or documents are empty"):
+    with pytest.raises(InputError, match=r"queries or .*documents are empty"):
         load_dataset(folder, candidates="full")
 
 
@@ -163,10 +163,10 @@ def test_split_shards_are_joined_in_order(tmp_path: Path) -> None:
     for wrong in (7, ["a"]):
         mixed = [row | {"text": wrong} for row in CORPUS[2:]]
         write_table(tmp_path / "corpus" / "test-00001-of-00002", mixed, "parquet")
-        with pytest.raises(InputError, match=r"corpus: the text of row 3: expected text, found a"):
+        with pytest.raises(InputError, match=r"corpus: the text of row 3\b"):
             load_dataset(tmp_path)
     (tmp_path / "corpus" / "test-00001-of-00002.parquet").unlink()
-    with pytest.raises(InputError, match=r"should hold 2 file.*test-00000-of-00002.parquet; add"):
+    with pytest.raises(InputError, match=r"2 file.*test-00000-of-00002\.parquet"):
         load_dataset(tmp_path)
 
 
@@ -235,7 +235,7 @@ def test_depth_and_limit(tmp_path: Path) -> None:
 
 def test_queries_without_candidates_are_dropped_with_a_warning(tmp_path: Path) -> None:
     folder = write_flat(tmp_path, top_ranked=TOP_RANKED[1:])
-    with pytest.warns(DeadheatWarning, match="1 query .* no candidates, 'q1' for one") as caught:
+    with pytest.warns(DeadheatWarning, match=r"1 query .* no candidates, .*'q1'") as caught:
         dataset = load_dataset(folder)
     assert list(dataset.queries) == ["q2"]
     assert dataset.left_out["queries without candidates"] == 1
@@ -365,11 +365,11 @@ def test_missing_column_is_named_with_those_found(tmp_path: Path, file_format: s
         ({"qrels": replaced(QRELS, 0, query_id="q9")}, "'q9' is judged but has no text"),
         (
             {"corpus": CORPUS[:2]},
-            r"query 'q2' judges document 'd3', which the corpus lacks \(1 such",
+            r"query 'q2' judges document 'd3'.* \(1 such",
         ),
         (
             {"top_ranked": replaced(TOP_RANKED, 1, corpus_ids=["d1", "x", "y"])},
-            r"query 'q2' lists document 'x', which the corpus lacks \(2 such",
+            r"query 'q2' lists document 'x'.* \(2 such",
         ),
         (
             {"top_ranked": replaced(TOP_RANKED, 0, corpus_ids=["d1", "d2", "d1"])},
@@ -417,33 +417,33 @@ def test_broken_gzip_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_layout_split_and_subset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no known layout; found the tables: none; expected corp"):
+    with pytest.raises(InputError, match=r"layout .*tables: none; expected corpus"):
         load_dataset(tmp_path)
     folder = write_snapshot(write_snapshot(tmp_path, subset="en"), subset="de")
-    with pytest.raises(InputError, match="several subsets; pass subset= one of: de, en"):
+    with pytest.raises(InputError, match=r"several subsets.*subset=.* de, en"):
         load_dataset(folder)
-    with pytest.raises(InputError, match="no subset 'fr'; pass subset= one of: de, en"):
+    with pytest.raises(InputError, match=r"no subset 'fr'.*subset=.* de, en"):
         load_dataset(folder, subset="fr")
-    with pytest.raises(InputError, match="no split 'dev'; pass split= one of: test"):
+    with pytest.raises(InputError, match=r"no split 'dev'.*split=.* test"):
         load_dataset(folder, subset="en", split="dev")
     for split in ("train", "dev"):
         write_table(tmp_path / "en-qrels" / split, QRELS, "parquet")
         write_table(tmp_path / "en-corpus" / split, CORPUS, "parquet")
     (folder / "en-corpus" / "test-00000-of-00001.parquet").unlink()
-    with pytest.raises(InputError, match="en-corpus has no split 'test' like the judgements"):
+    with pytest.raises(InputError, match=r"en-corpus has no split 'test' .*judgements"):
         load_dataset(folder, subset="en")
     (folder / "en-qrels" / "test-00000-of-00001.parquet").unlink()
-    with pytest.raises(InputError, match="no split 'test'; pass split= one of: dev, train"):
+    with pytest.raises(InputError, match=r"no split 'test'.*split=.* dev, train"):
         load_dataset(folder, subset="en")
-    with pytest.raises(InputError, match="has no subsets; leave subset='en' out"):
+    with pytest.raises(InputError, match=r"no subsets.*subset='en'"):
         load_dataset(write_flat(tmp_path / "flat"), subset="en")
-    with pytest.raises(InputError, match="qrels has no splits; leave split='test' out"):
+    with pytest.raises(InputError, match=r"qrels has no splits.*split='test'"):
         load_dataset(write_flat(tmp_path / "flat"), split="test")
 
 
 def test_same_table_twice_is_refused(tmp_path: Path) -> None:
     write_table(write_flat(tmp_path) / "corpus", CORPUS, "parquet")
-    with pytest.raises(InputError, match=r"corpus\.jsonl, corpus\.parquet; add what is missing or"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl, corpus\.parquet"):
         load_dataset(tmp_path)
     (tmp_path / "corpus.jsonl").unlink()
     write_table(tmp_path / "corpus" / "test", CORPUS, "parquet")

@@ -223,7 +223,7 @@ def test_the_sentence_names_the_coarsest_format_that_is_enough():
         in text.replace("\n", " ")
     )
     text = str(dh.diagnose({"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}}, "MRR"))
-    assert "No format is enough for MRR ± 0.001 here: ties in the scores as given" in text
+    assert "No format is enough for MRR ± 0.001 here" in text
 
 
 @quiet
@@ -427,7 +427,7 @@ def test_a_diagnosis_is_plain_data_in_every_form():
         ({"worst": -1}, "0 or more"),
         ({"tie_break": "coin"}, "unknown tie rule"),
         ({"logits": [1, 2, 3]}, "must be a table"),
-        ({"logits": pl.DataFrame({"query_id": ["q"], "logit": [1.0]})}, "say which model_dtype"),
+        ({"logits": pl.DataFrame({"query_id": ["q"], "logit": [1.0]})}, "model_dtype .*none"),
     ],
 )
 def test_bad_input_is_refused_with_the_reason(arguments, message):
@@ -438,8 +438,8 @@ def test_bad_input_is_refused_with_the_reason(arguments, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"query_id": ["q"] * 2, "logit": [1.0, 2.0]}, "logits of 2 documents, but 3 documents"),
-        ({"query_id": ["q", "q", "p"], "logit": [1.0] * 3}, "query 'q' has logits of 2"),
+        ({"query_id": ["q"] * 2, "logit": [1.0, 2.0]}, "query 'q' .*logits of 2 .* 3 documents"),
+        ({"query_id": ["q", "q", "p"], "logit": [1.0] * 3}, "query 'q' .*logits of 2"),
         ({"query_id": ["q"] * 4, "logit": [1.0] * 4}, "logits of 4 documents"),
         ({"query_id": ["q"] * 3, "logit_yes": [1.0] * 3}, "no column 'logit'"),
         ({"logit": [1.0] * 3}, "no column 'query_id'"),
@@ -456,7 +456,7 @@ def test_logits_of_the_wrong_shape_are_refused(columns, message):
 
 def test_logits_of_several_models_need_a_choice():
     columns = {"query_id": ["q"] * 6, "logit": [1.0] * 6, "model_dtype": ["bf16", "fp32"] * 3}
-    with pytest.raises(dh.InputError, match="say which model_dtype is meant"):
+    with pytest.raises(dh.InputError, match=r"one model_dtype .*bf16, fp32"):
         dh.diagnose(RUN, logits=pl.DataFrame(columns))
     found = dh.diagnose(RUN, logits=pl.DataFrame(columns), model_dtype="bfloat16")
     assert (found.origins.model_dtype, found.origins.pairs) == ("bf16", 3)

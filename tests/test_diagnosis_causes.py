@@ -181,7 +181,7 @@ def test_fused_reciprocal_ranks_are_recognised(systems, words):
     told = causes(fused(systems))["fused ranks"]
     assert told.startswith("100% of")
     assert words in told
-    assert "reciprocal rank fusion adds up 1 / (60 + rank)" in told
+    assert "reciprocal rank fusion" in told and "1 / (60 + rank)" in told
 
 
 @pytest.mark.parametrize(

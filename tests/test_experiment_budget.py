@@ -298,4 +298,4 @@ def test_options_of_a_cluster_need_the_engine(made, tmp_path):
     words = ["run", "--model", "a", "--dataset", "b", "-o", str(tmp_path), "--workers", "2"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert "--workers is about a Ray cluster: add --engine ray" in done.stderr
+    assert "--workers needs" in done.stderr and "--engine ray" in done.stderr

@@ -107,9 +107,9 @@ def test_a_study_file_alone_cannot_allow_foreign_code(tmp_path):
         ("models = ['a']\ndatasets = ['b']\nspeed = 9", "unknown key 'speed'; known keys: models"),
         ("models = [{name='a', dtype='x'}]\ndatasets = ['b']", "models: unknown key 'dtype'"),
         ("models = 'a'\ndatasets = ['b']", "models must be a list"),
-        ("models = [1]\ndatasets = ['b']", "must hold names, or tables with a name"),
-        ("models = ['a']", "names no dataset"),
-        ("datasets = ['a']", "names no model"),
+        ("models = [1]\ndatasets = ['b']", "names, or tables"),
+        ("models = ['a']", "no dataset; give at least one (--dataset)"),
+        ("datasets = ['a']", "no model; give at least one (--model)"),
         ("models = ['a']\ndatasets = ['b']\nbatch_size = '4'", "batch_size must be a whole number"),
         ("models = ['a']\ndatasets = ['b']\nbatch_size = true", "must be a whole number"),
         ("models = ['a']\ndatasets = ['b']\nlimit = 0", "limit must be at least 1"),
@@ -139,13 +139,13 @@ def test_mistakes_in_a_study_are_named(tmp_path, text, message):
 def test_bad_input_ends_with_one_message(made, tmp_path):
     model, data, out = made["sigmoid"], made["data"], tmp_path / "out"
     cases = [
-        ((), "names no model"),
+        ((), "(--model)"),
         (("--model", model, "--dataset", tmp_path / "no"), "there is no folder or file"),
-        (("--model", tmp_path / "no" / "model", "--dataset", data), "is no folder here"),
+        (("--model", tmp_path / "no" / "model", "--dataset", data), "Hugging Face hub"),
         (("--model", model, "--dataset", data, "--split", "dev"), "leave split='dev' out"),
         (("--model", model, "--split", "dev"), "--split needs --dataset"),
-        (("--model", model, "--dataset", data, "--max-length", "9000"), "is outside what this"),
-        (("--model", model, "--dataset", data, "--device", "cuda:7"), "is not available here"),
+        (("--model", model, "--dataset", data, "--max-length", "9000"), "max_length 9000"),
+        (("--model", model, "--dataset", data, "--device", "cuda:7"), "'cuda:7'"),
         (("--model", made["product"], "--dataset", data, "--regime", "head"), "no scoring head"),
         (("--paper", "--study", "x.toml"), "choose one"),
         (("--study", tmp_path / "no.toml"), "cannot be read"),
@@ -208,7 +208,7 @@ def test_a_run_from_words_to_tables(made, tmp_path):
     body = [line.split(" & ") for line in latex.splitlines() if line.endswith(r"\\")]
     regimes = [cell for line in body for cell in line if cell in ("native", "hps", "head")]
     assert regimes == ["native", "hps", "head"] * 2  # a block for each measure and regime
-    with pytest.raises(InputError, match="not evaluated: ERR; there are nDCG@3, MRR@2"):
+    with pytest.raises(InputError, match=r"not evaluated: ERR;.* nDCG@3, MRR@2"):
         table1(results, ["ERR"])
 
 
@@ -251,10 +251,9 @@ def test_a_run_that_the_user_ends_says_what_is_kept(made, tmp_path, monkeypatch)
 
     monkeypatch.setattr(run, "run_study", ended)
     done = call(*words, "--model-dtype", "bf16", "--batch-size", "16", status=130)
-    assert done.stderr.endswith(
-        f"stopped: {tmp_path / 'out'} keeps every batch that is done; the same command continues "
-        "from there\n"
-    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("stopped: ") and str(tmp_path / "out") in last
+    assert "same command" in last
     assert done.stdout == "" and "Aborted" not in done.stderr
     monkeypatch.setattr(run, "run_study", whole)
     done = call(*words, "--model-dtype", "bf16", "--batch-size", "16")

@@ -192,7 +192,7 @@ def test_other_cells_and_measures_are_added(made, tmp_path):
 
 def test_a_second_process_is_refused_and_a_dead_one_is_not_minded(made, tmp_path):
     folder = ExperimentFolder(tmp_path / "out", create=True)
-    with folder.lock(), pytest.raises(InputError, match="in use by another process"):
+    with folder.lock(), pytest.raises(InputError, match=r"in use .*--output"):
         run_study(study(made, "sigmoid"), tmp_path / "out")
     left_over = tmp_path / "out" / "datasets" / f".deadheat.{'0' * 16}"
     left_over.parent.mkdir()
@@ -222,23 +222,23 @@ def test_foreign_and_damaged_folders(made, tmp_path):
         run_study(wanted, tmp_path / "file")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.tex").write_text("")
-    with pytest.raises(InputError, match=r"holds other files and no experiment.json"):
+    with pytest.raises(InputError, match=r"other files and no experiment\.json"):
         run_study(wanted, tmp_path / "foreign")
     with pytest.raises(
         InputError,
-        match=r"is not the folder of an experiment .* give the folder that deadheat run wrote",
+        match=r"not the folder of an experiment .*experiment\.json",
     ):
         load_results(tmp_path / "nowhere")
     ExperimentFolder(tmp_path / "new", create=True)
-    with pytest.raises(InputError, match="holds no results yet"):
+    with pytest.raises(InputError, match="no results yet"):
         load_results(tmp_path / "new")
     (tmp_path / "new" / "experiment.json").write_text('{"schema": 99}')
-    with pytest.raises(InputError, match="is of schema 99"):
+    with pytest.raises(InputError, match="schema 99"):
         load_results(tmp_path / "new")
     assert run_study(wanted, tmp_path / "out") == []
     extra = next(tmp_path.glob("out/cells/*/logits")) / "mine.safetensors"
     extra.write_bytes(b"")
-    with pytest.raises(InputError, match="was not written by deadheat: delete it"):
+    with pytest.raises(InputError, match="not written by deadheat"):
         run_study(wanted, tmp_path / "out")
     extra.unlink()
     manifest = next(tmp_path.glob("out/cells/*/manifest.json"))
@@ -267,7 +267,7 @@ def test_a_full_disk_leaves_what_was_stored(tmp_path, monkeypatch):
         [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert "large cannot be written (File too large)" in done.stdout
-    assert "what was stored before stays valid" in done.stdout
+    assert "stored stay valid" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["small"]
 
     def no_space(_):

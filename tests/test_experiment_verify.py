@@ -85,7 +85,7 @@ def test_a_damaged_or_missing_file_is_named_and_comes_back(made, stored, copy, p
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert faults(copy) == {("damaged", name)}
     if FILES[pattern] == "named":
-        with pytest.raises(FolderError, match=r"is damaged .*delete it and run the same") as caught:
+        with pytest.raises(FolderError, match=r"is damaged .*delete it") as caught:
             run_study(wanted(made), copy)
         assert str(path) in str(caught.value)
         path.unlink()
@@ -122,7 +122,7 @@ def test_a_deleted_file_of_a_table_is_noticed(copy, pattern):
     (path,) = copy.glob(pattern)
     path.unlink()
     said = deadheat("table", copy, status=2)
-    assert str(path) in said and "is missing: run the same command again" in said
+    assert str(path) in said and "is missing" in said
 
 
 OUTSIDE = ("../../../etc/passwd", "/etc/passwd", r"..\..\secret", r"C:\secret", "C:secret")
@@ -135,7 +135,7 @@ def test_a_damaged_list_of_hashes_is_named(made, stored, copy, text):
     for sums in copy.glob("*/*/SHA256SUMS"):
         whole = sums.read_text()
         sums.write_text(text)
-        with pytest.raises(FolderError, match="SHA256SUMS is damaged: delete it and run"):
+        with pytest.raises(FolderError, match="SHA256SUMS is damaged"):
             run_study(wanted(made), copy)
         deadheat("verify", copy, status=2)
         sums.write_text(whole)
@@ -178,7 +178,7 @@ def test_no_file_outside_of_the_folder_is_read(copy, tmp_path):
     whole = json.loads(manifest.read_text())
     for name in ("../../secret", str(secret), "..", ""):
         manifest.write_text(json.dumps({**whole, "dataset_folder": name}))
-        with pytest.raises(InputError, match=r"no name of a dataset|missing"):
+        with pytest.raises(InputError, match=r"not the name of a dataset|missing"):
             load_results(copy)[0].texts()
         deadheat("report", copy, "-o", tmp_path / "page.html", status=2)
     inputs = {f"../../../{name}": facts for name, facts in whole["inputs"].items()}
@@ -189,7 +189,7 @@ def test_no_file_outside_of_the_folder_is_read(copy, tmp_path):
     link = copy / "datasets" / "link"
     for target in (secret, "../../secret", "/etc/passwd"):
         link.symlink_to(target)
-        with pytest.raises(InputError, match="leads out of"):
+        with pytest.raises(InputError, match="link out of"):
             load_results(copy)
         link.unlink()
     link.symlink_to(next(copy.glob("datasets/*")).name)

@@ -181,7 +181,7 @@ class TestCausal:
     def test_refusals(self, causal, tmp_path):
         model, tokenizer = causal
         for options, text in (
-            ({}, "say which of them score"),
+            ({}, r"tokens.*tokens=\('no', 'yes'\)"),
             ({"tokens": ("no", "yes")}, "with the tokenizer"),
             ({"tokens": "yes", "tokenizer": tokenizer}, "tokens must be ids, or words"),
             ({"tokens": ("no", "perhaps"), "tokenizer": tokenizer}, "no token 'perhaps'"),

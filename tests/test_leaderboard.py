@@ -471,7 +471,7 @@ def test_a_rule_that_the_numbers_do_not_determine_is_not_named_as_found(folder, 
     (rule,) = board.rules
     assert rule.known and rule.setting == EvalSettings() and len(rule.candidates) > 2
     assert rule.undetermined == ["score_dtype", "tie_break"]
-    assert f"not determined by these numbers ({len(rule.candidates)} settings agree)" in str(rule)
+    assert f"({len(rule.candidates)} settings agree)" in str(rule)
     assert "descending" not in str(rule)
     assert rule.to_dict()["undetermined"] == rule.undetermined
 
@@ -486,9 +486,7 @@ def test_what_all_equally_good_settings_share_is_determined(folder, judgements, 
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     for rule in board.rules:
         assert rule.undetermined == ["score_dtype"]
-        assert "ties by ascending document ids; score precision not determined by these" in str(
-            rule
-        )
+        assert "ascending document ids; score precision not determined" in str(rule)
 
 
 def test_which_queries_count_is_not_in_question_where_all_choices_are_the_same(folder):
@@ -574,27 +572,26 @@ def test_numbers_of_different_digits_are_each_held_to_their_own(folder, judgemen
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "facts"),
     [
-        ("tag,ndgc@10\na,0.5\n", "'ndgc@10' holds numbers, but that is no measure (known: nDCG"),
-        ("tag,team\na,x\n", "no column is a measure"),
-        ("tag,map\na,0.5\na,0.6\n", "entry 2 has the name 'a'"),
-        ("tag,map\na,0.5\nb,0.6\nc,good\n", "entry 3 (c) has 'good' in the column 'map'"),
-        ("tag,map\n,0.5\n", "entry 1 has the name ''"),
-        ("tag,map\n", "there is no run in it"),
+        ("tag,ndgc@10\na,0.5\n", r"column 'ndgc@10' .*not a measure.*nDCG.*--column ndgc@10="),
+        ("tag,team\na,x\n", "no heading is a measure.*'tag', 'team'"),
+        ("tag,map\na,0.5\na,0.6\n", "entry 2 .*name 'a' .*'tag'"),
+        ("tag,map\na,0.5\nb,0.6\nc,good\n", r"entry 3 \(c\) .*'good' .*column 'map'"),
+        ("tag,map\n,0.5\n", "entry 1 .*name '' .*'tag'"),
+        ("tag,map\n", r"\.csv: there is no run"),
     ],
 )
-def test_a_bad_board_is_refused_with_a_reason(tmp_path, text, said):
-    with pytest.raises(dh.InputError) as error:
+def test_a_bad_board_is_refused_with_a_reason(tmp_path, text, facts):
+    with pytest.raises(dh.InputError, match=facts):
         read_published(board_file(tmp_path, text))
-    assert said in str(error.value)
 
 
 def test_a_column_can_be_named_or_left_out(tmp_path):
     path = board_file(tmp_path, "rank,tag,quality,speed\n1,a,0.5,12\n")
     board = read_published(path, {"quality": "nDCG@10", "speed": None})
     assert [(c.name, c.measure) for c in board.columns] == [("quality", dh.nDCG @ 10)]
-    with pytest.raises(dh.InputError, match="no column 'other'; it has 'rank', 'tag'"):
+    with pytest.raises(dh.InputError, match=r"no column 'other'.* 'rank', 'tag'"):
         read_published(path, {"other": "MAP"})
 
 
@@ -613,7 +610,7 @@ def test_missing_numbers_stay_missing(folder):
 def test_a_board_without_a_number_of_any_run_asks_for_measures(folder):
     Path("board.csv").write_text("tag,map\nalpha,-\nbeta,\nghost,0.5\n")
     said = run("qrels", "runs", "--published", "board.csv", status=2).stderr
-    assert "board.csv: no run that could be read has a published number" in said
+    assert "board.csv: " in said and "published number" in said and "(-m)" in said
     assert "alpha" in run("qrels", "runs", "--published", "board.csv", "-m", "MAP").stdout
 
 
@@ -646,22 +643,20 @@ def test_a_dot_in_a_name_does_not_make_it_another_run(folder, runs):
 
 def test_two_files_of_one_tag_are_refused(folder):
     Path("runs/copy.run").write_text(Path("runs/alpha.run").read_text())
-    with pytest.raises(dh.InputError, match="copy and alpha are both 'alpha', which is one row"):
+    with pytest.raises(dh.InputError, match=r"copy and alpha .*'alpha' of board\.csv"):
         quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
 
 
 def test_boards_with_no_run_in_common_are_refused(folder):
     Path("board.csv").write_text("tag,map\nother,0.5\n")
-    with pytest.raises(dh.InputError, match=r"no run is in board\.csv: the runs are called like"):
+    with pytest.raises(dh.InputError, match=r"no run is in board\.csv: .*'alpha'.*'other'"):
         quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
 
 
 def test_an_unknown_group_is_refused_with_the_known_ones(folder):
-    with pytest.raises(dh.InputError, match=r"no column of words 'squad' in .*; it has 'team'"):
+    with pytest.raises(dh.InputError, match=r"no column of words 'squad'.*: 'team'"):
         quiet(dh.leaderboard)("qrels", "runs", published="board.csv", group="squad")
-    with pytest.raises(
-        dh.InputError, match="no column of words 'team' in the published board; it has none"
-    ):
+    with pytest.raises(dh.InputError, match=r"no column of words 'team'.*: none"):
         quiet(dh.leaderboard)("qrels", "runs", ["MAP"], group="team")
 
 
@@ -677,7 +672,7 @@ def test_a_path_with_brackets_that_exists_means_itself(folder):
     Path("runs/a[lph]a.run").write_text(Path("runs/alpha.run").read_text())
     assert [s.name for s in run_sources(["runs/a[lph]a.run"])] == ["a[lph]a"]
     Path("runs/a[lph]a.run").unlink()
-    with pytest.raises(dh.InputError, match="no file has such a name"):
+    with pytest.raises(dh.InputError, match="no file matches"):
         run_sources(["runs/x[yz].run"])
 
 
@@ -701,7 +696,7 @@ def test_one_unreadable_run_does_not_stop_the_others(folder):
     whole = lzma.compress(Path("runs/beta.run").read_bytes())
     Path("runs/beta.run").write_bytes(whole[: len(whole) // 2])
     found = run("qrels", "runs", "--published", "board.csv", status=1)
-    assert "beta was not evaluated: runs/beta.run: the compressed data is damaged" in found.stderr
+    assert re.search(r"beta was not evaluated: runs/beta\.run: .*damaged", found.stderr)
     assert "alpha" in found.stdout and "Not evaluated:" in found.stdout
     board = quiet(dh.leaderboard)("qrels", "runs", published="board.csv")
     assert list(board.failures) == ["beta"]
@@ -710,7 +705,7 @@ def test_one_unreadable_run_does_not_stop_the_others(folder):
 
 def test_a_run_that_is_not_there_is_a_failure_like_any_other(folder):
     found = run("qrels", "runs/alpha.run", "runs/nobody.run", "-m", "MAP", status=1)
-    assert "nobody was not evaluated: runs/nobody.run: there is no such file" in found.stderr
+    assert re.search(r"nobody was not evaluated: runs/nobody\.run: .*no such", found.stderr)
     assert "1 run" in found.stdout
 
 
@@ -847,7 +842,7 @@ def test_a_manifest_names_only_files_in_its_folder(folder, outside, key):
         said = run("m.toml", "--format", "json", status=2)
         assert "m.toml: board 1: " in said.stderr, way
         assert "--allow-outside" in said.stderr and "hunter2" not in said.output, way
-        with pytest.raises(dh.InputError, match="only name files in its own folder"):
+        with pytest.raises(dh.InputError, match=r"outside .*allow_outside=True"):
             dh.comparison.leaderboards("m.toml")
 
 
@@ -948,7 +943,7 @@ def test_columns_are_given_on_the_command_line(folder):
     assert "--column quality=nDCG@10" in run(*words, status=2).stderr
     assert "quality: 4 of 4 met with nDCG@5" in run(*words, "--column", "quality=nDCG@5").stdout
     assert "quality" not in run(*words, "--column", "quality=").stdout
-    assert "write NAME=MEASURE" in run(*words, "--column", "quality", status=2).stderr
+    assert "--column quality: " in run(*words, "--column", "quality", status=2).stderr
 
 
 def test_runs_can_be_given_other_names(folder):
@@ -1074,7 +1069,7 @@ def test_the_audit_is_written_from_a_folder_of_boards(
     # In the order of the file the tied run seems perfect, and so does the search engine.
     assert "| SemEval-2016 Task 3, subtask B | 2 | 4 | 4 | 1 | 2 | 2 | 2 |" in page
     assert "tied-primary is published above sure-primary in MAP (1.0000 > 0.5000)" in page
-    assert "a MAP of 1.0000" in page
+    assert "alone has a MAP of 1.0000" in " ".join(page.split())
     assert "<!--" not in page
     for name in ("audit-round2.svg", "audit-task3b.svg"):
         assert f"(images/{name})" in page

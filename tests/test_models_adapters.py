@@ -84,15 +84,15 @@ def test_the_base_may_be_another_folder(base, adapter, tmp_path):
     )
     lost = {**config, "base_model_name_or_path": str(tmp_path / "no-such.gguf")}
     (moved / "adapter_config.json").write_text(json.dumps(lost))
-    with pytest.raises(InputError, match=r"the base of .*--base names another"):
+    with pytest.raises(InputError, match=r"the base of .*--base"):
         load(moved, prompt=PROMPT)
     found = load(moved, prompt=PROMPT, base=str(base))
     same = load(adapter, prompt=PROMPT)
     assert torch.equal(found.logits(PAIRS).logits, same.logits(PAIRS).logits)
     (moved / "adapter_config.json").write_text(json.dumps({"task_type": "CAUSAL_LM"}))
-    with pytest.raises(InputError, match="names no base model"):
+    with pytest.raises(InputError, match=r"no base model.*--base"):
         load(moved, prompt=PROMPT)
-    with pytest.raises(InputError, match="is no PEFT adapter"):
+    with pytest.raises(InputError, match="not a PEFT adapter"):
         load(base, base=str(base))
 
 
@@ -106,7 +106,7 @@ def test_the_adapter_of_a_classifier_brings_its_head(base, tmp_path):
 
 def test_an_adapter_for_something_else_is_refused(base, tmp_path):
     folder = train_nothing(base, tmp_path / "embedder", "FEATURE_EXTRACTION")
-    with pytest.raises(InputError, match="task_type is not CAUSAL_LM or SEQ_CLS: merge it"):
+    with pytest.raises(InputError, match="task_type is not CAUSAL_LM or SEQ_CLS"):
         load(folder)
 
 
@@ -126,5 +126,5 @@ def test_a_prompt_is_split_at_special_tokens_so_that_no_token_changes():
         ids = [i for part in parts for i in tokenizer(part)["input_ids"]]
         assert ids == tokenizer("".join(parts))["input_ids"]
     assert split_prompt("{query} {document}", tokenizer).body == "{query} {document}"
-    with pytest.raises(InputError, match="needs the places"):
+    with pytest.raises(InputError, match=r"prompt .*\{query\} and \{document\}"):
         split_prompt("does it answer {query}?", tokenizer)

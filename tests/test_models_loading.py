@@ -150,7 +150,7 @@ def test_the_length_of_the_checkpoint_is_used_without_a_preset(reranker, encoder
 
 @pytest.mark.parametrize("length", [0, 1, 8193])
 def test_a_length_the_model_cannot_read(reranker, length):
-    with pytest.raises(InputError, match=f"max_length {length} is outside .* 2 to 8192 tokens"):
+    with pytest.raises(InputError, match=f"max_length {length} .*2 to 8192 tokens"):
         load(reranker, max_length=length)
 
 
@@ -166,13 +166,13 @@ def test_a_classifier_without_its_head(tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = ["BertForSequenceClassification"]
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match=r"no weights for classifier.bias, .* random"):
+    with pytest.raises(InputError, match=r"no weights for classifier\.bias, "):
         load(folder)
 
 
 def test_an_encoder_of_unknown_use(tmp_path):
     folder = tiny.bert_encoder(tmp_path / "plain")
-    with pytest.raises(InputError, match=r"cannot tell what .* 'BertModel'; .*kind='bi-encoder'"):
+    with pytest.raises(InputError, match=r"kind of .* unknown.*'BertModel'.*kind='bi-encoder'"):
         load(folder)
     made = load(folder, kind="bi-encoder").provenance
     assert made.pooling == "mean, Normalize" and made.normalised
@@ -190,13 +190,13 @@ def test_a_sparse_encoder_is_none_of_the_kinds(tmp_path):
     folder = tiny.add_pooling(tiny.bert_encoder(tmp_path / "sparse"), "mean")
     (folder / "config_sentence_transformers.json").write_text('{"model_type": "SparseEncoder"}')
     for kind in (None, "bi-encoder"):
-        with pytest.raises(InputError, match="cannot tell what"):
+        with pytest.raises(InputError, match=r"kind of .* unknown"):
             load(folder, kind=kind)
 
 
 def test_a_classifier_with_many_labels(tmp_path):
     folder = tiny.bert(tmp_path / "nli", labels=3)
-    with pytest.raises(InputError, match="classifies into 3 labels"):
+    with pytest.raises(InputError, match="3 labels"):
         load(folder)
 
 
@@ -208,9 +208,9 @@ def test_a_causal_model_without_chat_template_needs_a_prompt(tmp_path):
 
 def test_a_model_that_is_nowhere(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=r"'no/such-model' is no folder here .* pass its folder"):
+    with pytest.raises(InputError, match=r"'no/such-model' .*hub"):
         load("no/such-model")
-    with pytest.raises(InputError, match="check the spelling"):
+    with pytest.raises(InputError, match=r"hf auth login"):
         load("./no/such/folder")
 
 
@@ -228,13 +228,13 @@ def test_a_model_in_the_cache_of_the_hub(tmp_path, monkeypatch):
 
 
 def test_folders_that_hold_no_model(tmp_path):
-    with pytest.raises(InputError, match=r"neither config\.json nor modules\.json, and 0 \.gguf"):
+    with pytest.raises(InputError, match=r"config\.json.*modules\.json.*\b0 \.gguf"):
         load(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"has no \*\.safetensors weights"):
         load(tmp_path)
     (tmp_path / "note.txt").write_text("hello")
-    with pytest.raises(InputError, match="is no model: pass a folder"):
+    with pytest.raises(InputError, match="not a model"):
         load(tmp_path / "note.txt")
 
 
@@ -242,7 +242,7 @@ def test_pickled_weights_are_not_read(tmp_path):
     folder = tiny.bert(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(InputError, match=r"pytorch_model\.bin is a pickle"):
+    with pytest.raises(InputError, match=r"pytorch_model\.bin .*pickle"):
         load(folder)
 
 
@@ -250,7 +250,7 @@ def test_damaged_files(tmp_path):
     folder = tiny.bert(tmp_path / "damaged")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(InputError, match=r"cannot be loaded \(.*: check that the checkpoint"):
+    with pytest.raises(InputError, match=r"cannot be loaded \("):
         load(folder)
     (folder / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"config\.json is not JSON"):
@@ -275,11 +275,11 @@ def test_foreign_code_is_not_run_unasked(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "fp8_e4m3"}, "cannot be run in 'fp8_e4m3': use one of bf16, fp16, fp32"),
-        ({"device": "abacus"}, "device 'abacus' is not available here: use one of .*cpu"),
+        ({"dtype": "fp8_e4m3"}, "'fp8_e4m3'.*bf16, fp16, fp32"),
+        ({"device": "abacus"}, "device 'abacus' .*cpu"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"attn_implementation": "abacus"}, "(?s)cannot be loaded .*eager and sdpa"),
-        ({"instruction": "Find it"}, "takes no instruction"),
+        ({"instruction": "Find it"}, "no instruction"),
         ({"prompt": TextPrompt(query="q: ")}, "takes no prompt, not TextPrompt"),
     ],
 )
@@ -289,9 +289,9 @@ def test_options_that_do_not_fit(reranker, options, message):
 
 
 def test_a_prompt_of_the_other_kind(encoder):
-    with pytest.raises(InputError, match="takes TextPrompt, not PairPrompt"):
+    with pytest.raises(InputError, match=r"TextPrompt, not PairPrompt"):
         load(encoder, prompt=PairPrompt(prefix=""))
-    with pytest.raises(InputError, match="has no place in the prompt"):
+    with pytest.raises(InputError, match=r"prompt .*'\{instruction\}'"):
         load(encoder, prompt=TextPrompt(query="q: "), instruction="Find it")
 
 
@@ -304,7 +304,7 @@ def test_a_device_that_is_absent(reranker):
 def test_a_dtype_the_device_cannot_compute_in(reranker, monkeypatch):
     format = "fp8_e5m2"  # torch has no such product on a CPU
     monkeypatch.setattr("deadheat.lab.models.device.MODEL_DTYPES", (*MODEL_DTYPES, format))
-    with pytest.raises(InputError, match=rf"{format} does not work on cpu .*: use another model"):
+    with pytest.raises(InputError, match=rf"{format} does not work on cpu "):
         load(reranker, format)
 
 

@@ -305,9 +305,7 @@ def test_fp16_overflow_names_the_input_and_suggests_bf16(tmp_path):
 
 def test_a_tokenizer_without_a_yes_token(tmp_path):
     folder = tiny.qwen(tmp_path / "mute", tiny.qwen_tokenizer(words=("no", "perhaps")))
-    with pytest.raises(
-        InputError, match=r"no single token for 'yes' but .* other yes and no words"
-    ):
+    with pytest.raises(InputError, match=r"no single token for 'yes'.*PairPrompt"):
         load_model(folder, model_dtype="fp32", device="cpu", prompt=PROMPT)
     prompt = replace(PROMPT, yes="perhaps")
     model = load_model(folder, model_dtype="fp32", device="cpu", prompt=prompt)
@@ -315,5 +313,5 @@ def test_a_tokenizer_without_a_yes_token(tmp_path):
 
 
 def test_a_prompt_longer_than_the_limit(folders):
-    with pytest.raises(InputError, match=r"leaves no room beside the .* tokens of the prompt"):
+    with pytest.raises(InputError, match=r"max_length \d+ .*\d+ tokens of the prompt"):
         load(folders, "qwen", max_length=5)

@@ -243,12 +243,12 @@ def test_lists_are_shown_from_the_runs_that_are_given(tmp_path):
     run = json.loads(renamed.read_text())
     renamed.write_text(json.dumps({q: dict.fromkeys(docs, 1.0) for q, docs in run.items()}))
     tied, sharp = group_results(read_results(out), qrels, [str(renamed)])[0].systems
-    assert tied.run is None and "none of the runs given gives the values" in tied.no_run
+    assert tied.run is None and "none of the given runs" in tied.no_run
     assert sharp.run is None
     deadheat("report", out, "-o", page, "--force")
     assert "--runs and --qrels" in page.read_text()
     for words, reason in (
-        (("--runs", runs[1]), "give --qrels"),
+        (("--runs", runs[1]), "--runs needs"),
         (("--runs", runs[0], "--qrels", qrels), "no such file"),
         (("--runs", runs[1], "--qrels", runs[0]), "no such file"),
         (("--runs", "-", "--qrels", "-"), "only once"),

@@ -156,7 +156,7 @@ MEASURES = {
 
 
 @few_queries
-@pytest.mark.filterwarnings("ignore:there is one query", "ignore:a and b have the same values")
+@pytest.mark.filterwarnings("ignore:there is only one query", "ignore:a and b have the same values")
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=60)
 @given(case=cases())
@@ -192,7 +192,7 @@ def check_probabilities(row: dict, a_wins: float, b_wins: float) -> None:
 
 
 @few_queries
-@pytest.mark.filterwarnings("ignore:there is one query", "ignore:a and b have the same values")
+@pytest.mark.filterwarnings("ignore:there is only one query", "ignore:a and b have the same values")
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=25)
 @given(case=cases(max_queries=5, max_documents=3))

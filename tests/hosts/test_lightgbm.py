@@ -154,13 +154,13 @@ LABELS = np.array([1, 0])
     [
         (lambda: feval("ndgc@3"), "did you mean nDCG"),
         (lambda: feval("ndcg@3", ["mean"]), "views must be some of"),
-        (lambda: feval("ndcg@3", ["bias"]), "higher is better.* bias"),
+        (lambda: feval("ndcg@3", ["bias"]), "'bias'"),
         (lambda: feval("ndcg@3", empty="skip"), "empty must be a number or None"),
-        (lambda: eval_metric("MRR")(LABELS, LABELS, None, None), "names no queries"),
+        (lambda: eval_metric("MRR")(LABELS, LABELS, None, None), "no queries.*`group`"),
         (lambda: eval_metric("MRR")(LABELS, np.ones((2, 2)), None, [2]), "one score for each"),
         (lambda: eval_metric("ERR", ["std"])(LABELS, LABELS, None, [2]), "std of ERR is not"),
         (lambda: eval_metric("MRR")(LABELS, [np.nan, 1], None, [2]), "the score is NaN"),
-        (lambda: eval_metric("MRR", empty=None)([0, 0], LABELS, None, [2]), "nothing to evaluate"),
+        (lambda: eval_metric("MRR", empty=None)([0, 0], LABELS, None, [2]), "no query .*weight"),
     ],
 )
 def test_bad_input_is_refused(call, says):

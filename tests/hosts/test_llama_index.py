@@ -179,7 +179,7 @@ def of_the_original():
             lambda: RetrieverEvaluator.from_metric_names(["mrr"], ["mean"], retriever=Fixed([])),
             "views must be some of",
         ),
-        (lambda: result_of([of_the_original()], "MRR"), "not of this evaluator"),
+        (lambda: result_of([of_the_original()], "MRR"), "'question' has no scores"),
         (lambda: result_of([evaluated([("a", 1.0)])] * 2, "MRR"), "evaluated twice"),
     ],
 )

@@ -348,7 +348,7 @@ class TestKeys:
         before = dict(vars(task))
         assert tie_aware([task]) == [task]
         assert vars(task) == before
-        with pytest.raises(InputError, match="is no task of MTEB"):
+        with pytest.raises(InputError, match="not a task of MTEB"):
             tie_aware("NFCorpus")
 
     def test_the_rules_are_those_that_mteb_has(self):
@@ -376,7 +376,7 @@ class TestCache:
 
     def test_where_nothing_may_be_run_again_it_is_an_error(self, data, cache):
         run(self.model, make_task(data), mteb.evaluate, cache=cache)
-        with pytest.raises(InputError, match="must not be run again"):
+        with pytest.raises(InputError, match="overwrite_strategy"):
             run(self.model, make_task(data), cache=cache, overwrite_strategy="only-cache")
 
     def test_mtebs_own_evaluate_notices_it_with_our_cache(self, data, cache):
@@ -399,14 +399,14 @@ class TestCache:
         run(self.model, make_task(data), mteb.evaluate, cache=cache)
         (path,) = cache.cache_path.glob("**/DeadheatTask.json")
         before = path.read_bytes()
-        with pytest.raises(InputError, match="must not be run again"):
+        with pytest.raises(InputError, match="overwrite_strategy"):
             run(self.model, make_task(data), cache=cache, overwrite_strategy="never")
         assert path.read_bytes() == before
 
     def test_our_cache_is_made_of_mtebs(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MTEB_CACHE", str(tmp_path))
         assert tie_aware_cache().cache_path == mteb.ResultCache().cache_path
-        with pytest.raises(InputError, match="is no cache of MTEB"):
+        with pytest.raises(InputError, match="not a cache of MTEB"):
             tie_aware_cache(str(tmp_path))
 
     def test_the_parts_of_an_aggregate_are_looked_at_too(self, data, cache):

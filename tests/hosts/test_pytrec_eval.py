@@ -178,11 +178,11 @@ def test_runs_with_nothing_in_them():
         (lambda: evaluated({1: {"d": 1}, "1": {}}, {"map"}, run=RUN), "two queries have the same"),
         (
             lambda: evaluated({"q": {"a": 0.5}}, {"num_rel"}, run={"q": {"a": 1.0}}),
-            "query 'q': .*num_rel, takes whole grades",
+            "query 'q': .*num_rel.* whole grades",
         ),
         (
             lambda: evaluated({"q": {"a": -1}}, {"num_rel"}, run={"q": {"a": 1.0}}),
-            "query 'q': .*num_rel, takes .*0 or more",
+            "query 'q': .*num_rel.*0 or more",
         ),
         (lambda: evaluated({"q": {"a": "x"}}, {"num_rel"}, run={"q": {"a": 1.0}}), "not a number"),
         (lambda: evaluated(JUDGED, {"num_rel"}, run={"q1": {"d1": "x"}}), "not a number"),

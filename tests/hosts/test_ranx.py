@@ -213,7 +213,7 @@ QRELS, RUN = {"q": {"d": 1}}, {"q": {"d": 1.0}}
         (lambda: drop_in.evaluate(QRELS, {"q": [1.0]}, "mrr"), "run must be an object of ranx"),
         (lambda: drop_in.evaluate(QRELS, {"q": {"d": float("nan")}}, "mrr"), "NaN"),
         (lambda: drop_in.evaluate({1: {"d": 1}, "1": {}}, RUN, "mrr"), "two queries have the same"),
-        (lambda: drop_in.to_qrels({"q": {"d": 0.5}}), "whole grades only"),
+        (lambda: drop_in.to_qrels({"q": {"d": 0.5}}), "whole grades"),
         (lambda: drop_in.to_run({}), "no scored documents"),
         (lambda: dh.evaluate(QRELS, original.Run(), "MRR"), "run: there are no scored documents"),
     ],

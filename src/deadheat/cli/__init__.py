@@ -12,27 +12,27 @@ from deadheat.cli.help import text_option
 from deadheat.errors import DeadheatError, printable, suggest
 
 COMMANDS = {
-    "check": "Say whether ties decide your numbers, why, and what to change.",
-    "eval": "Evaluate runs, with every view of their ties.",
-    "compare": "Compare runs in pairs: who is better whatever the tie-break?",
+    "check": "Check whether ties affect your numbers, why, and what to change.",
+    "eval": "Evaluate runs: expected, best and worst value over tie orders.",
+    "compare": "Compare runs in pairs, with uncertainty from ties and queries.",
     "leaderboard": "Check whole leaderboards: published numbers, ranks under ties.",
-    "diagnose": "Say where the ties of a run come from, and what they do.",
+    "diagnose": "Find the causes of a run's ties, and their effect on measures.",
     "run": "Run models in several precisions, and evaluate each.",
     "table": "Print the paper's table from the folder of a run.",
-    "verify": "Check that a stored run is what was written.",
+    "verify": "Check that the files of a stored run are unchanged.",
     "plot": "Draw a figure for a paper: PNG, SVG or PDF.",
     "report": "Write one self-contained web page about results.",
     "mteb": "Show how ties affect MTEB scores.",
-    "demo": "Show what ties do to recorded outputs of three real models.",
+    "demo": "Show the effect of ties on recorded outputs of three models.",
 }
-"""Modules of this package, each with one `command`, and what the command is for.
+"""Modules of this package, each with one `command`, and the purpose of the command.
 
-They are loaded when they are used: a list of the commands needs none of them.
+Modules are imported when they are used: the list of commands imports none of them.
 """
 
 
 class _Commands(click.Group):
-    """Loads a command when it is used, and shows a user's mistake as one message."""
+    """Group that imports a command when it is used, and prints an InputError as one message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -47,7 +47,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the one that was probably meant."""
+        """Return the command; for an unknown name, suggest the most similar one."""
         if not (ctx.resilient_parsing or args[0].startswith("-") or args[0] in COMMANDS):
             meant = suggest(args[0], COMMANDS)
             raise click.UsageError(f"No such command {args[0]!r}{meant}", ctx)
@@ -65,7 +65,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except click.UsageError as error:  # click repeats the words that it cannot use
+        except click.UsageError as error:  # click quotes the words that it cannot parse
             said = error.format_message()
             if said == printable(said, keep="\n"):
                 raise
@@ -75,7 +75,7 @@ class _Commands(click.Group):
             ctx.exit(2)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
-            ctx.exit(130)  # as shells report a program that Ctrl-C ended
+            ctx.exit(130)  # the exit status of shells after Ctrl-C
 
 
 def _version() -> str:

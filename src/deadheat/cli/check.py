@@ -1,4 +1,4 @@
-"""`deadheat check`: do ties decide my numbers, why, and what do I change."""
+"""`deadheat check`: effect, cause and remedy of ties in a run or model."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ deadheat check --model ./my-cross-encoder --dataset ./dev --model-dtype bf16"""
 @click.command("check", cls=Command, example=_EXAMPLE)
 @click.argument("files", nargs=-1, type=FILE, metavar="[QRELS [NAME=]RUN]")
 @click.option(
-    "--model", type=FILE, help="Instead of a run: hub id, folder or .gguf file of a model."
+    "--model", type=FILE, help="Model to check instead of a run: hub id, folder or .gguf file."
 )
-@click.option("--dataset", type=FILE, help="Hub id, folder or file that the model is run on.")
-@click.option("--model-dtype", help="Format that the model runs in: bf16, fp16 or fp32.")
+@click.option("--dataset", type=FILE, help="Dataset for the model: hub id, folder or file.")
+@click.option("--model-dtype", help="Format in which the model runs: bf16, fp16 or fp32.")
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
     default=100,
-    help="Queries that the model is run on, evenly spaced in the dataset.",
+    help="Number of queries for the model, evenly spaced in the dataset.",
 )
 @click.option(
-    "--regime", help="How your own code scores, as in `deadheat run`. [default: hps, or native]"
+    "--regime", help="Regime of your own code, as in `deadheat run`. [default: hps, or native]"
 )
 @click.option("--batch-size", type=click.IntRange(min=1), help="Inputs per forward pass.")
-@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest there is]")
+@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]")
 @measures_option("Measures such as nDCG@10,MRR@10. [default: nDCG@10]")
 @TIE_BREAK
 @SCORE_DTYPE
@@ -59,11 +59,11 @@ def command(
     out: Output,
     **options: Any,
 ) -> None:
-    """Say in three lines whether ties decide your numbers, why, and what to change.
+    """Check whether ties affect your numbers, why, and what to change, in three lines.
 
-    Give judgements and a run, or a model and a dataset. A model is run once; every precision
-    regime follows from that forward pass, so the remedy is measured. Exit status: 0 fine, 1 ties
-    can move a measure by more than --max-range, 2 bad usage or input.
+    Give judgements and a run, or a model and a dataset. A model is run once; all precision
+    regimes are computed from that forward pass, so the effect of the remedy is measured. Exit
+    status: 0 fine, 1 ties can move a measure by more than --max-range, 2 bad usage or input.
     """
     out.check(*files, dataset)
     asked = list(measures) or "nDCG@10"
@@ -98,7 +98,7 @@ def _check_model(
 
     hide_other_bars()
     with progress_bar("loading the model") as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)  # they are printed by the command
+        warnings.simplefilter("ignore", DeadheatWarning)  # the command prints them itself
         model = load_model(
             name,
             model_dtype=options["model_dtype"] or "bf16",

@@ -1,4 +1,4 @@
-"""What commands share: arguments, options and the evaluation of run files."""
+"""Shared parts of commands: arguments, options and the evaluation of run files."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ T = TypeVar("T")
 
 
 def explain(choices: Mapping[T, str]) -> str:
-    """Choices and their meanings in one line, for a help text."""
+    """Return choices and their meanings in one line, for a help text."""
     return "; ".join(f"{name}: {text}" for name, text in choices.items()) + "."
 
 
 FILE = click.Path()
-"""The type of arguments that are files, so that shells complete their names."""
+"""The type of file arguments; shells complete file names for it."""
 QRELS = click.argument("qrels", type=FILE)
 RUNS = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="[NAME=]RUN...")
 
@@ -58,23 +58,23 @@ MEASURES = measures_option(
 
 
 def tie_break_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
-    """Make the option --tie-break; `meaning` describes what happens without it."""
+    """Make the option --tie-break; `meaning` describes the default."""
     return click.option(
         "--tie-break",
         type=click.Choice(list(TIE_RULES)),
         default=default,
-        help="How the oblivious value orders tied documents; `deadheat eval --tie-rules-help` "
+        help="Order of tied documents in the oblivious value; `deadheat eval --tie-rules-help` "
         "explains the rules." + (f" [default: {meaning}]" if meaning else ""),
     )
 
 
 def queries_option(default: str | None, meaning: str = "") -> Callable[[F], F]:
-    """Make the option --queries; `meaning` describes what happens without it."""
+    """Make the option --queries; `meaning` describes the default."""
     return click.option(
         "--queries",
         type=click.Choice(list(QUERY_POLICIES)),
         default=default,
-        help="Which queries count. "
+        help="Queries to average over. "
         + (f"[default: {meaning}] " if meaning else "")
         + explain(QUERY_POLICIES),
     )
@@ -96,8 +96,8 @@ SCORE_DTYPE = click.option(
     "--score-precision",
     "score_dtype",
     metavar=f"[{'|'.join(SCORE_PRECISIONS)}]",
-    help="Round scores first, to match an evaluator that does so: float32 in trec_eval 9 and "
-    "pytrec_eval. [default: scores as they are]",
+    help="Round scores first, to match an evaluator that rounds scores: float32 in trec_eval 9 "
+    "and pytrec_eval. [default: scores as given]",
 )
 NAN = click.option(
     "--nan",
@@ -112,7 +112,7 @@ evaluation_options = options(
         "--tie-tolerance",
         type=click.FloatRange(min=0),
         default=0.0,
-        help="Treat scores at most this far apart, and chains of such scores, as tied.",
+        help="Treat scores that differ by at most this as tied, also in chains of such scores.",
     ),
     queries_option("judged"),
     NAN,
@@ -123,7 +123,7 @@ comparison_options = options(
     click.option(
         "--baseline",
         metavar="SYSTEM",
-        help="Compare all others with this one, not all pairs; by its name or file.",
+        help="Compare all other runs with this one (name or file). [default: all pairs]",
     ),
     alpha_option(
         "Level of the tests over queries, and largest accepted chance that random tie-breaking "
@@ -133,7 +133,7 @@ comparison_options = options(
         "--resamples",
         type=click.IntRange(min=1),
         default=9999,
-        help="Sign flips and permutations of the tests over queries.",
+        help="Number of sign flips and permutations of the tests over queries.",
     ),
     click.option(
         "--seed",
@@ -153,7 +153,7 @@ def evaluate_runs(
     engine: Engine | None = None,
     **settings: Any,
 ) -> dict[str, Result]:
-    """Evaluate runs given as PATH or NAME=PATH, print the warnings, return the results by name."""
+    """Evaluate runs given as PATH or NAME=PATH, print warnings, and return results by name."""
     given = split_names(runs)
     paths = [run.path for run in given]
     check_standard_input(qrels, *paths)
@@ -168,9 +168,9 @@ def evaluate_runs(
 
 
 def check_standard_input(*sources: str | None) -> None:
-    """Refuse to read standard input for two things."""
+    """Raise InputError if standard input is given more than once."""
     if sources.count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
+        raise InputError("standard input (-) can be read only once; give a file for the others")
 
 
 def name_given(runs: Sequence[str]) -> list[str]:

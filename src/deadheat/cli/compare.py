@@ -25,12 +25,12 @@ from deadheat.report import describe_comparison
 @click.option(
     "--all-pairs",
     is_flag=True,
-    help="Show every pair, not only what is contested among many systems. [csv and json do]",
+    help="Show every pair, also for many runs. [default: contested pairs; csv and json: all]",
 )
 @click.option(
     "--table",
     type=click.Choice(["ranking", "pairs"]),
-    help="Give one table alone. [default: both, as csv the pairs]",
+    help="Show only one table. [default: both; in csv the pairs]",
 )
 @output_options()
 def command(
@@ -42,14 +42,14 @@ def command(
     out: Output,
     **options: Any,
 ) -> None:
-    """Rank RUNs, and compare them in pairs: which is better whatever the ties and queries.
+    """Rank RUNs and compare them in pairs, with uncertainty from ties and from queries.
 
-    The verdict on a pair is the first that applies of: identical; undecided: ties (random
+    The verdict on a pair is the first that applies: identical; undecided: ties (random
     tie-breaking may reverse the order); decision error (the oblivious values have the opposite
     order of the expected values); not testable (too few queries or resamples); not significant
-    (over queries); A is better. P-values are corrected for the pairs of a measure: by Holm with a
-    baseline or up to 4 runs, else by the randomised Tukey HSD test. For more than 4 runs, the
-    ranking, the number of verdicts and the contested pairs are shown.
+    (over queries); A is better. P-values are corrected for the number of pairs in a measure: by
+    Holm with a baseline or up to 4 runs, else by the randomised Tukey HSD test. For more than 4
+    runs, the output shows the ranking, the number of each verdict, and the contested pairs.
 
     Exit status: 0 fine, 1 compared with problems (with --strict), 2 bad usage or input.
     """
@@ -58,7 +58,7 @@ def command(
     systems = evaluate_runs(qrels, runs, measures, **options)
     with progress_bar() as progress:
         comparison = compare_results(systems, queries=options["queries"], progress=progress, **how)
-    print_warnings(texts(comparison.remarks, "warning"))  # those of the runs have been printed
+    print_warnings(texts(comparison.remarks, "warning"))  # warnings of runs are already printed
     if out.style == "json":
         out.write(comparison.to_json())
     elif out.style == "csv":

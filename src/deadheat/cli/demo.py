@@ -48,10 +48,10 @@ _REPORT = "deadheat-demo.html"
     "-o",
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The web page to write; an older page there is replaced. [default: {_REPORT}]",
+    help=f"The web page to write; an existing file is replaced. [default: {_REPORT}]",
 )
 def command(files: Path | None, report: Path | None) -> None:
-    """Show what ties do to recorded outputs of three real models (no model is run)."""
+    """Show the effect of ties on recorded outputs of three real models (no model is run)."""
     recorded = recordings()
     if files is not None:
         for recording in recorded.values():
@@ -89,7 +89,7 @@ def _row_name(regime: str) -> str:
 
 
 def _table(recording: Recording, story: str) -> Table:
-    """Return what each regime makes of the recorded outputs."""
+    """Return a table with a row per regime of the recorded outputs."""
     rows = []
     by_ids = EvalSettings(tie_break="pytrec_eval")
     for regime, run in recording.runs.items():
@@ -106,7 +106,7 @@ def _table(recording: Recording, story: str) -> Table:
 
 
 def _explain_untrained(recording: Recording) -> str:
-    """Return why HPS changes nothing where the last layer makes the ties."""
+    """Explain why HPS changes nothing if the last layer makes the ties."""
     head, fp32 = (recording.results[regime][MEASURE] for regime in ("head", "fp32"))
     forward = number(head.expected - fp32.expected, percent=True, signed=True)
     text = (
@@ -118,7 +118,7 @@ def _explain_untrained(recording: Recording) -> str:
 
 
 def _conclude(recording: Recording) -> str:
-    """Return what is due to ties, and what to the forward pass."""
+    """Return sentences on the effect of ties and the effect of the forward pass."""
     summaries = {regime: result[MEASURE] for regime, result in recording.results.items()}
     words = partial(number, percent=True)
     fp32, native, logit = (summaries[regime] for regime in ("fp32", "native", "head-logit"))
@@ -137,7 +137,7 @@ def _conclude(recording: Recording) -> str:
 
 
 def _collection(recording: Recording) -> Collection:
-    """Return a recording as the page shows it."""
+    """Return a recording as a collection for the report page."""
     systems = [
         System(result, {"regime": _row_name(regime)}, recording.runs[regime])
         for regime, result in recording.results.items()

@@ -1,4 +1,4 @@
-"""`deadheat diagnose`: where a run's ties are, where they come from, what they do."""
+"""`deadheat diagnose`: the ties of a run, their causes, and their effect on measures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from deadheat.cli.output import Output, output_options, print_remarks
 from deadheat.diagnosis import diagnose
 from deadheat.errors import DeadheatWarning, InputError
 
-_LOGITS = """A Parquet, JSONL or CSV file with the columns query_id and logit (or logit_no and
-logit_yes), perhaps head_logit and model_dtype, to find which step creates the ties."""
-_WORST = "How many queries of the largest range to name per measure."
-_ENOUGH = "A format is enough if E[M] moves, and ties can move it, by no more than this."
-_LEVELS = """How fine must a scale of grades be: the measures on scales of so many values, as in
-4,11,101. [default: scores that are grades, on finer scales]"""
+_LOGITS = """Logits, to find which step creates the ties: a Parquet, JSONL or CSV file with the
+columns query_id and logit (or logit_no and logit_yes), and optionally head_logit and
+model_dtype."""
+_WORST = "Number of queries with the largest range to list per measure."
+_ENOUGH = "A format is enough if the change of E[M], and the range, are at most this."
+_LEVELS = """Evaluate on scales with these numbers of values, such as 4,11,101, to find how fine a
+scale of grades must be. [default: finer scales, for scores that are grades]"""
 
 
 @click.command("diagnose", cls=Command, example="deadheat diagnose qrels.txt bf16.run -m nDCG@10")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="[QRELS] [NAME=]RUN")
-@click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, by name.")
+@click.option("--qrels", "qrels_path", metavar="QRELS", help="The judgements, as an option.")
 @MEASURES
 @TIE_BREAK
 @SCORE_DTYPE
@@ -35,9 +36,9 @@ _LEVELS = """How fine must a scale of grades be: the measures on scales of so ma
 )
 @click.option("--worst", type=click.IntRange(min=0), default=5, help=_WORST)
 @click.option("--logits", help=_LOGITS)
-@click.option("--model-dtype", help="The dtype of the model that gave the logits, e.g. bf16.")
+@click.option("--model-dtype", help="The dtype of the model of the logits, such as bf16.")
 @click.option("--levels", callback=parse_numbers, help=_LEVELS)
-@click.option("--details", is_flag=True, help="All measures, formats and queries.")
+@click.option("--details", is_flag=True, help="Show all measures, formats and queries.")
 @output_options("style", "wide", "output", "force")
 def command(
     files: tuple[str, ...],
@@ -48,9 +49,9 @@ def command(
     out: Output,
     **options: Any,
 ) -> None:
-    """Diagnose the ties of RUN; with QRELS also what they do to measures.
+    """Diagnose the ties of RUN; with QRELS also their effect on measures.
 
-    The files are those that eval reads. Exit status: 0 fine, 2 bad usage or input.
+    The file formats are those of eval. Exit status: 0 fine, 2 bad usage or input.
     """
     check_standard_input(*files, qrels_path, logits)
     out.check(*files, qrels_path, logits)
@@ -60,7 +61,7 @@ def command(
     qrels, path = given[0] if len(given) == 2 else None, given[-1]
     path, label = split_name(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)  # they are printed below
+        warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         diagnosis = diagnose(qrels, path, measures or None, logits=logits, **options)
     diagnosis = replace(diagnosis, name=label or diagnosis.name)
     print_remarks({diagnosis.name: diagnosis.remarks})

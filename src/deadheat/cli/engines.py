@@ -17,12 +17,12 @@ CLUSTER = options(
         "--engine",
         type=click.Choice(["here", "ray"]),
         default="here",
-        help="Do the work in this process, or on a Ray cluster; the numbers are the same.",
+        help="Compute in this process, or on a Ray cluster; the numbers are the same.",
     ),
     click.option(
         "--ray-address",
         metavar="ADDRESS",
-        help="host:port or auto. [default: a cluster of this machine alone]",
+        help="host:port or auto. [default: a cluster on this machine only]",
     ),
 )
 
@@ -32,17 +32,17 @@ def workers_option(help: str) -> Callable[[F], F]:
     return click.option("--workers", type=click.IntRange(min=1), help=help)
 
 
-WORKERS = workers_option("Workers on the cluster. [default: all there is]")
+WORKERS = workers_option("Number of workers on the cluster. [default: as many as fit]")
 ENGINE = options(
     CLUSTER,
     WORKERS,
-    click.option("--gpus-per-worker", type=float, help="GPUs that each worker has. [default: 0]"),
+    click.option("--gpus-per-worker", type=float, help="GPUs per worker. [default: 0]"),
 )
 ENGINE_OPTIONS = ("engine", "ray_address", "workers", "gpus_per_worker")
 
 
 def make_engine(given: Mapping[str, Any]) -> Engine | None:
-    """Make the engine that the options of a command ask for; None: the work is done here."""
+    """Return the engine of a command's options; None means this process."""
     if given["engine"] == "ray":
         from deadheat.engines import RayCluster
 
@@ -53,5 +53,5 @@ def make_engine(given: Mapping[str, Any]) -> Engine | None:
         )
     for name in ENGINE_OPTIONS[1:]:
         if given.get(name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} is about a Ray cluster: add --engine ray")
+            raise InputError(f"--{name.replace('_', '-')} needs a Ray cluster; add --engine ray")
     return None

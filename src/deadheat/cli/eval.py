@@ -1,4 +1,4 @@
-"""`deadheat eval`: run files in, a table out."""
+"""`deadheat eval`: evaluate run files and print a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deadheat.tables import number
 
 def _tie_rules_help() -> str:
     rules = "\n".join(f"{name}\n    {text}" for name, text in TIE_RULES.items())
-    return f"How each --tie-break orders documents of equal score, and who does it:\n\n{rules}"
+    return f"How each --tie-break orders tied documents, and which tools use it:\n\n{rules}"
 
 
 @click.command(
@@ -34,18 +34,18 @@ def _tie_rules_help() -> str:
 @run_options
 @CLUSTER
 @WORKERS
-@click.option("--per-query", is_flag=True, help="Show every query.")
+@click.option("--per-query", is_flag=True, help="Show a row per query.")
 @click.option(
-    "--sort", type=click.Choice(VIEWS), help="With --per-query: the largest value of this first."
+    "--sort", type=click.Choice(VIEWS), help="With --per-query: sort by this view, largest first."
 )
-@click.option("--top", type=click.IntRange(min=1), help="With --per-query: only so many rows.")
+@click.option("--top", type=click.IntRange(min=1), help="With --per-query: number of rows to show.")
 @click.option(
-    "--brief", is_flag=True, help="Only the expected values, a line each, as ir_measures prints."
+    "--brief", is_flag=True, help="Print only expected values, one per line, like ir_measures."
 )
 @click.option(
     "--cite",
     is_flag=True,
-    help="Write what a paper needs: sentences, a table, a paragraph for the appendix, BibTeX.",
+    help="Write text for a paper: sentences, a table, a paragraph for the appendix, BibTeX.",
 )
 @output_options()
 @text_option("--measures-help", measures_help.as_text, "Define every measure, with its edge cases.")
@@ -66,21 +66,20 @@ def command(
     out: Output,
     **options: Any,
 ) -> None:
-    """Evaluate one or more RUNs against QRELS, with every view of their ties.
+    """Evaluate one or more RUNs against QRELS: expected, best and worst value over tie orders.
 
-    QRELS and RUN are TREC files, BEIR TSV, JSON, JSONL, CSV or Parquet, plain or compressed
-    with gzip, zstd or xz; - is standard input. A RUN may also be a folder of Parquet files, in the
-    order of their names, and need not fit in memory. NAME=RUN calls a run by another name. With
-    --engine ray the workers of a cluster share files and folders, which they must find under the
-    same paths. Exit status: 0 fine, 1 evaluated with problems (with --strict), 2 bad usage or
-    input.
+    QRELS and RUN are TREC files, BEIR TSV, JSON, JSONL, CSV or Parquet, plain or compressed with
+    gzip, zstd or xz; - is standard input. A RUN may also be a folder of Parquet files, which are
+    read in the order of their names and need not fit in memory. NAME=RUN gives a run another
+    name. With --engine ray, the workers of a cluster must find files and folders under the same
+    paths. Exit status: 0 fine, 1 evaluated with problems (with --strict), 2 bad usage or input.
     """
     out.check(qrels, *runs)
     if (sort or top) and not per_query:
-        raise InputError("--sort and --top order queries: add --per-query")
+        raise InputError("--sort and --top need rows of queries; add --per-query")
     if cite and (per_query or out.style in ("csv", "json")):
         raise InputError(
-            "--cite describes means in sentences: leave out --per-query, and use the format table, "
+            "--cite writes sentences about means; leave out --per-query, and use the format table, "
             "markdown, latex or html"
         )
     where = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}

@@ -1,4 +1,4 @@
-"""The last lines of a command: what its table means, and the remedy."""
+"""The last lines of a command: the meaning of its table, and the remedy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 SMALL = 8_000_000
-"""Bytes of a run and its judgements up to which they are read again to find the remedy."""
+"""Largest size, in bytes, of a run and its judgements that are read again to find the remedy."""
 
 
 def describe_results(named: Mapping[str, Result], out: Output) -> str:
-    """Describe what ties do to the measure and run that they move most, and name the remedy."""
+    """Describe effect and remedy for the measure and run that ties move most."""
     said = describe_systems(named, None, percent=out.percent)
     moved = most_moved(named)
     if moved is None:
@@ -39,13 +39,13 @@ def describe_results(named: Mapping[str, Result], out: Output) -> str:
         command = shlex.join(["deadheat", "check", *files, "-m", summary.measure])
         remedy += f"; for the cause and what removes it: {command}"
         if sum(Path(file).stat().st_size for file in files) <= SMALL:
-            with suppress(DeadheatError):  # check does not take all options
+            with suppress(DeadheatError):  # check does not accept all options
                 remedy = check_run(*files, summary.measure, **vars(origin.settings)).remedy
     return f"{said}\n{hang('Remedy', remedy, out.columns)}"
 
 
 def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:
-    """Describe how much of a run without judgements is tied."""
+    """Return the share of tied documents of a run without judgements, as a sentence."""
     anatomy = diagnosis.anatomy
     if not anatomy.tied:
         return "No two documents of a query have the same score: there are no ties."
@@ -55,7 +55,7 @@ def describe_diagnosis(diagnosis: Diagnosis, run: str) -> str:
 
 
 def describe_experiment(results: Sequence[StoredResult], out: Output) -> str:
-    """Describe what ties do to the result that they move most, and what another regime leaves."""
+    """Describe the effect of ties on the result that they move most, and the best regime."""
     named = {f"{r.name} in {r.model_dtype}, {r.regime}": r for r in results}
     values = {name: stored.result for name, stored in named.items()}
     said = describe_systems(values, None, percent=out.percent)

@@ -28,14 +28,14 @@ _OTHER = "Other options"
 
 
 class Command(click.Command):
-    """A command whose options stand in groups, and whose help ends with an example."""
+    """A command whose help shows options in groups and ends with an example."""
 
     def __init__(self, *args: Any, example: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
         self.example = example
 
     def grouped_options(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Options and what they do, under the headings of their groups."""
+        """Return options and their help texts under the headings of their groups."""
         headings = {name: heading for heading, names in _GROUPS.items() for name in names.split()}
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_GROUPS, _OTHER)}
         ctx.show_default = True
@@ -76,7 +76,7 @@ def text_option(flag: str, text: Callable[[], str], help: str) -> Callable[[F], 
 def complete_measures(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Sequence[str]:
-    """Complete the name of a measure, and offer cutoffs once it is there."""
+    """Complete the name of a measure; suggest cutoffs after a complete name."""
     from deadheat.measures import MEASURES
 
     before, comma, begun = incomplete.rpartition(",")
@@ -89,7 +89,7 @@ def complete_measures(
 
 
 def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[int] | None:
-    """Read the numbers and ranges of an option.
+    """Parse the numbers and ranges of an option.
 
     >>> parse_numbers(None, click.Option(["-k"]), "1..3,10")
     [1, 2, 3, 10]
@@ -105,7 +105,7 @@ def parse_numbers(_: object, option: click.Parameter, text: str | None) -> list[
             found = range(0)
         if not found or found[0] < 1 or found[-1] > 10_000:
             raise InputError(
-                f"{option.opts[-1]}: cannot read {text!r}: write numbers and ranges from 1 to "
+                f"{option.opts[-1]}: cannot parse {text!r}; use numbers and ranges from 1 to "
                 "10000, such as 1..10,20"
             )
         numbers.update(found)

@@ -58,31 +58,31 @@ from deadheat.report import describe_leaderboard
     "columns",
     multiple=True,
     metavar="NAME=MEASURE",
-    help="Measure of a published column whose heading does not name it; NAME= leaves the "
-    "column out. May be repeated.",
+    help="Measure of a published column whose heading is no measure; NAME= drops the column. "
+    "May be repeated.",
 )
-@click.option("--name-column", metavar="NAME", help="The published column of names.")
+@click.option("--name-column", metavar="NAME", help="The published column with the run names.")
 @click.option(
     "--group",
     metavar="NAME",
-    help="A published column of words such as the team: also find who wins inside each group.",
+    help="A published column of words such as the team: also find the winner of each group.",
 )
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Let a MANIFEST name files outside of its folder: by absolute paths, '..' or links.",
+    help="Allow files outside of the MANIFEST's folder: absolute paths, '..' or links.",
 )
-@tie_break_option(None, "that of the published numbers, or input")
+@tie_break_option(None, "the rule of the published numbers, or input")
 @SCORE_DTYPE
 @queries_option(None, "as in the published numbers, or judged")
 @NAN
-@click.option("--title", help="What the board is called. [default: its file]")
+@click.option("--title", help="Name of the board. [default: its file]")
 @click.option("--by", metavar="MEASURE", help="Show this measure. [default: the first]")
 @click.option("--sort", metavar="COLUMN", help="Sort by a column. [default: official order]")
-@click.option("--top", type=click.IntRange(min=1), help="Show only the first runs.")
+@click.option("--top", type=click.IntRange(min=1), help="Number of first runs to show.")
 @alpha_option("Largest accepted chance that random tie-breaking reverses a decided pair.")
 @CLUSTER
-@workers_option("Runs read at a time. [default: one per core, here or of the cluster]")
+@workers_option("Number of runs read at a time. [default: one per core, here or of the cluster]")
 @output_options()
 @click.pass_context
 def command(
@@ -103,29 +103,28 @@ def command(
 ) -> None:
     """Evaluate all runs of a leaderboard, and how ties change values, ranks and winners.
 
-    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time; NAME=RUN
-    calls a file by another name, and makes one run of a folder of Parquet files. With
-    --published every number is checked, the measures are those of the board unless -m is
-    given, and the rule that made the numbers is searched for. A MANIFEST (TOML) names several
-    boards, each with its qrels, runs and published file, in tables [[board]]. An output file
-    that ends in .html is a page with all of it, unless --format says otherwise. Exit status:
-    0 fine, 1 some runs could not be evaluated (or, with --strict, anything was warned about),
-    2 bad usage or input.
+    RUNs are files, folders and patterns such as 'runs/*.xz', read one at a time. NAME=RUN gives
+    a file another name; for a folder of Parquet files, it makes one run of them. With
+    --published, every published number is checked, the default measures are those of the board,
+    and the rule that reproduces the numbers is searched for. A MANIFEST (TOML) lists several
+    boards in tables [[board]], each with its qrels, runs and published file. An output file that
+    ends in .html is a page with everything, unless --format is given. Exit status: 0 fine, 1 some
+    runs could not be evaluated (or, with --strict, there were warnings), 2 bad usage or input.
     """
     out.check(*_inputs(qrels, runs, published, allow_outside=allow_outside))
     settings = {name: value for name, value in settings.items() if value is not None}
     where = {name: settings.pop(name, None) for name in ENGINE_OPTIONS}
     settings["workers"] = where["workers"]
     if where["engine"] == "here":
-        where["workers"] = None  # they are threads of this process
+        where["workers"] = None  # workers are threads of this process
     settings["engine"] = make_engine(where)
     with progress_bar() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeadheatWarning)  # printed below
         if not runs and qrels.lower().endswith(".toml"):
             if published is not None or columns or measures or title:
                 raise InputError(
-                    f"{qrels}: a manifest names the published files, the measures and the titles "
-                    "of its boards; leave these options out"
+                    f"{qrels}: a manifest contains the published files, measures and titles of its "
+                    "boards; leave these options out"
                 )
             boards = leaderboards(qrels, allow_outside=allow_outside, progress=progress, **settings)
         else:
@@ -168,7 +167,7 @@ def command(
 def _inputs(
     qrels: str, runs: Sequence[str], published: str | None, *, allow_outside: bool
 ) -> Iterator[str | Path | None]:
-    """Yield the files, folders and patterns that are read, also those that a manifest names."""
+    """Yield the files, folders and patterns that are read, including those of a manifest."""
     yield from (qrels, *runs, published)
     if not runs and qrels.lower().endswith(".toml"):
         for board in read_manifest(qrels, allow_outside=allow_outside):
@@ -177,7 +176,7 @@ def _inputs(
 
 
 def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
-    """Return runs under the names they were given, all others as they are found."""
+    """Return runs under their given names; runs without a name get that of their file."""
     runs = split_names(words)
     named: dict[str, RunLike] = {r.label: r.path for r in runs if r.label is not None}
     found = [run.path for run in runs if run.label is None]
@@ -187,18 +186,18 @@ def _name_runs(words: Sequence[str], *without: str | None) -> RunsLike:
 
 
 def _columns(words: Sequence[str]) -> dict[str, str | None]:
-    """Read NAME=MEASURE; the measure may hold = itself, the name cannot."""
+    """Parse NAME=MEASURE; the measure may contain =, the name cannot."""
     columns: dict[str, str | None] = {}
     for word in words:
         name, equals, measure = word.partition("=")
         if not equals or not name:
-            raise InputError(f"--column {word}: write NAME=MEASURE, or NAME= to leave it out")
+            raise InputError(f"--column {word}: use NAME=MEASURE, or NAME= to drop the column")
         columns[name] = measure or None
     return columns
 
 
 def _csv(boards: Sequence[Leaderboard], by: str | None, sort: str | None, top: int | None) -> str:
-    """Return all rows, or those that were asked for; several boards under one another."""
+    """Return all rows, or the selected ones, as CSV; several boards one after another."""
     chosen = [
         board.ranking(by, sort=sort, top=top) if by or sort or top else board.rows
         for board in boards

@@ -22,17 +22,17 @@ from deadheat.errors import InputError
     "--qrels",
     multiple=True,
     metavar="[TASK[/SUBSET[/SPLIT]]=]FILE",
-    help="Judgements, in any format that eval reads; may be repeated. Where none are given they "
-    "come from the task as the installed MTEB has it.",
+    help="Judgements, in any format that eval reads. May be repeated. [default: those of the task "
+    "in the installed MTEB]",
 )
 @output_options()
 def command(folder: str, measures: tuple[str, ...], qrels: tuple[str, ...], out: Output) -> None:
     """Show how ties affect MTEB scores, from the predictions stored in FOLDER.
 
-    FOLDER is what mteb.evaluate was given as prediction_folder, or one of its files. Every task,
-    subset and split in it is evaluated: MTEB's value, the expected one, range and bias, and the
-    rule by which MTEB broke ties. Exit status: 0 fine, 1 evaluated with problems (with --strict),
-    2 bad usage or input.
+    FOLDER is the prediction_folder of mteb.evaluate, or one of its files. Every task, subset and
+    split in it is evaluated. The table shows MTEB's value, the expected value, range and bias, and
+    the rule by which MTEB broke ties. Exit status: 0 fine, 1 evaluated with problems (with
+    --strict), 2 bad usage or input.
     """
     from deadheat.integrations.mteb import DEFAULT_MEASURES, evaluate_predictions, predictions_table
 
@@ -45,11 +45,11 @@ def command(folder: str, measures: tuple[str, ...], qrels: tuple[str, ...], out:
 
 
 def _given(qrels: tuple[str, ...]) -> dict[str, str]:
-    """Take ``NAME=FILE`` apart; a file without a name is for all predictions."""
+    """Parse ``NAME=FILE``; a file without a name is for all predictions."""
     given: dict[str, str] = {}
     for text in qrels:
         name, path = text.split("=", 1) if "=" in text else ("", text)
         if name in given:
-            raise InputError(f"--qrels: judgements of {name or 'all tasks'} are given twice")
+            raise InputError(f"--qrels: {name or 'all tasks'} is given twice; leave one out")
         given[name] = path
     return given

@@ -1,4 +1,4 @@
-"""Runs and models by a name of the user's choice: ``name=path``."""
+"""Parse ``name=path``: runs and models with a name that the user chooses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from deadheat.errors import InputError
 
 
 class Named(NamedTuple):
-    """A path, and what the user calls what is there."""
+    """A path, and the user's name for it."""
 
     path: str
     label: str | None = None
 
 
 def split_name(word: str) -> Named:
-    """Read ``name=path``; a path that exists means itself, whatever is in its name.
+    """Parse ``name=path``; a path that exists is never split, even if it contains ``=``.
 
     >>> split_name("bm25=runs/a.run"), split_name("runs/k1=0.9/a.run").label
     (Named(path='runs/a.run', label='bm25'), None)
@@ -29,13 +29,13 @@ def split_name(word: str) -> Named:
 
 
 def split_names(words: Sequence[str]) -> list[Named]:
-    """Read what runs are given, and refuse one that is given twice."""
+    """Parse the given runs; refuse a run that is given twice."""
     runs = list(map(split_name, words))
     names = [run.label or run.path for run in runs]
     for run, name in zip(runs, names, strict=True):
         if names.count(name) > 1:
             raise InputError(
-                f"{name} is given twice: leave one out, or give one of them another name, such as "
+                f"{name} is given twice; leave one out, or give one of them another name, such as "
                 f"again={run.path}"
             )
     return runs

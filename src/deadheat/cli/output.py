@@ -1,4 +1,4 @@
-"""Where and how commands write: options, checks of the output file, tables, warnings."""
+"""Output of commands: options, checks of the output file, tables, warnings."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ SUFFIXES = {
     ".json": "json",
     ".html": "html",
 }
-"""The format that the ending of a file asks for."""
+"""File endings and their formats."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """The options of `output_options`: what a command writes, and where."""
+    """Values of the options of `output_options`: the format and target of the output."""
 
     style: str = "table"
     output: str | None = None
     """The file to write; None is standard output."""
     percent: bool = False
     wide: bool = False
-    """Tables as wide as they are, whatever the terminal's width."""
+    """Whether to print all columns, even if they do not fit into the terminal."""
     force: bool = False
     strict: bool = False
 
     @property
     def columns(self) -> int:
-        """Where lines of text are broken: the terminal's width, or 80 in a pipe or file."""
+        """Width at which text is wrapped: that of the terminal, or 80 in a pipe or file."""
         here = self.output is None and on_terminal()
         return shutil.get_terminal_size().columns if here else 80
 
     def check(self, *inputs: str | Path | None) -> None:
-        """Refuse the output file before any work is done; see `check_output`."""
+        """Check the output file before any work is done; see `check_output`."""
         check_output(self.output, force=self.force, inputs=inputs)
 
     def write(self, text: str) -> None:
@@ -63,7 +63,7 @@ class Output:
     def show(self, parts: Sequence[str | Table], finding: str = "") -> None:
         """Print sentences and tables in colour on a terminal, else write them as plain text.
 
-        The finding is the last line in the format ``table``: what the numbers mean.
+        `finding` describes the numbers; it is the last line of the format ``table``.
         """
         if self.style == "table" and finding:
             parts = [*parts, finding]
@@ -75,18 +75,18 @@ class Output:
         console = Console()
         content = rich_parts(parts, percent=self.percent)
         if self.wide:
-            console.width = 1000  # the most that a table takes
+            console.width = 1000  # the largest width of a table
             console.width = console.measure(content).maximum
         console.print(content)
 
     def exit_if(self, warned: bool) -> None:
-        """End with status 1 where --strict was given and anything was warned about."""
+        """Exit with status 1 if --strict was given and there were warnings."""
         if self.strict and warned:
             sys.exit(1)
 
 
 def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
-    """Put several arguments and options together, in the order of the help text."""
+    """Combine several arguments and options, in the order of the help text."""
 
     def add(command: F) -> F:
         for part in reversed(parts):
@@ -97,23 +97,23 @@ def options(*parts: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def percent_option(*, default: bool) -> Callable[[F], F]:
-    """Choose between 73.53 and 0.7353."""
+    """Make the option --percent: print 73.53 or 0.7353."""
     return click.option(
         "--percent/--fraction",
         default=default,
-        help="Print as papers do, 73.53, or as a fraction, 0.7353.",
+        help="Print percent, as papers do (73.53), or fractions (0.7353).",
     )
 
 
 def _choose_style(ctx: click.Context, _: click.Parameter, style: str | None) -> str:
-    """Choose the format by the ending of the output file unless it is given."""
-    output = ctx.params.get("output")  # it is read first
+    """Return the given format, or else the format of the output file's ending."""
+    output = ctx.params.get("output")  # parsed first, because it is eager
     ending = Path(output or "").suffix.lower()
     named = SUFFIXES.get(ending)
     if style is None and ending and named is None:
         raise InputError(
-            f"{output}: tables are not written in this format; use one of {', '.join(SUFFIXES)}, "
-            "or --format"
+            f"{output}: no format has this file ending; use one of {', '.join(SUFFIXES)}, or "
+            "choose the format with --format"
         )
     return style or named or "table"
 
@@ -125,33 +125,33 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "style",
         type=click.Choice(STYLES),
         callback=_choose_style,
-        help="csv and json give full precision. [default: table, or by the ending of the output]",
+        help="csv and json have full precision. [default: the ending of the output file, or table]",
     ),
     "wide": click.option(
-        "--wide", is_flag=True, help="All columns, however narrow the terminal is."
+        "--wide", is_flag=True, help="Show all columns, even in a narrow terminal."
     ),
     "output": click.option(
         "-o",
         "--output",
         type=click.Path(dir_okay=False),
-        is_eager=True,  # the format may follow from its ending
-        help=f"Write to a file; its ending names the format: {', '.join(SUFFIXES)}.",
+        is_eager=True,  # its ending may choose the format
+        help=f"Write to a file; its ending chooses the format: {', '.join(SUFFIXES)}.",
     ),
     "force": FORCE,
     "strict": click.option(
-        "--strict", is_flag=True, help="Exit with status 1 if anything was warned about."
+        "--strict", is_flag=True, help="Exit with status 1 if there were warnings."
     ),
 }
 
 
 def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F]:
-    """Add options about the output, which the command receives as one `Output` named ``out``.
+    """Add output options; the command receives them as one argument ``out`` of type `Output`.
 
     Parameters
     ----------
     names
-        Those of `style`, `wide`, `output`, `force` and `strict` that the command has; all unless
-        given.
+        Options of the command, out of `style`, `wide`, `output`, `force` and `strict`. Default:
+        all.
     percent
         The default of --percent; None leaves the option out.
     """
@@ -174,12 +174,12 @@ def output_options(*names: str, percent: bool | None = False) -> Callable[[F], F
 def check_output(
     path: str | None, *, force: bool, inputs: Iterable[str | Path | None] = ()
 ) -> None:
-    """Refuse an output path before any work is done for it.
+    """Raise InputError if the output path cannot be written, before any work is done.
 
     Parameters
     ----------
     force
-        Accept a file that exists, unless it is one of `inputs`.
+        Whether to accept an existing file that is not one of `inputs`.
     inputs
         Files, folders, patterns, ``name=path`` and ``-`` (standard input) that the command reads.
     """
@@ -194,21 +194,23 @@ def check_output(
     for given in inputs if exists else ():
         if given is not None and _is_read(target, given):
             raise InputError(
-                f"{path}: this command reads that file ({given}), and --force would replace "
-                "it: choose another output"
+                f"{path}: this file is also an input ({given}), and --force would replace it; "
+                "choose another output"
             )
     folder = target.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(f"{path}: the folder {folder} is not there or cannot be written to")
+        raise InputError(
+            f"{path}: the folder {folder} does not exist or cannot be written to; choose another"
+        )
 
 
 def _is_read(target: Path, given: str | Path) -> bool:
-    """Whether an input is or contains a file, whatever the names and links that lead to it."""
+    """Return whether an input is or contains a file, also under another name or by a link."""
     with suppress(AttributeError, OSError, ValueError):  # reading reports the error
         if given == "-":
             return os.path.samestat(os.fstat(sys.stdin.fileno()), target.stat())
         path = given if isinstance(given, Path) else Path(split_name(given).path)
-        # Beside what an experiment stored, its folder may hold tables and pages made of it.
+        # The folder of an experiment may also contain tables and pages made from it.
         within = "*/**/*" if (path / "experiment.json").is_file() else "**/*"
         matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207
         files = [path, path / "experiment.json", *path.glob(within), *matches]
@@ -234,7 +236,7 @@ def _print(text: str) -> None:
     try:
         if on_terminal():
             click.echo(printable(text, keep="\n\t"))
-        elif hasattr(sys.stdout, "buffer"):  # a pipe or a file: UTF-8, whatever the locale
+        elif hasattr(sys.stdout, "buffer"):  # a pipe or a file: UTF-8 in every locale
             click.echo(utf8(text))
         else:  # a stream of text only, such as io.StringIO
             click.echo(utf8(text).decode())
@@ -245,7 +247,7 @@ def _print(text: str) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal."""
+    """Return whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -261,5 +263,5 @@ def print_warnings(messages: Iterable[str]) -> None:
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Print a line without control characters, which a name in it may hold."""
+    """Print a line without control characters, which names in it may contain."""
     click.echo(printable(text), err=err)

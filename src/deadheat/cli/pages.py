@@ -1,4 +1,4 @@
-"""Collections for the page of `deadheat report`: from stored results, experiments and runs."""
+"""Make collections for the page of `deadheat report` from stored results, experiments and runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def evaluate_collection(
     settings: EvalSettings,
     progress: Progress | None = None,
 ) -> Collection:
-    """Evaluate run files in the measures asked for, and at more cutoffs for the curves."""
+    """Evaluate run files in the given measures, and at more cutoffs for the curves."""
     judgements = read_qrels(qrels)
     systems = []
     for given, name in zip(split_names(paths), name_given(paths), strict=True):
@@ -47,7 +47,7 @@ def evaluate_collection(
 
 
 def read_experiment(folder: Path, progress: Progress | None = None) -> list[Collection]:
-    """Read what `deadheat run` stored: a collection per dataset."""
+    """Read the folder of `deadheat run`; return a collection per dataset."""
     from deadheat.lab.experiment import StoredResult, error_budget, is_computed_twice, load_results
 
     every = load_results(folder)
@@ -79,15 +79,15 @@ def read_experiment(folder: Path, progress: Progress | None = None) -> list[Coll
 def group_results(
     results: Iterable[Result], qrels: str | None = None, paths: Sequence[str] = ()
 ) -> list[Collection]:
-    """Group results by the judgements they were computed with, each with its run if given.
+    """Group results by their judgements; add the run of each result if it is among `paths`.
 
-    A stored result names its run, but it may be untrusted: no file is read because a result
-    names it.
+    A stored result contains the path of its run, but it may be untrusted, so that path is never
+    read.
 
     Parameters
     ----------
     qrels, paths
-        Judgements and run files, among which the runs of the results are found.
+        Judgements and run files to search for the runs of the results.
     """
     judgements = read_qrels(qrels) if qrels is not None and paths else None
     read = cache(lambda path, with_ranks: read_run(path, with_ranks=with_ranks))
@@ -95,13 +95,13 @@ def group_results(
     def find_run(result: Result) -> tuple[Run | None, str]:
         """Return the run that reproduces a result, or None and the reason."""
         if judgements is None:
-            return None, "to see them, give the run and its judgements with --runs and --qrels"
+            return None, "to show them, give the run and its judgements with --runs and --qrels"
         origin = result.provenance
         for path in sorted(paths, key=lambda path: Path(path).name != Path(origin.run).name):
             run = read(path, origin.settings.needs_ranks)
             if is_reproduced_by(result, judgements, run):
                 return run, ""
-        return None, f"with {qrels}, none of the runs given gives the values of {origin.run}"
+        return None, f"with {qrels}, none of the given runs has the values of {origin.run}"
 
     groups: list[list[Result]] = []
     for result in results:

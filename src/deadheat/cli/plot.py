@@ -65,14 +65,14 @@ _OUTPUT = options(
         "--output",
         type=click.Path(dir_okay=False),
         required=True,
-        help="The file to write; its ending, .png, .svg or .pdf, names the format.",
+        help="The file to write; its ending chooses the format: .png, .svg or .pdf.",
     ),
     FORCE,
     click.option(
         "--width",
         type=click.Choice(list(figures.WIDTHS)),
         default="column",
-        help="One column, or the full width, of a two-column paper.",
+        help="Width: one column of a two-column paper, or the full page.",
     ),
 )
 _RUN_OPTIONS = options(QRELS, RUNS, _LABEL, evaluation_options, _OUTPUT)
@@ -80,7 +80,7 @@ _PERCENT = percent_option(default=False)
 
 
 def _measure_option(default: str = "nDCG@10") -> Callable[[F], F]:
-    """Choose one measure, which the command receives parsed."""
+    """Make the option for one measure; the command receives it parsed."""
     return click.option(
         "-m",
         "--measure",
@@ -91,7 +91,7 @@ def _measure_option(default: str = "nDCG@10") -> Callable[[F], F]:
 
 
 def _figure(name: str, example: str) -> Callable[[Callable[..., figures.Plot]], click.Command]:
-    """Make a subcommand of a function that draws: check its files first, and save the figure."""
+    """Make a subcommand from a function that draws; it checks the files and saves the figure."""
 
     def add(draw: Callable[..., figures.Plot]) -> click.Command:
         @functools.wraps(draw)
@@ -118,7 +118,7 @@ def _evaluate(
     labels: tuple[str, ...],
     **settings: Any,
 ) -> dict[str, Result]:
-    """Evaluate runs, and return the results by the labels of the figure."""
+    """Evaluate runs, and return the results by label."""
     _check_labels(runs, labels)
     named = evaluate_runs(qrels, runs, measures, **settings)
     return dict(zip(labels or named, named.values(), strict=True))
@@ -131,7 +131,7 @@ def _evaluate(
     "--cutoffs",
     default="1..10",
     callback=parse_numbers,
-    help="Cutoffs of measures given without: numbers and ranges, such as 1..10,20,50.",
+    help="Cutoffs of measures without a cutoff: numbers and ranges, such as 1..10,20,50.",
 )
 @_PERCENT
 @_RUN_OPTIONS
@@ -158,7 +158,7 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
-        raise InputError(f"--group-by {text!r} is no regular expression ({error})") from None
+        raise InputError(f"--group-by {text!r}: not a regular expression ({error})") from None
 
 
 @_figure("ranks", "deadheat plot ranks qrels.txt runs/*.run -m nDCG@10 -o ranks.pdf")
@@ -167,8 +167,8 @@ def _pattern(_: object, __: object, text: str | None) -> re.Pattern[str] | None:
     "--group-by",
     metavar="PATTERN",
     callback=_pattern,
-    help="Colour runs by what this regular expression finds in their labels: its first group, or "
-    "all of it. [^_.-]+ is the first word, often the team.",
+    help="Colour runs by the match of this regular expression in their labels: its first group, or "
+    "the whole match. [^_.-]+ is the first word, often the team.",
 )
 @_RUN_OPTIONS
 def _ranks(
@@ -199,7 +199,7 @@ def _groups(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
 @_figure("list", "deadheat plot list qrels.txt bf16.run --query 28 -o list.pdf")
 @QRELS
 @click.argument("run", type=click.Path(), metavar="[NAME=]RUN")
-@click.option("--query", help="The id of the query. [default: that of the largest range]")
+@click.option("--query", help="The id of the query. [default: the query with the largest range]")
 @_measure_option("Recall@10")
 @click.option(
     "--rows",
@@ -228,7 +228,7 @@ def _list(
 @_LABEL
 @_OUTPUT
 def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figures.Plot:
-    """Draw how large the tie groups of one or more RUNs are."""
+    """Draw the sizes of the tie groups of one or more RUNs."""
     _check_labels(runs, labels)
     sizes = [run_sizes(read_run(split_name(run).path)) for run in runs]
     named = dict(zip(labels or name_given(runs), sizes, strict=True))
@@ -237,7 +237,7 @@ def _sizes(runs: tuple[str, ...], labels: tuple[str, ...], width: str) -> figure
 
 def _check_labels(runs: tuple[str, ...], labels: tuple[str, ...]) -> None:
     if labels and (len(labels) != len(runs) or len(set(labels)) < len(labels)):
-        raise InputError(f"give each of the {len(runs)} runs a --label of its own, or none at all")
+        raise InputError(f"--label: give one per run ({len(runs)}), all different, or none")
 
 
 def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: EvalSettings) -> str:
@@ -246,5 +246,5 @@ def _most_moved(judgements: Judgements, run: Run, measure: Measure, settings: Ev
     ranges = result.views[measure].best - result.views[measure].worst
     query = result.query_names[int(np.argmax(ranges))]
     moved = number(float(ranges.max()))
-    print_line(f"query {query}: ties move {measure} most in it, by {moved}", err=True)
+    print_line(f"query {query}: largest range of {measure}, {moved}", err=True)
     return query

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 _NAME_LENGTH = 34
-"""Characters that a bar has for the name of the work."""
+"""Width of the description of a bar, in characters."""
 
 
 @contextmanager
@@ -29,9 +29,9 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
     Parameters
     ----------
     first
-        What is done before the first call.
+        Description of the work before the first call.
     delay
-        Seconds during which nothing is drawn: work that is done by then needs no bar.
+        Seconds before a bar is drawn; shorter work draws none.
     """
     if not sys.stderr.isatty():
         yield None
@@ -46,7 +46,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
     )
 
     columns = [
-        TextColumn("{task.description}", markup=False),  # a model's name may hold brackets
+        TextColumn("{task.description}", markup=False),  # a model's name may contain brackets
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeRemainingColumn(compact=True),
@@ -64,7 +64,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
             tasks[what] = bars.add_task(shorten_name(printable(what), _NAME_LENGTH))
         bars.update(tasks[what], completed=done, total=total, visible=True)
         if time.monotonic() - begun >= delay:
-            bars.start()  # does nothing where the bars are drawn already
+            bars.start()  # does nothing if the bars are already drawn
 
     if not delay:
         bars.start()
@@ -75,7 +75,7 @@ def progress_bar(first: str = "reading", *, delay: float = 0) -> Iterator[Progre
 
 
 def hide_other_bars() -> None:
-    """Keep other libraries from drawing progress bars into a file or over ours."""
+    """Disable the progress bars of other libraries."""
     for package in ("transformers", "datasets"):
-        with suppress(ImportError, AttributeError):  # what is missing is named when it is needed
+        with suppress(ImportError, AttributeError):  # missing packages are reported on use
             import_module(f"{package}.utils.logging").disable_progress_bar()

@@ -34,26 +34,26 @@ from deadheat.settings import EvalSettings
 )
 @click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="DIR|RESULT|RUN...")
 @click.option(
-    "--qrels", help="Judgements: the sources are then run files to be evaluated, unless --runs."
+    "--qrels", help="Judgements. Without --runs, the sources are then run files to evaluate."
 )
 @click.option(
     "--runs",
     multiple=True,
     metavar="RUN",
-    help="A run file behind stored results, to show its ranked lists; needs --qrels. Repeatable.",
+    help="A run file of stored results, to show its ranked lists; needs --qrels. May be repeated.",
 )
 @MEASURES
 @evaluation_options
 @comparison_options
 @click.option(
     "--dataset",
-    help="A folder, hub id or ir_datasets: id whose texts of queries and documents are shown.",
+    help="Dataset with the texts of queries and documents: a folder, hub id or ir_datasets: id.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     default=20,
-    help="Documents of each ranked list that the page holds; 0 for none.",
+    help="Number of documents of each ranked list on the page; 0 for none.",
 )
 @click.option("--title", help="Heading of the page.")
 @click.option(
@@ -81,15 +81,15 @@ def command(
 ) -> None:
     """Write one self-contained web page about results.
 
-    Give the folder of `deadheat run`; or files written by `deadheat eval --per-query --format
-    json`, with the ranked lists of the run files that --runs and --qrels give; or run files
-    together with --qrels. With stored results, -m chooses what is shown query by query. Only
-    files named here are read, never one that a stored result names.
+    The sources are one of: the folder of `deadheat run`; files written by `deadheat eval
+    --per-query --format json`, with --runs and --qrels to show ranked lists; or run files with
+    --qrels. With stored results, -m chooses the measures that are shown per query. Only files
+    given on the command line are read, never a path inside a stored result.
     """
     check_output(output, force=force, inputs=(qrels, *runs, *sources, dataset))
     asked = parse_measures(measures) if measures else None
     if runs and qrels is None:
-        raise InputError("--runs are read together with their judgements: give --qrels, too")
+        raise InputError("--runs needs the judgements of the runs; add --qrels")
     check_standard_input(qrels, *runs, *sources)
     how = {name: options.pop(name) for name in COMPARISON}
     with progress_bar() as progress:
@@ -128,13 +128,13 @@ def command(
 
 
 def _check_options(ctx: click.Context, options: dict[str, object]) -> None:
-    """Refuse options of evaluating where nothing is evaluated."""
+    """Raise InputError for evaluation options if nothing is evaluated."""
     default = click.core.ParameterSource.DEFAULT
     for option in ctx.command.params:
         name = option.name or ""
         if name in options and ctx.get_parameter_source(name) is not default:
             raise InputError(
-                f"{option.opts[0]} is about evaluating runs, and these results are "
+                f"{option.opts[0]} is an option for evaluating runs, but these results are "
                 "evaluated already; for run files, give the judgements with --qrels"
             )
 
@@ -145,5 +145,5 @@ def _check_measures(collections: Sequence[Collection], asked: list[Measure] | No
     for measure in asked or ():
         if measure not in known:
             raise InputError(
-                f"{measure} was not evaluated; the results have {', '.join(map(repr, known))}"
+                f"{measure} was not evaluated; use one of {', '.join(map(repr, known))}"
             )

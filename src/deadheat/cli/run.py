@@ -1,4 +1,4 @@
-"""`deadheat run`: a model and a dataset in, the paper's table out."""
+"""`deadheat run`: run models on datasets and print the paper's table."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ from deadheat.scoring import REGIMES
     "models",
     multiple=True,
     metavar="[NAME=]MODEL",
-    help="Hub id, folder (of a model or a PEFT adapter) or .gguf file, perhaps under another "
-    "name. Repeatable.",
+    help="Hub id, folder (of a model or a PEFT adapter) or .gguf file; NAME=MODEL gives it another "
+    "name. May be repeated.",
 )
-@click.option("--base", help="Model of a PEFT adapter. [default: the one that it names]")
+@click.option("--base", help="Base model of a PEFT adapter. [default: the one in its config]")
 @click.option(
     "--prompt",
-    help="What a yes/no reranker reads: a text with {query} and {document}, and with the special "
+    help="Prompt of a yes/no reranker: a text with {query} and {document}, and with the special "
     "tokens of the model. [default: the model's]",
 )
-@click.option("--dataset", "datasets", multiple=True, help="Hub id, folder or file. Repeatable.")
+@click.option(
+    "--dataset", "datasets", multiple=True, help="Hub id, folder or file. May be repeated."
+)
 @click.option("--subset", help="Part of the dataset, such as a language.")
 @click.option("--split", help="Split of the dataset. [default: test, or the only one]")
 @click.option("--revision", help="Commit, tag or branch of the dataset on the hub.")
@@ -65,52 +67,56 @@ from deadheat.scoring import REGIMES
     "--model-dtype",
     "model_dtypes",
     multiple=True,
-    help=f"Format the model runs in: {', '.join(MODEL_DTYPES)}. Repeatable. [default: bf16, fp32]",
+    help=f"Format of the model: {', '.join(MODEL_DTYPES)}. May be repeated. [default: bf16, fp32]",
 )
 @click.option(
     "--regime",
     "regimes",
     multiple=True,
-    help="How scores are made; one forward pass serves all. "
+    help="How scores are computed; all regimes use one forward pass. "
     + explain(REGIMES)
-    + f" Repeatable. [default: {', '.join(DEFAULT_REGIMES)}, where the model has them]",
+    + f" May be repeated. [default: {', '.join(DEFAULT_REGIMES)}, if the model has them]",
 )
 @click.option(
     "--scoring-dtype",
     "scoring_dtypes",
     multiple=True,
-    help="Also score the model's output in this format, such as fp8_e4m3. Repeatable.",
+    help="Also score the model's output in this format, such as fp8_e4m3. May be repeated.",
 )
 @measures_option(
     f"Measures such as nDCG@10,MRR@10, or nDCG with -k. [default: {', '.join(DEFAULT_MEASURES)}]",
 )
-@click.option("-k", "--cutoff", "cutoffs", multiple=True, type=int, help="For measures without.")
+@click.option(
+    "-k", "--cutoff", "cutoffs", multiple=True, type=int, help="Cutoff of measures without one."
+)
 @click.option(
     "--batch-size",
     type=int,
     multiple=True,
-    help="Inputs per forward pass. Given several times (as the next two): run with each, and "
-    "report how far scores and measures move. [default: 16]",
+    help="Inputs per forward pass. If this or one of the next two is given several times: run with "
+    "each value, and report how far scores and measures move. [default: 16]",
 )
 @click.option("--attention", multiple=True, help="eager, sdpa, … [default: transformers' choice]")
-@click.option("--threads", type=int, multiple=True, help="Of torch on a CPU. [default: torch's]")
-@click.option("--max-length", type=int, help="Tokens at which inputs are cut. [default: model's]")
-@click.option("--limit", type=int, help="Only the first queries of a dataset.")
+@click.option(
+    "--threads", type=int, multiple=True, help="Threads of torch on a CPU. [default: torch's]"
+)
+@click.option("--max-length", type=int, help="Longest input, in tokens. [default: the model's]")
+@click.option("--limit", type=int, help="Number of first queries of a dataset to use.")
 @click.option(
     "--candidates",
     type=click.Choice(CANDIDATES),
-    help="Documents to score: the dataset's lists, BM25's best, or (bi-encoders) the full corpus, "
-    "exactly. [default: given]",
+    help="Documents to score: the dataset's lists, the best by BM25, or (bi-encoders only) the "
+    "full corpus, by exact search. [default: given]",
 )
-@click.option("--depth", type=int, help="Length at which candidate or full-corpus lists are cut.")
-@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest there is]")
+@click.option("--depth", type=int, help="Largest length of candidate or full-corpus lists.")
+@click.option("--device", help="cpu, cuda, cuda:1, mps. [default: the fastest available]")
 @click.option(
     "--trust-remote-code",
     is_flag=True,
     default=None,
-    help="Run Python code that comes with a checkpoint. A study file cannot allow it alone.",
+    help="Run Python code that comes with a checkpoint. A study file alone cannot allow it.",
 )
-@click.option("--study", "file", type=click.Path(), help="A TOML file; options replace its keys.")
+@click.option("--study", "file", type=click.Path(), help="Study as TOML; options replace its keys.")
 @click.option("--paper", is_flag=True, help="The paper's study: five models, two datasets.")
 @click.option(
     "-o",
@@ -118,16 +124,16 @@ from deadheat.scoring import REGIMES
     "folder",
     required=True,
     type=click.Path(),
-    help="Folder that everything goes to.",
+    help="Folder to store everything in.",
 )
 @ENGINE
 @output_options("style", "wide", percent=True)
 def command(out: Output, **options: Any) -> None:
-    """Score candidates under several precision regimes, evaluate each, store everything.
+    """Score candidates under several precision regimes, evaluate each, and store everything.
 
-    One forward pass for each model, model dtype and dataset; logits or embeddings are stored
-    batch by batch, and the same command continues a run that was ended. Exit status: 0 fine,
-    2 bad usage or input, or a cell that could not be run.
+    There is one forward pass for each model, model dtype and dataset. Logits or embeddings are
+    stored batch by batch; the same command continues an interrupted run. Exit status: 0 fine, 2
+    bad usage or input, or a cell (model, dtype and dataset) that could not be run.
     """
     study, folder = _study(options), options["folder"]
     try:
@@ -136,8 +142,8 @@ def command(out: Output, **options: Any) -> None:
         with progress_bar("loading models and data") as progress:
             failures = run_study(study, folder, progress=progress, engine=engine)
     except KeyboardInterrupt:
-        kept = f"stopped: {folder} keeps every batch that is done"
-        print_line(f"{kept}; the same command continues from there", err=True)
+        kept = f"stopped: every finished batch is stored in {folder}"
+        print_line(f"{kept}; run the same command to continue", err=True)
         sys.exit(130)
     for line in _errors(failures):
         print_line(line, err=True)
@@ -158,7 +164,7 @@ def _named(stored: StoredResult) -> str:
 
 
 def _study(options: dict[str, Any]) -> Study:
-    """Put the words of the command line over those of a file or of the paper."""
+    """Return the study of a file, of the paper or of the options; options replace other values."""
     named = {field.name: options.get(field.name) for field in fields(Study)}
     words = {name: value for name, value in named.items() if value not in (None, ())}
     part = {name: options[name] for name in ("subset", "split", "revision") if options[name]}
@@ -175,7 +181,7 @@ def _study(options: dict[str, Any]) -> Study:
     elif part:
         raise InputError(f"--{next(iter(part))} needs --dataset")
     if options["paper"] and options["file"]:
-        raise InputError("--paper and --study are two studies: choose one")
+        raise InputError("--paper and --study cannot be combined; choose one")
     if options["paper"]:
         return paper_study(**words)
     if options["file"]:
@@ -193,7 +199,7 @@ def _errors(failures: list[Failure]) -> Iterator[str]:
 
 
 def notes(results: Sequence[StoredResult]) -> list[str]:
-    """Return what was cut or left out, each fact once."""
+    """Return notes on truncated inputs and dropped data, each once."""
     said = []
     for stored in results:
         origin = stored.result.provenance

@@ -14,16 +14,16 @@ from deadheat.cli.output import Output, output_options
 @click.command("table", cls=Command, example="deadheat table results/ -m nDCG@10 -o table.tex")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @measures_option(
-    "Measures to show; may be repeated. [default: all, of very many those at cutoff 10]",
+    "Measures to show; may be repeated. [default: all; of more than 8, one cutoff each]",
 )
-@click.option("--ties", is_flag=True, help="Also what each regime leaves of ties.")
+@click.option("--ties", is_flag=True, help="Also show the ties that remain under each regime.")
 @click.option(
-    "--budget", is_flag=True, help="Also what ties, computing and queries can do to each number."
+    "--budget", is_flag=True, help="Also show each number's error from ties, compute and queries."
 )
 @click.option(
     "--against-paper",
     is_flag=True,
-    help="Also the paper's numbers beside these, for the rows that both have.",
+    help="Also show the paper's numbers next to these, for rows that both have.",
 )
 @output_options("style", "wide", "output", "force", percent=True)
 def command(
@@ -36,14 +36,14 @@ def command(
 ) -> None:
     """Print the paper's Table 1 from DIR, the folder of `deadheat run`.
 
-    For each model FP32 M, then the oblivious and the expected value, range and bias of every
-    regime. The highest expected value is bold only if it is the highest whatever the tie-break.
+    The columns are FP32 M, then the oblivious and the expected value, range and bias of every
+    regime. The highest expected value is bold only if it is the highest in every tie order.
     """
     out.check(folder)
     from deadheat.lab import experiment
 
     results = experiment.load_results(folder)
-    machine = out.style in ("csv", "json")  # has room for every measure
+    machine = out.style in ("csv", "json")  # these formats have space for every measure
     shown = measures or (experiment.every_measure(results) if machine else None)
     tables = [experiment.table1(results, shown)]
     if ties:

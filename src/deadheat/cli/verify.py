@@ -1,4 +1,4 @@
-"""`deadheat verify`: whether a stored experiment is what was written."""
+"""`deadheat verify`: check the files of a stored experiment."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from deadheat.tables import Column, Table
 def command(folder: Path, out: Output) -> None:
     """Check the files of a stored experiment by their hashes.
 
-    DIR is the folder of `deadheat run`. Names files that are damaged, missing, foreign or, where a
-    run was ended, not complete. What `deadheat run` builds on it checks in the same way. Exit
-    status: 0 all files are as they were written, 1 some are not, 2 bad usage or no such folder.
+    DIR is the folder of `deadheat run`. The output lists files that are damaged, missing, not
+    written by deadheat, or, after an interrupted run, not complete. `deadheat run` checks the files
+    that it uses in the same way. Exit status: 0 all files are unchanged, 1 some are not, 2 bad
+    usage or no such folder.
     """
     import polars as pl
 

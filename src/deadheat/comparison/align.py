@@ -1,4 +1,4 @@
-"""Systems that can be compared: under distinct names, with the same measures and queries."""
+"""Prepare systems for a comparison: distinct names, the same measures, the same queries."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def name_systems(
     Parameters
     ----------
     given
-        ``{name: system}``, or systems that are named by what was evaluated.
+        ``{name: system}``, or systems, which get the names of their runs.
     result_of
-        Turns a system into its result.
+        Function that turns a system into its result.
     """
     if isinstance(given, (str, Path, Result)):
         given = [given]
@@ -37,24 +37,24 @@ def name_systems(
     names = list(map(str, given)) if isinstance(given, Mapping) else name_results(results)
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(
-            f"{len(twice)} systems are called {twice[0]!r}: give each once, or name them with a "
-            "dict {name: …}"
+            f"{len(twice)} systems are called {twice[0]!r}; give each system once, or name the "
+            "systems with a dict {name: …}"
         )
     return dict(zip(names, results, strict=True))
 
 
 def check_result(result: object) -> Result:
-    """Refuse what is not a result."""
+    """Raise InputError if the object is not a `Result`."""
     if not isinstance(result, Result):
         raise InputError(
-            f"results of evaluate are compared, not a {type(result).__name__}; to compare runs, "
+            f"compare needs results of evaluate, not a {type(result).__name__}; to compare runs, "
             "give judgements and runs: compare(qrels, runs, measures)"
         )
     return result
 
 
 def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[str, str]]:
-    """Return the names of A and B: all pairs, or every other system as A and the baseline as B."""
+    """Return pairs of names (A, B): all pairs, or each other system (A) and the baseline (B)."""
     if baseline is None:
         return list(combinations(systems, 2))
     meant = [baseline] if baseline in systems else []
@@ -70,14 +70,14 @@ def list_pairs(systems: dict[str, Result], baseline: str | None) -> list[tuple[s
 
 
 def check_origins(systems: dict[str, Result]) -> list[Remark]:
-    """Refuse systems with different judgements; warn where their ties mean different things."""
+    """Refuse systems with different judgements; warn if their tie settings differ."""
     name, first = next(iter(systems.items()))
     for other, result in systems.items():
         if not same_judgements(first, result):
             here, there = first.provenance.judgements, result.provenance.judgements
             raise InputError(
-                f"{name} was evaluated with the judgements {here}, {other} with {there}: systems "
-                "can be compared on the same judgements only"
+                f"{name} was evaluated with the judgements {here}, {other} with {there}; evaluate "
+                "both with the same judgements"
             )
     remarks = []
     for option in ("tie_break", "tie_tolerance", "score_dtype"):
@@ -86,7 +86,7 @@ def check_origins(systems: dict[str, Result]) -> list[Remark]:
         if others:
             text = (
                 f"{name} and {some(others, 1)} differ in {option}, {values[name]!r} and "
-                f"{values[others[0]]!r}: evaluate them alike, or their ties do not compare"
+                f"{values[others[0]]!r}: their ties are not comparable; use the same {option}"
             )
             remarks.append(warning(text))
     return remarks
@@ -100,16 +100,17 @@ def align_systems(
     Parameters
     ----------
     measures
-        Those to compare in; all that the systems share unless given.
+        Measures to compare. Default: all measures that the systems share.
     queries
-        ``"intersection"`` leaves out queries that some system lacks; otherwise they are refused.
+        ``"intersection"`` drops queries that some system lacks. Otherwise such queries are an
+        error.
     """
     remarks = []
     known = dict.fromkeys(m for result in systems.values() for m in result.views)
     asked = list(known) if measures is None else parse_measures(measures)
     common = [m for m in asked if all(m in result.views for result in systems.values())]
     if not common:
-        raise InputError("the systems have no measure in common: evaluate them in the same ones")
+        raise InputError("the systems have no measure in common; evaluate the same ones for all")
     if len(common) < len(asked):
         dropped = ", ".join(repr(m) for m in asked if m not in common)
         remarks.append(warning(f"not every system was evaluated in {dropped}: left out"))
@@ -120,9 +121,9 @@ def align_systems(
         name = next(name for name in ids if ids[name] != every)
         if queries != "intersection" or not shared:
             raise InputError(
-                f"{name} was not evaluated on query {min(every - ids[name])!r}: systems can be "
-                f"compared on the same queries only; the {len(shared):,} queries that all share "
-                "are compared with queries='intersection' (--queries intersection)"
+                f"{name} was not evaluated on query {min(every - ids[name])!r}, but systems are "
+                "compared on the same queries; use queries='intersection' (--queries "
+                f"intersection) to compare them on the {len(shared):,} queries that all share"
             )
         of = counted(len(every), "query")
         remarks.append(warning(f"compared on the {len(shared):,} of {of} that all share"))
@@ -132,7 +133,7 @@ def align_systems(
 
 
 def _restrict(result: Result, measures: list[Measure], query_ids: list[str]) -> Result:
-    """Return a result in some of its measures and queries."""
+    """Return a result with only these measures and queries."""
     place = {query: i for i, query in enumerate(result.query_names)}
     rows = np.array([place[query] for query in query_ids])
     views = {}

@@ -27,13 +27,13 @@ COLUMNS = {
     "std": "tie std of the difference; None if the measure has no variance (ERR)",
     "lowest": "the difference with ties broken against A and for B, worst_A − best_B",
     "highest": "the difference with ties broken for A and against B, best_A − worst_B",
-    "overlap": "whether the [worst, best] intervals overlap, so that some tie order reverses them",
+    "overlap": "whether the [worst, best] intervals overlap: some tie order reverses the pair",
     "a_wins": "probability that A beats B under random tie-breaking",
     "b_wins": "probability that B beats A under random tie-breaking",
     "probability_method": "how these probabilities were obtained, one of `METHODS`",
     "probability_error": "largest distance of these probabilities from the true ones",
     "oblivious_difference": "oblivious value of A − oblivious value of B",
-    "reversed": "whether the oblivious values order the systems against the expectations",
+    "reversed": "whether the oblivious values order the pair opposite to the expected values",
     "p_value": "two-sided paired randomisation test over queries; None for one query",
     "p_corrected": "the p-value, corrected for the pairs compared in the measure (see `TESTS`)",
     "interval_low": "start of Student's t interval of the difference over queries",
@@ -46,7 +46,7 @@ TESTS = {
 }
 """How p-values are corrected for the number of pairs compared in a measure."""
 FEW_SYSTEMS = 4
-"""Up to so many systems each pair is tested by itself, and every pair is shown."""
+"""Up to this many systems, each pair is tested separately and every pair is shown."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Settings:
     """How systems were compared."""
 
     queries: int
-    """How many queries all systems share."""
+    """Number of queries that all systems share."""
     alpha: float
     resamples: int
     seed: int
@@ -70,9 +70,9 @@ class Comparison(Printable):
     pairs: pl.DataFrame
     """A row per pair and measure; `COLUMNS` describes the columns."""
     ranking: pl.DataFrame
-    """A row per measure and system, the highest expectation first. `rank` is by expectation,
-    `best_rank` and `worst_rank` are what tie-breaking can make of it, `oblivious_rank` is by
-    the oblivious value; equal values share the better rank."""
+    """A row per measure and system, highest expected value first. `rank` is by expected value,
+    `best_rank` and `worst_rank` are the best and worst rank that tie-breaking can give,
+    `oblivious_rank` is by oblivious value. Equal values share the better rank."""
     settings: Settings
     provenance: dict[str, Provenance]
     """Where the result of each system comes from."""
@@ -83,7 +83,7 @@ class Comparison(Printable):
 
     @property
     def warnings(self) -> list[str]:
-        """Facts about the input that change the meaning of the comparison."""
+        """Warnings about the input that change the meaning of the numbers."""
         inherited = lines(self.system_remarks, "warning", of="system")
         return [*inherited, *texts(self.remarks, "warning")]
 
@@ -96,7 +96,7 @@ class Comparison(Printable):
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """How many pairs got each verdict: a row per measure and verdict that was given."""
+        """Number of pairs with each verdict: a row per measure and verdict that occurs."""
         better = pl.col("verdict").is_in(["A is better", "B is better"])
         verdict = pl.when(better).then(pl.lit("one is better")).otherwise("verdict")
         counts = self.pairs.group_by("measure", verdict.alias("verdict")).agg(
@@ -109,10 +109,10 @@ class Comparison(Printable):
 
     @cached_property
     def contested(self) -> pl.DataFrame:
-        """Pairs whose order in the ranking, or by the oblivious values, is not reliable.
+        """Pairs whose order is not reliable, with the columns of `pairs`, by measure and rank.
 
-        Neighbours in the ranking that ties leave undecided or that the oblivious values put the
-        other way round, and every decision error; by measure and rank, the columns of `pairs`.
+        These are neighbours in the ranking whose order ties leave undecided or the oblivious
+        values reverse, and all decision errors.
         """
         found = self.pairs
         for side in ("a", "b"):
@@ -126,12 +126,12 @@ class Comparison(Printable):
         return chosen.sort(first, last).select(list(COLUMNS))
 
     def parts(self, *, all_pairs: bool = False) -> list[Part]:
-        """Return the ranking, and the pairs: all of few systems, else those that are contested.
+        """Return the ranking and the pairs: all pairs of few systems, else only contested pairs.
 
         Parameters
         ----------
         all_pairs
-            Show every pair, however many there are.
+            Show every pair, also for many systems. Default: False.
         """
         queries = counted(self.settings.queries, "query")
         ranking = self._table(self.ranking, RANKING, f"Ranking · {queries}", 1)
@@ -158,13 +158,13 @@ class Comparison(Printable):
         grouped: int,
         notes: Sequence[str] = (),
     ) -> Table:
-        """Make a table; the heading of p-values names their correction."""
+        """Make a table whose p-value heading includes the correction."""
         test = f"p ({self.settings.test})" if self.settings.test else "p"
         shown = [replace(c, title=test) if c.of == "p_corrected" else c for c in columns]
         return Table(frame, shown, title, notes, grouped)
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as plain numbers, lists and strings."""
+        """Return everything as plain numbers, lists and strings."""
         return {
             "pairs": self.pairs.to_dicts(),
             "ranking": self.ranking.to_dicts(),
@@ -175,7 +175,7 @@ class Comparison(Printable):
         }
 
     def to_csv(self, *, ranking: bool = False) -> str:
-        """Comma-separated values in full precision: all pairs, or the ranking."""
+        """Return comma-separated values in full precision: all pairs, or the ranking."""
         return (self.ranking if ranking else self.pairs).write_csv().rstrip("\n")
 
     def to_pandas(self) -> pd.DataFrame:
@@ -183,7 +183,7 @@ class Comparison(Printable):
         return pandas_frame(self.pairs)
 
     def __repr__(self) -> str:
-        """Count systems, queries and verdicts in one line; `print` shows the tables."""
+        """Return the number of systems, queries and verdicts; `print` shows the tables."""
         verdicts = self.pairs.group_by("verdict", maintain_order=True).len().iter_rows()
         counts = ", ".join(f"{n} × {verdict}" for verdict, n in verdicts)
         systems = counted(len(self.provenance), "system")
@@ -192,7 +192,7 @@ class Comparison(Printable):
 
 
 def _place_in(order: Iterable[str], column: str) -> pl.Expr:
-    """Put texts into a given order."""
+    """Return the position of a column's texts in the given order, as a sort key."""
     return pl.col(column).replace_strict({text: i for i, text in enumerate(order)})
 
 

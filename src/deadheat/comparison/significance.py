@@ -1,8 +1,7 @@
 """Tests over queries: whether other queries could have ordered the systems differently.
 
-Values come as a matrix with a row per query and a column per system, pairs as two columns of
-that matrix. All resampling goes in blocks: memory grows with the number of systems, not with
-the number of their pairs.
+Values are a matrix with a row per query and a column per system. A pair is two column indices.
+Resampling works in blocks, so memory grows with the number of systems, not of pairs.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from deadheat.comparison.statistics import TOLERANCE
 from deadheat.evaluation import Floats
 
 Pairs = NDArray[np.int64]
-"""Columns of A and B, a row per pair."""
+"""Column indices of A and B, a row per pair."""
 MANY_QUERIES = 500
-"""From so many queries on, permuted means are drawn from their normal limit."""
+"""From this many queries on, permuted means are drawn from a normal distribution."""
 _BLOCK = 1 << 18
-"""Numbers held at a time."""
+"""Numbers held in memory at a time."""
 
 
 def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
     """Return two-sided p-values of the paired randomisation test, one per pair.
 
     If two systems are exchangeable, the difference of a query is as likely as its negative.
-    The p-value is the share of sign flips with a mean at least as far from 0 as the one
-    observed: of all ``2^n`` flips where they are no more than `resamples`, otherwise of random
-    ones and the observed one.
+    The p-value is the share of sign flips whose mean is at least as far from 0 as the observed
+    mean. If there are at most `resamples` flips (``2^n``), all are used. Otherwise the share is
+    that of `resamples` random flips and the observed one.
     """
     n = len(values)
     every = 2**n <= resamples
@@ -51,11 +50,11 @@ def sign_flip_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) 
 def tukey_p_values(values: Floats, pairs: Pairs, resamples: int, seed: int) -> Floats:
     """Return family-wise p-values of the randomised Tukey HSD test, one per pair.
 
-    If all systems are exchangeable, a query could have given its values to them in any order.
-    The p-value is the share of random orders, one per query, the observed ones among them,
-    that set the highest and the lowest mean at least as far apart as the pair is. The largest
-    of all differences takes the place of each one, so the p-values need no correction however
-    many pairs there are.
+    If all systems are exchangeable, the values of a query could belong to the systems in any
+    order. A resample permutes the values of each query. The p-value is the share of resamples,
+    including the observed values, whose highest and lowest mean are at least as far apart as the
+    means of the pair. Each pair is compared with the largest difference of a resample, so the
+    p-values need no correction for the number of pairs.
     """
     ranges = np.sort(permuted_ranges(values, resamples, seed))
     extreme = resamples - np.searchsorted(ranges, _distances(values, pairs), "left")
@@ -66,9 +65,9 @@ def permuted_ranges(values: Floats, resamples: int, seed: int) -> Floats:
     """Return highest minus lowest sum over queries when each query permutes its values.
 
     A sum over many queries is close to normal, so from `MANY_QUERIES` on it is drawn from a normal
-    distribution. The difference of two sums has twice the variance of the systems' values within
-    a query (divided by their number less one), added over queries, and so has the difference of
-    two independent normal numbers of that variance.
+    distribution. Let v be the variance of the systems' values within a query (divided by their
+    number minus one), added over queries. The difference of two sums has the variance 2v, and so
+    has the difference of two independent normal numbers of variance v.
     """
     n_queries, n_systems = values.shape
     std = np.sqrt(values.var(axis=1, ddof=1).sum())
@@ -98,10 +97,11 @@ def holm(p_values: Floats) -> Floats:
 
 
 def student_intervals(values: Floats, pairs: Pairs, alpha: float) -> Floats:
-    """Student's t intervals of the difference of means: rows `low` and `high`, one per pair.
+    """Return Student's t intervals of the difference of means: rows `low` and `high`.
 
-    They hold with probability ``1 − alpha`` for any number of queries if differences are normal,
-    and approximately for others; `docs/mathematics.md` says how well.
+    There is one column per pair. The coverage is ``1 − alpha`` if the differences are normally
+    distributed, for any number of queries, and approximately ``1 − alpha`` otherwise. Measured
+    coverage: `docs/guides/comparing.md`, "The query interval".
     """
     n = len(values)
     reach = t_quantile(1 - alpha / 2, n - 1) / math.sqrt(n)
@@ -114,7 +114,7 @@ def student_intervals(values: Floats, pairs: Pairs, alpha: float) -> Floats:
 
 
 def t_quantile(p: float, df: int) -> float:
-    """Return the quantile of Student's t distribution with `df` degrees of freedom, p above 1/2.
+    """Return the quantile of Student's t distribution with `df` degrees of freedom, for p > 1/2.
 
     >>> round(t_quantile(0.975, 9), 6), round(t_quantile(0.975, 10), 6)
     (2.262157, 2.228139)
@@ -126,7 +126,7 @@ def t_quantile(p: float, df: int) -> float:
 
 
 def _t_central(angle: float, df: int) -> float:
-    """Probability that ``|t| ≤ √df tan(angle)`` (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    """Return P(``|t| ≤ √df tan(angle)``) (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
     odd = df % 2
     index = np.arange(1, (df - odd) // 2)
     factors = (2 * index - 1 + odd) / (2 * index + odd) * math.cos(angle) ** 2
@@ -137,13 +137,13 @@ def _t_central(angle: float, df: int) -> float:
 
 
 def _distances(values: Floats, pairs: Pairs) -> Floats:
-    """How far apart the sums of each pair are, less what rounding can take from a resample."""
+    """Return the distance of each pair's sums, minus the largest rounding error of a resample."""
     sums = values.sum(axis=0)
     return np.asarray(np.abs(sums[pairs[:, 0]] - sums[pairs[:, 1]]) - TOLERANCE * len(values))
 
 
 def _differences(resampled: Floats, pairs: Pairs) -> Iterator[tuple[slice, Floats]]:
-    """Resampled A − B, a row per pair, in blocks of pairs."""
+    """Yield resampled A − B, a row per pair, in blocks of pairs."""
     for start, stop in _blocks(len(pairs), resampled.shape[1]):
         a, b = pairs[start:stop].T
         yield slice(start, stop), resampled[a] - resampled[b]

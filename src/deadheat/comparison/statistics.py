@@ -1,8 +1,8 @@
-"""Orders under ties: probabilities under random tie-breaking, ranks, the verdict.
+"""Compute win probabilities under random tie-breaking, ranks, and verdicts.
 
 A verdict uses two kinds of probability and never adds them up. Under *random tie-breaking* the
-queries are fixed and the orders of tied documents vary: that is computed here. Under *sampling
-of queries* the expectations are fixed and the queries vary: `comparison.significance`.
+queries are fixed and the orders of tied documents vary (this module). Under *sampling of
+queries* the expected values are fixed and the queries vary (`comparison.significance`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from deadheat.evaluation import Floats, Result, Summary, Views
 from deadheat.measures import Measure
 
 TOLERANCE = 1e-12
-"""Means of a measure that are this close differ by rounding only."""
+"""Means of a measure that differ by at most this are equal: the difference is rounding."""
 MANY = 1 << 16
-"""Up to so many different values, the distribution of a mean is computed exactly."""
+"""Up to this many different values, the distribution of a mean is computed exactly."""
 CLOSE = 0.05
-"""Among many systems a probability with an error up to this is not sampled if no verdict depends
-on it."""
+"""With many systems, a probability is not sampled if its error is at most this and no verdict
+depends on it."""
 BUDGET = 1 << 22
-"""How many documents are placed to draw tie orders of a system in a measure."""
+"""Number of documents to place when drawing tie orders of a system in a measure."""
 CONFIDENCE = 0.999
-"""Probability with which the error of a sampled probability holds."""
+"""Confidence level of the error of a sampled probability."""
 METHODS = {
     "certain": "every way to break ties gives the same order",
     "exact": "computed from all outcomes; a draw is no win",
@@ -63,28 +63,27 @@ def verdict(
 ) -> str:
     """Return one of `VERDICTS` on A against B.
 
-    Systems that have the same values in every query are *identical*. For others, the first of
-    these questions that is answered with no gives the verdict.
+    Systems that have the same values in every query are *identical*. For other systems, the first
+    of these questions that is answered with "no" gives the verdict.
 
-    1. Do the ties leave the systems in the order of their expectations? Unless random
-       tie-breaking gives that order with a probability that is at least ``1 − alpha`` even
-       after subtracting its error, no order can be called wrong: *undecided: ties*.
-    2. Do the oblivious numbers agree with that order? If they give the opposite order, a tool that
-       ignores ties misleads on these very queries: *decision error*.
-    3. Do the queries suffice? If the systems do not differ significantly over queries at the
-       level ``alpha``: *not significant*. If no difference could have been significant, as with
-       one query or with fewer resamples than the number of pairs asks for: *not testable*.
-    4. Otherwise the system with the higher expectation *is better*.
+    1. Does random tie-breaking keep the order of the expected values? If the probability of that
+       order, minus its error, is below ``1 − alpha``: *undecided: ties*.
+    2. Do the oblivious values have that order? If they have the opposite order, a tool that
+       ignores ties reports the wrong order on these queries: *decision error*.
+    3. Are there enough queries? If the systems do not differ significantly over queries at the
+       level ``alpha``: *not significant*. If no difference could be significant, because there is
+       one query or there are too few resamples for the number of pairs: *not testable*.
+    4. Otherwise the system with the higher expected value *is better*.
 
     Parameters
     ----------
     difference, oblivious_difference
-        Mean of A minus mean of B, of the expectations and of the oblivious values.
+        Mean of A minus mean of B: of the expected values, and of the oblivious values.
     a_wins, b_wins
         Probability that A beats B, and B beats A, under random tie-breaking.
     p_value
-        Of a test over queries, corrected for the pairs compared; None if there is no test that
-        could reach `alpha`.
+        P-value of a test over queries, corrected for the number of pairs. None if no test can
+        reach `alpha`.
     error
         Largest distance of `a_wins` and `b_wins` from the true probabilities.
     identical
@@ -112,12 +111,12 @@ def verdict(
 
 
 def sign(difference: float) -> int:
-    """1, 0 or −1; 0 also where only rounding makes a difference."""
+    """Return 1, 0 or −1; a difference within rounding error is 0."""
     return 0 if abs(difference) <= TOLERANCE else 1 if difference > 0 else -1
 
 
 class Chances(NamedTuple):
-    """Who wins under random tie-breaking, A's ties broken independently of B's."""
+    """Win probabilities under random tie-breaking; ties of A and B are broken independently."""
 
     a_wins: float
     b_wins: float
@@ -128,12 +127,14 @@ class Chances(NamedTuple):
 
 
 def keeps_order(order: int, odds: Chances, alpha: float) -> bool:
-    """Whether random tie-breaking provably gives this order with a probability of 1 − alpha.
+    """Return whether random tie-breaking gives this order with probability 1 − alpha or more.
+
+    The error of the probability is subtracted first.
 
     Parameters
     ----------
     order
-        1 if A has the higher expectation, −1 if B has, 0 if they are equal.
+        1 if A has the higher expected value, −1 if B has, 0 if they are equal.
     """
     kept = {1: odds.a_wins, -1: odds.b_wins, 0: 1 - odds.a_wins - odds.b_wins}[order]
     error = odds.error if order else 2 * odds.error
@@ -144,15 +145,15 @@ class Distribution(NamedTuple):
     """Distribution of a mean under random tie-breaking."""
 
     values: Floats
-    """Values it takes, ascending."""
+    """Possible values, ascending."""
     below: Floats
-    """Probability to lie below each value, and below or at the last."""
+    """Probability to lie below each value, and, as last entry, below or at the last value."""
     draws: int | None
-    """Number of random tie orders it was sampled from; None if it is exact."""
+    """Number of random tie orders that were sampled; None if the distribution is exact."""
 
     @classmethod
     def of(cls, values: Floats, weights: Floats, draws: int | None = None) -> Distribution:
-        """Merge values that differ by rounding only."""
+        """Return the distribution of weighted values; values within rounding error are merged."""
         order = np.argsort(values, kind="stable")
         values = values[order]
         first = np.flatnonzero(np.diff(values, prepend=-np.inf) > TOLERANCE)
@@ -161,15 +162,15 @@ class Distribution(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Probability of each value."""
+        """Return the probability of each value."""
         return np.diff(self.below)
 
     def below_each(self, values: Floats) -> Floats:
-        """Probability to lie below each of these values, by more than rounding."""
+        """Return the probability to lie below each value by more than the rounding error."""
         return self.below[np.searchsorted(self.values, values - TOLERANCE, "left")]
 
     def above_each(self, values: Floats) -> Floats:
-        """Probability to lie above each of these values, by more than rounding."""
+        """Return the probability to lie above each value by more than the rounding error."""
         not_above = self.below[np.searchsorted(self.values, values + TOLERANCE, "right")]
         return np.asarray(self.below[-1] - not_above)
 
@@ -182,29 +183,29 @@ class Outcomes:
     worst: float
     best: float
     variance: float
-    """Of the mean; the largest possible where the measure has none."""
+    """Variance of the mean; if the measure has no variance, the largest possible one."""
     third: float
-    """Upper bound of the third absolute central moments of the queries, added up; infinite where
-    the variance is not known."""
+    """Upper bound of the sum over queries of third absolute central moments; infinite if the
+    variance is not known."""
     down: float
-    """How far one query can take the mean below its expectation, at most."""
+    """Largest distance by which one query can move the mean below its expected value."""
     up: float
-    """How far one query can take the mean above its expectation, at most."""
+    """Largest distance by which one query can move the mean above its expected value."""
     two_valued: bool = False
-    """Whether each query takes no other values than its best and its worst."""
+    """Whether each query has only two possible values, its best and its worst."""
     find_distribution: Callable[[], Distribution | None] = lambda: None
     """Computes `distribution`."""
 
     @classmethod
     def of(cls, result: Result, measure: Measure) -> Outcomes:
-        """Take the outcomes from the result of a system.
+        """Return the outcomes of a system from its result.
 
-        The views hold two moments of each value. They give the distribution of a query where
-        it takes just two values, as it does when two documents tie: then and only then the
-        variance is ``(best − E)(E − worst)``, the largest it can be (Bhatia–Davis), and the best
-        comes with probability ``(E − worst) / (best − worst)``. Tie orders of other queries
-        can be drawn if the result has kept its tie groups, and so can those of two-valued
-        queries that have too many different sums.
+        The views hold mean and variance of each query. They determine the distribution of a query
+        with only two possible values, as when two documents tie. A query has two possible values
+        if and only if its variance is ``(best − E)(E − worst)``, the largest possible variance
+        (Bhatia–Davis); the best value then has probability ``(E − worst) / (best − worst)``. For
+        other queries, and for two-valued queries with too many different sums, tie orders are
+        drawn if the result has kept its tie groups.
         """
         views = result.views[measure]
         n = len(views.expected)
@@ -247,12 +248,12 @@ class Outcomes:
 
     @cached_property
     def distribution(self) -> Distribution | None:
-        """The distribution of the mean, exact or from random tie orders; None if it is unknown."""
+        """Distribution of the mean, exact or from random tie orders; None if it is unknown."""
         return self.find_distribution()
 
 
 def _seed(measure: Measure, views: Views) -> int:
-    """Return a number that depends on what is drawn only, whatever the last bits are."""
+    """Return a seed that depends on the measure and the rounded views, not on their last bits."""
     digest = hashlib.blake2b(repr(measure).encode(), digest_size=16)
     for values in (views.expected, views.best, views.worst):
         digest.update(np.round(values, 9).tobytes())
@@ -279,17 +280,18 @@ def _add_two_valued(start: float, width: Floats, probability: Floats) -> Distrib
 
 
 def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05, *, close: float = 0.01) -> Chances:
-    """Compute how likely each of two systems wins under random tie-breaking.
+    """Return the probabilities that A and B win under random tie-breaking.
 
-    The method is one of `METHODS`: close bounds are preferred to sampling. Where tie orders cannot
+    The method is one of `METHODS`. Close bounds are preferred to sampling. If tie orders cannot
     be drawn, the bounds may be wide.
 
     Parameters
     ----------
     alpha
-        Whether a system wins with a probability of ``1 − alpha`` is what a verdict depends on.
+        A verdict depends on whether a system wins with a probability of at least ``1 − alpha``.
     close
-        Largest error of bounds that settle the verdict; elsewhere it is 0.01.
+        Largest accepted error of bounds that settle the verdict. Bounds that do not settle it may
+        have an error of 0.01.
     """
     low, high = sign(a.worst - b.best), sign(a.best - b.worst)
     if low > 0 or high < 0 or low == high == 0:
@@ -306,7 +308,7 @@ def duel(a: Outcomes, b: Outcomes, alpha: float = 0.05, *, close: float = 0.01) 
 
 
 def _count(a: Distribution, b: Distribution) -> Chances:
-    """Compute who wins from the distributions; fastest where the shorter is looked up."""
+    """Compute win probabilities from two distributions."""
     if len(a.values) > len(b.values):
         swapped = _count(b, a)
         return swapped._replace(a_wins=swapped.b_wins, b_wins=swapped.a_wins)
@@ -316,11 +318,11 @@ def _count(a: Distribution, b: Distribution) -> Chances:
 
 
 def _precision(used: Sequence[Distribution], found: Sequence[float]) -> tuple[str, float]:
-    """How probabilities from these distributions were obtained, and the largest error of them.
+    """Return the method by which probabilities were obtained, and their largest error.
 
     The share of combinations of draws that have a property is a U-statistic. Hoeffding's and
-    Bernstein's inequalities hold for it as for the mean of as many draws as the smallest sample
-    has (Hoeffding 1963, section 5). Bernstein's is solved for the unknown probability:
+    Bernstein's inequalities hold for it as for a mean of n draws, where n is the size of the
+    smallest sample (Hoeffding 1963, section 5). Bernstein's is solved for the unknown probability:
     ``|p − q| ≤ √(2q(1−q)c) + c/3`` and ``q(1−q) ≤ p(1−p) + |p − q|`` give
     ``|p − q| ≤ √(2p(1−p)c) + 3c``.
     """
@@ -333,12 +335,12 @@ def _precision(used: Sequence[Distribution], found: Sequence[float]) -> tuple[st
 
 
 def bounds(a: Outcomes, b: Outcomes) -> tuple[float, float]:
-    """Least and largest probability that A beats B, from moments and ranges of the queries.
+    """Return bounds of the probability that A beats B, from moments and ranges of the queries.
 
-    Tie orders of different queries are independent. So the difference of the means is a sum
-    of independent values, and inequalities of Bennett and Cantelli bound how likely it is to lie
-    on the other side of 0 than its expectation. Where the variance is known, the normal
-    probability is off by at most ``0.56 Σ E|X − E|³ / σ³`` (Berry–Esseen, with the constant of
+    Tie orders of different queries are independent, so the difference of the means is a sum of
+    independent values. The inequalities of Bennett and Cantelli bound the probability that it has
+    the opposite sign of its expected value. If the variance is known, the error of the normal
+    approximation is at most ``0.56 Σ E|X − E|³ / σ³`` (Berry–Esseen, with the constant of
     Shevtsova 2010).
     """
     mean, variance = a.expected - b.expected, a.variance + b.variance
@@ -357,9 +359,9 @@ def _tail(gap: float, variance: float, step: float) -> float:
     Parameters
     ----------
     variance
-        Of the sum, known to 1e−7 of its root.
+        Variance of the sum; its square root is accurate to 1e−7.
     step
-        How far a single value can go in this direction from its mean.
+        Largest distance of a single value from its mean in this direction.
     """
     if gap <= 0:
         return 1.0
@@ -371,11 +373,10 @@ def _tail(gap: float, variance: float, step: float) -> float:
 
 
 def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
-    """Probability of each system to come first alone, how it was obtained, and its error.
+    """Return the probability of each system to be the only first, the method, and the error.
 
-    ``P(i first) = Σ_x P(X_i = x) Π_{j ≠ i} P(X_j < x)``. Where tie orders cannot be drawn, it
-    is bounded by the pairs: at most the least ``P(i beats j)``, at least ``1 − Σ_j P(i does
-    not beat j)``.
+    ``P(i first) = Σ_x P(X_i = x) Π_{j ≠ i} P(X_j < x)``. If tie orders cannot be drawn, the pairs
+    give bounds: at most the least ``P(i beats j)``, at least ``1 − Σ_j P(i does not beat j)``.
     """
     if len(systems) == 2:
         odds = duel(systems[0], systems[1])
@@ -398,14 +399,14 @@ def first_places(systems: Sequence[Outcomes]) -> tuple[list[float], str, float]:
 
 
 def ranks(values: Floats) -> NDArray[np.int64]:
-    """Rank of every value, 1 for the highest; equal values share the better rank."""
+    """Return the rank of every value, 1 for the highest; equal values share the better rank."""
     return np.asarray(1 + (values > values[:, None] + TOLERANCE).sum(axis=1))
 
 
 def rank_columns(summaries: Sequence[Summary], views: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return columns for systems in one measure: some of their views, and their ranks.
+    """Return columns for systems in one measure: the given views, and ranks.
 
-    `views` must have expected, worst and best. A view that a measure does not have is NaN.
+    `views` must include expected, worst and best. A view that a measure does not have is NaN.
     """
     values = {view: np.array([getattr(s, view) for s in summaries], np.float64) for view in views}
     best_rank, worst_rank = rank_intervals(values["worst"], values["best"])
@@ -414,7 +415,7 @@ def rank_columns(summaries: Sequence[Summary], views: Sequence[str]) -> dict[str
 
 
 def rank_intervals(worst: Floats, best: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Best and worst rank that tie-breaking can give to every system.
+    """Return the best and the worst rank that tie-breaking can give to every system.
 
     >>> rank_intervals(np.array([0.5, 0.3, 0.1]), np.array([0.6, 0.55, 0.2]))
     (array([1, 1, 3]), array([2, 2, 3]))

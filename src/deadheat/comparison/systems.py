@@ -1,4 +1,4 @@
-"""Compare systems: every pair or against a baseline, and all of them in ranks."""
+"""Compare systems: all pairs or against a baseline, and a ranking of all systems."""
 
 from __future__ import annotations
 
@@ -68,32 +68,32 @@ def compare(
 ) -> Comparison:
     """Compare systems: ``compare(results)`` or ``compare(qrels, runs, measures)``.
 
-    Uncertainty from ties and uncertainty from having sampled these queries are kept apart:
-    the first is in the tie std, the tie interval and the probabilities of winning, the second
-    in the p-value and the query interval. `deadheat.comparison.verdict` says how both
-    lead to one verdict.
+    Two kinds of uncertainty are reported separately. Uncertainty from ties: tie std, tie interval
+    and probabilities of winning. Uncertainty from the sample of queries: p-value and query
+    interval. `deadheat.comparison.verdict` describes how both give one verdict.
 
-    The p-values of a measure are corrected for the number of pairs: with a baseline, and up to
-    four systems, by Holm; all pairs of more systems are tested by the randomised Tukey HSD test,
-    whose p-values stay fine enough however many pairs there are.
+    The p-values of a measure are corrected for the number of pairs. With a baseline, or with up to
+    four systems, Holm's correction is used. All pairs of more systems are tested with the
+    randomised Tukey HSD test, whose smallest possible p-value does not depend on the number of
+    pairs.
 
     Parameters
     ----------
     results_or_qrels, runs, measures
-        Results of `evaluate`, in a list or under names of your choice in a dict; they are
-        compared in the measures they share. Or judgements, runs in a list or dict, and
-        measures, to be evaluated first.
+        Either results of `evaluate`, as a list or as ``{name: result}``: they are compared in the
+        measures that they share. Or judgements, runs (a list or ``{name: run}``) and measures:
+        the runs are evaluated first.
     baseline
-        Name of the system to compare all others with; all pairs unless given.
+        Name of the system to compare all others with. Default: compare all pairs.
     alpha
         Level of the tests and of the query interval (1 − alpha), and the largest accepted
         probability that random tie-breaking reverses two systems whose order is decided.
     resamples, seed
-        Sign flips and permutations of the tests; all sign flips are taken where they are no more
-        than `resamples`.
+        Number of random sign flips and permutations of the tests, and their seed. If there are at
+        most `resamples` sign flips, all are used.
     **options
-        As for `evaluate`; with results, only ``queries="intersection"`` can be given: it compares
-        systems that were evaluated on different queries on those they share.
+        As for `evaluate`. With results, only ``queries="intersection"`` is accepted: systems that
+        were evaluated on different queries are compared on the queries that they share.
 
     Examples
     --------
@@ -112,7 +112,10 @@ def compare(
         evaluate = partial(evaluate_run, judgements, measures=parsed, settings=settings)
         systems = name_systems(runs, evaluate)
     elif late := [name for name in options if name != "queries"]:
-        raise InputError(f"{', '.join(late)}: these results have been evaluated already")
+        raise InputError(
+            f"{', '.join(late)}: not accepted, because these results have been evaluated already; "
+            "give judgements and runs to evaluate them with other options"
+        )
     else:
         systems = name_systems(results_or_qrels, check_result)
     return compare_results(
@@ -137,12 +140,12 @@ def compare_results(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare named results as `compare` does, without emitting warnings.
+    """Compare named results like `compare`, but emit no warnings.
 
     Parameters
     ----------
     progress
-        Called with what is done, how many measures are done, and how many there are.
+        Callback with a description, the number of measures done, and the total number.
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, not {alpha!r}")
@@ -185,7 +188,7 @@ def compare_if_possible(
     Parameters
     ----------
     measures
-        Those to compare in, as far as the systems share them.
+        Measures to compare; measures that not all systems have are dropped.
     options
         As for `deadheat.compare`.
     """
@@ -206,7 +209,10 @@ def _compare_pairs(
     testable: bool,
     progress: Progress | None,
 ) -> pl.DataFrame:
-    """Compare every pair in every measure; `testable` if some p-value could be significant."""
+    """Compare every pair in every measure.
+
+    `testable` is whether a p-value can be significant at all.
+    """
     place = {name: i for i, name in enumerate(systems)}
     pairs = np.array([(place[a], place[b]) for a, b in names])
     close = 0.01 if len(systems) <= FEW_SYSTEMS else CLOSE
@@ -253,7 +259,10 @@ def _test_pairs(
     settings: Settings,
     progress: Progress | None,
 ) -> dict[Measure, Floats]:
-    """Return four rows per measure: p-value, corrected p-value, interval; NaN without a test."""
+    """Return four rows per measure: p-value, corrected p-value, interval start and end.
+
+    They are NaN without a test.
+    """
     measures = list(next(iter(systems.values())).views)
     if settings.test is None:
         return dict.fromkeys(measures, np.full((4, len(pairs)), np.nan))
@@ -263,7 +272,8 @@ def _test_pairs(
         values = np.column_stack([result.views[measure].expected for result in systems.values()])
         own = significance.sign_flip_p_values(values, pairs, resamples, seed)
         if settings.test == "Tukey":
-            # Never below the pair's own: the family averages the spread of an erratic system away.
+            # Never below the pair's own p-value: the Tukey test averages the spread of all systems,
+            # which is too small for a pair with an erratic system.
             family = significance.tukey_p_values(values, pairs, resamples, seed)
             corrected = np.maximum(own, family)
         else:
@@ -293,7 +303,7 @@ def ranking(systems: dict[str, Result]) -> pl.DataFrame:
 
 
 def _least_p_value(settings: Settings, pairs: int) -> float:
-    """Return the least corrected p-value that a pair can get; infinite where there is no test."""
+    """Return the smallest corrected p-value that a pair can get; infinite without a test."""
     if settings.test is None:
         return math.inf
     n, resamples = settings.queries, settings.resamples
@@ -304,12 +314,12 @@ def _least_p_value(settings: Settings, pairs: int) -> float:
 def _describe_test(settings: Settings, pairs: int, least: float) -> list[Remark]:
     """Describe the test over queries; warn if its least p-value cannot be significant."""
     if settings.test is None:
-        return [warning("there is one query: nothing can be said about other queries")]
+        return [warning("there is only one query: differences cannot be tested over queries")]
     n, resamples = settings.queries, settings.resamples
     how = f"all {2**n:,} sign flips" if 2**n <= resamples else f"{resamples:,} random sign flips"
     if settings.test == "Tukey":
         drawn = "permutations" if n < significance.MANY_QUERIES else "draws from their normal limit"
-        how += f", {resamples:,} {drawn}; the larger p counts"
+        how += f", {resamples:,} {drawn}; the larger p is reported"
     remarks = [
         note(
             f"p ({settings.test}): {TESTS[settings.test]}, over queries, two-sided, {how}, for "
@@ -320,12 +330,12 @@ def _describe_test(settings: Settings, pairs: int, least: float) -> list[Remark]
     if least > settings.alpha:
         family = pairs if settings.test == "Holm" else 1
         needed = math.ceil(family / settings.alpha) - 1
-        more = f"; take {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
+        more = f"; use {counted(needed, 'resample')} or more" if resamples < needed < 2**n else ""
         remarks.append(
             warning(
                 f"with {counted(n, 'query')}, {counted(resamples, 'resample')} and "
-                f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}: none can "
-                f"reach {settings.alpha:g}{more}"
+                f"{counted(pairs, 'pair')} no corrected p-value can be below {least:.2g}, so none "
+                f"can reach {settings.alpha:g}{more}"
             )
         )
     return remarks

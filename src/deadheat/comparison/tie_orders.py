@@ -12,17 +12,17 @@ from deadheat.measures import VIEWS, Measure
 from deadheat.ties import Floats, Ints, TieGroups
 
 MOST_DRAWS, FEWEST_DRAWS = 40_000, 1_000
-"""Tie orders drawn of a system; a probability from the most is off by less than 0.01."""
+"""Fewest and most tie orders drawn per system; the most give an error below 0.01."""
 _BLOCK = 1 << 13
 """How many tie orders are drawn at a time."""
 _PLACED = 1 << 18
-"""About how many documents are placed at a time where a measure's kernel evaluates them."""
+"""Approximate number of documents placed at a time if a measure's kernel evaluates them."""
 
 
 def _n_draws(groups: TieGroups, budget: int) -> int:
-    """Return how many tie orders can be drawn, if a budget of documents can be placed one by one.
+    """Return the number of tie orders that can be drawn if `budget` documents can be placed.
 
-    It is 0 where not even `FEWEST_DRAWS` orders can be drawn within the budget.
+    It is 0 if the budget is too small for `FEWEST_DRAWS` orders.
     """
     documents = np.bincount(groups.group, minlength=len(groups.size))
     cost = len(groups.group) + int(np.minimum(groups.size, documents**2 // 16).sum())
@@ -35,7 +35,7 @@ def sample_sums(
 ) -> Floats | None:
     """Return the sum of a measure over queries under each of many random tie orders.
 
-    It is None where the budget of documents to place is too small.
+    It is None if the budget of documents to place is too small.
     """
     groups = _select(groups, (groups.above < measure.depth(groups)[groups.query])[groups.group])
     weights = measure.rank_weights(groups)
@@ -62,7 +62,7 @@ def sample_sums(
 
 
 def _slices(groups: TieGroups) -> list[slice]:
-    """Return where the documents of each group stand."""
+    """Return the slice of documents of each group."""
     ends = np.append(groups.first_document, len(groups.group)).tolist()
     return [slice(*pair) for pair in pairwise(ends)]
 
@@ -82,12 +82,12 @@ def _sample_any(
 
 
 def _in_groups(groups: TieGroups, documents: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return per group whether it holds one of these documents."""
+    """Return for each group whether it contains one of these documents."""
     return np.bincount(groups.group[documents], minlength=len(groups.size)) > 0
 
 
 def _select(groups: TieGroups, documents: NDArray[np.bool_]) -> TieGroups:
-    """Return some of the documents of interest, and the groups that hold them."""
+    """Return the selected documents of interest, and the groups that contain them."""
     kept = _in_groups(groups, documents)
     return replace(
         groups,
@@ -123,7 +123,7 @@ def random_places(
     places: NDArray[np.integer] = np.empty((n, draws), kind)
     taken = np.empty_like(places)
     for i in range(n):
-        place = rng.integers(0, size - i, draws, kind)  # counts the places that are still free
+        place = rng.integers(0, size - i, draws, kind)  # an index among the free places
         for earlier in taken[:i]:
             place += place >= earlier
         places[i] = place

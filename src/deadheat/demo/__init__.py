@@ -1,4 +1,4 @@
-"""The paper's finding on recorded outputs of real models; needs no torch."""
+"""The paper's finding, shown with recorded outputs of real models; needs no torch."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Recording:
     """Outputs of one model for one collection, in FP32 and in BF16."""
 
     name: str
-    """How the names of its files begin."""
+    """Prefix of the names of its files."""
     model: str
     scoring: Scoring
     """The scoring function."""
     pairs: pl.DataFrame
-    """query_id, doc_id and relevance of each candidate; the candidates of a query together."""
+    """query_id, doc_id and relevance of each candidate; candidates of a query are adjacent."""
     scores: dict[str, Scores]
     """Scores of the candidates: of the FP32 model, and in each regime in BF16."""
 
     def frame(self, regime: str) -> pl.DataFrame:
-        """The scores of a regime as a table of a run."""
+        """Return the scores of a regime as the table of a run."""
         score = pl.Series("score", self.scores[regime])
         return self.pairs.select("query_id", "doc_id", score)
 
@@ -54,7 +54,7 @@ class Recording:
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """Every regime evaluated, at several cutoffs."""
+        """The result of every regime, at several cutoffs."""
         measures = [measure @ k for measure in MORE_MEASURES for k in CUTOFFS]
         results = {}
         for regime, run in self.runs.items():

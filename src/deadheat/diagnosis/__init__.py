@@ -1,4 +1,4 @@
-"""From a run to where its ties are, where they come from, what they cost, and what to do."""
+"""Diagnose the ties of a run: where they are, their causes, their effect, and the remedy."""
 
 from deadheat.diagnosis.check import (
     Check as Check,

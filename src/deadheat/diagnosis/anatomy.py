@@ -1,4 +1,4 @@
-"""Anatomy of a run's ties: how many documents share their score, and in how large groups."""
+"""Anatomy of a run's ties: the number of tied documents and the sizes of tie groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deadheat.scoring import FORMATS
 from deadheat.ties import GroupSizes, Ints, round_scores, run_sizes
 
 NEAR_ONE = 1e-4
-"""Nearer to 1, a step of FP32 is a step of more than 0.0006 in the logit."""
+"""Closer to 1 than this, one step of FP32 changes the logit by more than 0.0006."""
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,24 @@ class Anatomy:
     queries: int
     documents: int
     distinct: float
-    """Share of distinct scores: those of each query, added up, divided by all documents."""
+    """Share of distinct scores: distinct scores of each query, summed, divided by documents."""
     tied: int
-    """Documents that share their score with another of their query."""
+    """Number of documents that have the same score as another document of their query."""
     sizes: dict[int, int]
-    """How many tie groups have each size; a size of 1 is a document that is not tied."""
+    """Number of tie groups of each size; size 1 is a document that is not tied."""
     largest: int
     """Size of the largest tie group."""
     largest_query: str
     largest_score: float
     saturated: int
-    """Tied documents with a score nearer to 1 than `NEAR_ONE`, where scores come close to 1
-    gradually, as probabilities do that saturate."""
+    """Number of tied documents whose score is closer to 1 than `NEAR_ONE`. It is counted only if
+    scores approach 1 gradually, as saturating probabilities do."""
     end_tied: int
-    """Lists that end inside a tie group: documents of the same score may have been cut off."""
+    """Number of lists that end inside a tie group: documents of that score may be cut off."""
     float32_pairs: int
-    """Pairs of documents that are not tied, but would be after a cast of scores to float32."""
+    """Number of pairs of documents that are not tied, but would be with float32 scores."""
     float32_queries: int
-    """Queries that have such pairs."""
+    """Number of queries that have such pairs."""
 
 
 def dissect(run: Run, groups: GroupSizes) -> Anatomy:
@@ -74,6 +74,6 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
 
 
 def _pairs(groups: GroupSizes, run: Run) -> Ints:
-    """Per query: pairs of documents with the same score."""
+    """Return the number of pairs of documents with the same score, per query."""
     pairs = groups.size * (groups.size - 1) // 2
     return np.bincount(groups.query, pairs, minlength=len(run.query_ids)).astype(np.int64)

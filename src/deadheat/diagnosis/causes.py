@@ -1,6 +1,6 @@
 """Causes of ties that are not rounding: plateaus, saturation, constant tails, points, fused ranks.
 
-Each statement holds as it stands, or for the share of the scores that it names.
+Each statement is true of all scores, or of the share of scores that it names.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from deadheat.diagnosis.number_grid import Values, usual_steps
 from deadheat.ties import GroupSizes
 
 MANY = 10
-"""From so many documents on a tie group is large."""
+"""A tie group of this many documents or more is large."""
 STEPS = 10
-"""A score is alone if no other of its list is within so many steps of the number grid."""
+"""A score is isolated if no other score of its list is within this many steps of the grid."""
 FUSION_K = 60
-"""The constant of reciprocal rank fusion that everybody uses."""
+"""The usual constant k of reciprocal rank fusion."""
 _SAMPLE = 200
-"""So many distinct scores are looked at for fused ranks."""
+"""Number of distinct scores that are tested for fused ranks."""
 _RANKS = 2_000
-"""Ranks beyond this are not looked for in fused scores."""
+"""Largest rank that is searched for in fused scores."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why documents share scores, besides the rounding of their numbers."""
+    """A cause of equal scores other than rounding."""
 
     name: str
     """``"plateaus"``, ``"saturation"``, ``"constant tails"``, ``"points"`` or ``"fused ranks"``."""
     statement: str
     documents: int
-    """Documents that it concerns."""
+    """Number of documents that it concerns."""
 
 
 def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values) -> list[Cause]:
-    """Name what else than rounding ties the documents of a run.
+    """Return the causes of a run's ties other than rounding.
 
     Parameters
     ----------
     sizes
         The run's tie groups.
     lengths
-        Per query: documents of its list.
+        Per query: the number of documents in its list.
     values, step
-        The run's distinct finite scores, and how far neighbours on their number grid are.
+        The run's distinct finite scores, and the distance of neighbours on their number grid.
     """
     if not len(values):
         return []
@@ -59,7 +59,7 @@ def find_causes(sizes: GroupSizes, lengths: Values, values: Values, step: Values
 
 
 def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[Cause]:
-    """Large groups that stand alone: rounding would have put documents on the steps beside them."""
+    """Yield large isolated groups: rounding would also put documents on neighbouring steps."""
     with np.errstate(invalid="ignore"):  # inf − inf
         gap = np.diff(sizes.score.astype(np.float64))
     gap[sizes.query[1:] != sizes.query[:-1]] = np.inf
@@ -71,8 +71,8 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[C
     ends = np.isin(sizes.score, (0, 1)) & bool(values[0] >= 0 and values[-1] <= 1)
     isolated = f"no other score of the list is within {STEPS} steps of the number grid"
     not_the_grid = (
-        f"{isolated}, so it was not this grid that tied them, but what the scores were made of "
-        "(coarser logits, say)"
+        f"{isolated}, so this grid did not tie them; the inputs of the scores did (for example "
+        "coarser logits)"
     )
     for name, groups, text in (
         ("plateaus", alone & ~last & ~ends, not_the_grid),
@@ -90,7 +90,7 @@ def _large_groups(sizes: GroupSizes, values: Values, step: Values) -> Iterator[C
 
 
 def _points(sizes: GroupSizes, values: Values) -> Iterator[Cause]:
-    """Whole numbers, of which some are tied and some are neighbours."""
+    """Yield a cause if all scores are whole numbers, some of them tied and some neighbours."""
     whole = np.array_equal(np.floor(values), values)
     neighbours = len(values) == 1 or np.diff(values).min() == 1
     if whole and neighbours and (sizes.size > 1).any():
@@ -103,7 +103,7 @@ def _points(sizes: GroupSizes, values: Values) -> Iterator[Cause]:
 
 
 def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) -> Iterator[Cause]:
-    """Sums of one to three terms 1 / (60 + rank), as far as they are no coincidence."""
+    """Yield a cause if more scores than by chance are sums of one to three 1 / (60 + rank)."""
     ranks = min(max(longest, 1_000), _RANKS)
     terms = 1.0 / (FUSION_K + np.arange(1, ranks + 1))
     if values[0] < terms[-1] or values[-1] > 1:
@@ -115,7 +115,7 @@ def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) 
     pairs = np.sort(terms[first] + terms[second])
 
     def sums(numbers: Values) -> list[Values]:
-        """Which numbers are a term, a sum of up to two, or of up to three."""
+        """Return which numbers are one term, a sum of up to two, and a sum of up to three."""
         one = _distance(terms[::-1], numbers) <= slack
         two = one | (_distance(pairs, numbers) <= slack)
         three = two.copy()
@@ -123,7 +123,7 @@ def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) 
             three |= _distance(pairs, numbers - term) <= slack
         return [one, two, three]
 
-    # Numbers beside the scores, where sums are as dense, show how often coincidence meets one.
+    # Numbers next to the scores, where sums are as dense, show how often a sum is met by chance.
     beside = scores * (1 + 1e-5 * (0.5 + np.modf(np.arange(len(scores)) * 0.618)[0]))
     shares = [
         (float(found.mean()), -most)
@@ -135,14 +135,14 @@ def _fused_ranks(longest: int, sizes: GroupSizes, values: Values, step: Values) 
         word = "reciprocals" if fewest == -1 else f"sums of up to {-fewest} reciprocals"
         yield Cause(
             "fused ranks",
-            f"{share:.0%} of {len(scores):,} scores looked at are {word} of whole numbers above "
-            f"{FUSION_K}, as reciprocal rank fusion adds up 1 / ({FUSION_K} + rank): documents "
-            "whose ranks trade places tie",
+            f"{share:.0%} of {len(scores):,} tested scores are {word} of whole numbers above "
+            f"{FUSION_K}, as in reciprocal rank fusion, which adds up 1 / ({FUSION_K} + rank): "
+            "documents with the same ranks in another order tie",
             int(sizes.size.sum()),
         )
 
 
 def _distance(ascending: Values, numbers: Values) -> Values:
-    """Per number: how far the nearest of the sorted numbers is."""
+    """Return the distance of each number to the nearest of the sorted numbers."""
     above = np.clip(np.searchsorted(ascending, numbers), 1, len(ascending) - 1)
     return np.asarray(np.abs(ascending[[above - 1, above]] - numbers).min(axis=0))

@@ -1,4 +1,4 @@
-"""Effect, cause and remedy of ties, in three lines: the types, and what scores alone can show."""
+"""Effect, cause and remedy of ties in three lines: the types, and the check of a run's scores."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from deadheat.diagnosis.diagnose import Diagnosis
 
 NEGLIGIBLE = 1e-4
-"""Of two remedies whose ranges differ by less than this, the cheaper one is recommended."""
+"""If the ranges of two remedies differ by less than this, the cheaper one is recommended."""
 MAIN = 0.5
-"""A cause is the main one if it accounts for this share of the tied documents."""
+"""A cause is the main cause if it explains this share of the tied documents."""
 FEW = 10
-"""A run that has so many documents per distinct score has few values."""
+"""A run with this many documents per distinct score has few values."""
 MOST_DECIMALS = 8
-"""More decimals than this are not what a file was rounded to."""
+"""Scores with more decimals than this were not rounded for a file."""
 _FLOAT_GRIDS = {"bf16": "a BF16", "fp16": "an FP16", "fp8_e4m3": "an FP8", "fp8_e5m2": "an FP8"}
 _FP32 = "model = deadheat.high_precision(model)"
 _LOGIT = 'model = deadheat.high_precision(model, scores="logit")'
@@ -41,7 +41,7 @@ _REMEDIES = {
     ),
     "head-logit": f"compute the last layer in FP32 and rank by its logits: {_LOGIT}",
 }
-"""Regimes that remove ties, the cheapest first: what each does, and the call."""
+"""Regimes that remove ties, cheapest first: description and call of each."""
 _MEASURES_GAIN = "deadheat check --model measures the gain"
 _ADVICE = {
     "grid": (
@@ -57,7 +57,7 @@ _ADVICE = {
     "few values": ("if the system has finer scores, use them", "finer scores"),
     "equal scores": ("if these documents are duplicates, remove them", "deduplicate"),
 }
-"""What to do about each cause that scores can show, and the kind of remedy that it is."""
+"""Remedy, and kind of remedy, for each cause that can be found in the scores."""
 
 
 class Finding(NamedTuple):
@@ -72,14 +72,14 @@ NOTHING = Finding("nothing to do")
 
 @dataclass(frozen=True)
 class CheckedRegime:
-    """What a model's output gives under one regime."""
+    """The result of a model's output under one regime."""
 
     result: Result
     documents: int
     tied: int
-    """Documents that share their score with another of their query."""
+    """Number of documents that have the same score as another document of their query."""
     duplicates: int = 0
-    """Those of them that also share their text with it."""
+    """Number of these documents that also have the same text as the other document."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +87,7 @@ class Check(Printable):
     """Whether ties decide the numbers of a run or model, why, and what to change."""
 
     name: str
-    """What was checked."""
+    """Name of the run or model."""
     effect: str
     cause: str
     cause_kind: str
@@ -98,24 +98,24 @@ class Check(Printable):
     """``"none"``, ``"hps"``, ``"head"``, ``"hps-logit"``, ``"head-logit"``, ``"deduplicate"``,
     ``"more digits"``, ``"more documents"``, ``"expectation"``, …"""
     result: Result
-    """Every view of every measure, with the scores as they are now."""
+    """Every view of every measure, with the current scores."""
     regimes: Mapping[str, CheckedRegime] = field(default_factory=dict)
-    """Of a model: what each regime makes of the same forward pass."""
+    """For a model: the result of each regime, from the same forward pass."""
     now: str = ""
-    """Of a model: the regime that its scores are computed in now."""
+    """For a model: the regime in which its scores are computed now."""
 
     @property
     def range(self) -> float:
-        """The largest range of all measures: how far ties can move a number."""
+        """The largest range of all measures: the most that ties can move a number."""
         return most_moved(self.result.values()).range
 
     @property
     def warnings(self) -> list[str]:
-        """What about the input changes what the numbers mean."""
+        """Warnings about the input that change the meaning of the numbers."""
         return self.result.warnings
 
     def ok(self, max_range: float = 0.01) -> bool:
-        """Return whether ties can move no measure by more than this, in units of the measure."""
+        """Return whether ties move every measure by at most `max_range`, such as 0.01."""
         return self.range <= max_range
 
     def table(self, style: str = "table", *, percent: bool = True) -> str:
@@ -126,12 +126,12 @@ class Check(Printable):
         style
             ``"table"``, ``"markdown"``, ``"latex"``, ``"csv"``, ``"json"`` or ``"html"``.
         percent
-            73.53 for 0.7353, in the styles for people.
+            Whether to print 73.53 for 0.7353; ``"csv"`` and ``"json"`` never do. Default: True.
         """
         return render([self.as_table()], style, percent=percent)
 
     def as_table(self) -> Table:
-        """Return a row per measure; of a model, a row per regime and measure."""
+        """Return a row per measure; for a model, a row per regime and measure."""
         if not self.regimes:
             return results_table([self.result])
         rows = [
@@ -147,7 +147,7 @@ class Check(Printable):
         return Table(pl.DataFrame(rows), columns, title, self.result.notes, grouped=2)
 
     def to_dict(self) -> dict[str, object]:
-        """Return texts, kinds and numbers as plain values."""
+        """Return everything as plain numbers, lists and strings."""
         names = ("name", "effect", "cause", "remedy", "cause_kind", "remedy_kind", "range")
         facts: dict[str, object] = {name: getattr(self, name) for name in names}
         facts["measures"] = _values(self.result)
@@ -162,7 +162,7 @@ class Check(Printable):
         return [self.lines(width), *([self.as_table()] if details else [])]
 
     def lines(self, width: int | None = None) -> str:
-        """Return the three lines, broken at a width with a hanging indent; None is 80 columns."""
+        """Return the three lines, wrapped at a width with a hanging indent. Default: 80 columns."""
         return "\n".join(hang(name, text, width or 80) for name, text in self._texts.items())
 
     @property
@@ -170,7 +170,7 @@ class Check(Printable):
         return {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
 
     def __repr__(self) -> str:
-        """Say in a line what it is; `print` shows the three lines."""
+        """Return the name and the effect in one line; `print` shows the three lines."""
         return f"<Check of {self.name}: {self.effect}>"
 
     def __str__(self) -> str:
@@ -190,19 +190,19 @@ def _values(result: Result) -> object:
 
 
 def hang(name: str, text: str, width: int) -> str:
-    """Write a text after its name, broken at a width with a hanging indent."""
+    """Return a text after its name, wrapped at a width with a hanging indent."""
     breaks = {"break_on_hyphens": False, "break_long_words": False}
     indents = {"initial_indent": f"{name:9}", "subsequent_indent": " " * 9}
     return textwrap.fill(text, max(width, 40), **indents, **breaks)  # type: ignore[arg-type]
 
 
 def most_moved(summaries: Iterable[Summary]) -> Summary:
-    """Return the summary of the largest range, the first of several."""
+    """Return the first summary with the largest range."""
     return max(summaries, key=lambda summary: summary.range)
 
 
 def describe_range(summary: Summary, settings: EvalSettings, more: str = "") -> str:
-    """Say how far ties can move a measure, in percent points."""
+    """Return a sentence on how far ties can move a measure, in percentage points."""
     write = _writer(summary.range or 0.001)
     rule = "pytrec_eval's rule" if settings.tie_break == "pytrec_eval" else settings.tie_order
     if not summary.range:
@@ -216,13 +216,13 @@ def describe_range(summary: Summary, settings: EvalSettings, more: str = "") -> 
 
 
 def _writer(scale: float) -> Callable[[float], str]:
-    """Return a function that writes percent, with digits enough for differences of this size."""
+    """Return a function that formats percent, with enough digits for differences of this size."""
     digits = min(max(1, 1 - math.floor(math.log10(100 * scale))), 9)
     return lambda value: f"{100 * value:.{digits}f}"
 
 
 def percent(part: int, whole: int) -> str:
-    """Write a share, a small one with a digit more.
+    """Format a share as percent, with one decimal if it is close to 0 or 100 %.
 
     >>> percent(2, 3), percent(1, 250), percent(0, 5), percent(999, 1000)
     ('67 %', '0.4 %', '0 %', '99.9 %')
@@ -235,7 +235,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def report_expectation(summary: Summary) -> str:
-    """Recommend the mean over tie orders, which is right whatever made the ties."""
+    """Return the advice to report the mean over tie orders, which is valid for every cause."""
     write = _writer(summary.range)
     std = "" if summary.std is None else f" ± {write(summary.std)}"
     return f"report the mean over tie orders ({write(summary.expected)}{std}) and the range"
@@ -247,18 +247,19 @@ def check_scores(
     bounds: Sequence[CutBounds],
     in_float32: Result | None,
 ) -> Check:
-    """Answer the three questions from the scores of a run.
+    """Find effect, cause and remedy from the scores of a run.
 
     Parameters
     ----------
     diagnosis
-        Where the ties are, and which numbers the scores are.
+        The tie groups and the number grid of the run.
     result
-        The run, evaluated.
+        The evaluation of the run.
     bounds
-        Bounds of each measure whatever a cut dropped; empty where no list seems cut.
+        Bounds of each measure over all documents that a cut may have dropped; empty if no list
+        seems cut.
     in_float32
-        The run evaluated in float32, where that ties more documents.
+        The evaluation in float32, if that ties more documents.
     """
     anatomy, summary = diagnosis.anatomy, most_moved(result.values())
     effect = describe_range(summary, result.provenance.settings)
@@ -274,7 +275,7 @@ def check_scores(
     moved = summary if in_float32 is None else most_moved(in_float32.values())
     if moved.range and not summary.range:
         effect += (
-            f"; but in float32, by which pytrec_eval and trec_eval 9 rank, ties can move "
+            f"; but in float32, which pytrec_eval and trec_eval 9 use, ties can move "
             f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
         )
         pairs = counted(anatomy.float32_pairs, "further pair")
@@ -299,7 +300,7 @@ def check_scores(
 
 
 def choose_regime(ranges: Mapping[str, float], now: str) -> str:
-    """Return the cheapest regime that leaves hardly more than the smallest range; maybe `now`.
+    """Return the cheapest regime whose range is close to the smallest; this may be `now`.
 
     >>> choose_regime({"native": 0.27, "hps": 0.0045, "head": 0.0015, "head-logit": 0.0}, "hps")
     'head-logit'
@@ -312,7 +313,7 @@ def choose_regime(ranges: Mapping[str, float], now: str) -> str:
 
 
 def describe_remedy(name: str) -> str:
-    """Say what computes the scores of a regime, and the call.
+    """Return the description and the call of a regime.
 
     >>> describe_remedy("head")
     'compute the last layer in FP32: model = deadheat.high_precision(model)'
@@ -330,24 +331,24 @@ def check_regimes(
     cost: Mapping[str, float],
     sampled: bool = False,
 ) -> Check:
-    """Answer the three questions from the scores of a model under every regime.
+    """Find effect, cause and remedy from the scores of a model under every regime.
 
     Parameters
     ----------
     name
-        What the model is called.
+        Name of the model.
     regimes
-        Every regime, evaluated.
+        The evaluation of every regime.
     now
         The regime that the user's code computes.
     model_dtype
         The format that the model ran in.
     how
-        Which code scores so, and on how many queries, in words.
+        Description of the code that scores in `now`, and the number of queries.
     cost
-        Per regime: the time that it adds to the forward pass, as a share of it.
+        Per regime: the time that it adds, as a share of the forward pass.
     sampled
-        Whether the dataset has more queries.
+        Whether the dataset has more queries than were used.
     """
     given = regimes[now]
     summary, format = most_moved(given.result.values()), model_dtype.upper()
@@ -386,7 +387,7 @@ def check_regimes(
 
 
 def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> Finding:
-    """Say which step made the ties that a regime removes."""
+    """Return the step that made the ties which a regime removes."""
     if chosen == "hps":
         return Finding(f"the scoring function in {format} makes them", "scoring")
     saturated = "probabilities near 1 are too coarse even in FP32"
@@ -398,7 +399,7 @@ def _explain_regimes(ranges: Mapping[str, float], chosen: str, format: str) -> F
 
 
 def find_cause(diagnosis: Diagnosis) -> Finding:
-    """Find what the scores themselves show of why documents are tied."""
+    """Find the cause of the ties in the scores alone."""
     grid, logits, scale = diagnosis.grid, diagnosis.logit_grid, diagnosis.scale
     anatomy = diagnosis.anatomy
     main = {cause.name for cause in diagnosis.causes if cause.documents >= MAIN * anatomy.tied}
@@ -437,12 +438,12 @@ def find_cause(diagnosis: Diagnosis) -> Finding:
 
 
 def _float_grid(diagnosis: Diagnosis) -> str:
-    """Return the low-precision format that holds all scores, with its article; or nothing."""
+    """Return the low-precision format that fits all scores, with its article, or an empty text."""
     return _FLOAT_GRIDS.get(diagnosis.grid.name.partition(",")[0], "")
 
 
 def _find_remedy(cause: str, diagnosis: Diagnosis, summary: Summary) -> Finding:
-    """Choose what to do about a cause; a remedy that scores cannot prove is conditional."""
+    """Choose the remedy for a cause; it is conditional if scores alone cannot prove it."""
     expectation = report_expectation(summary)
     if cause not in _ADVICE:
         return Finding(expectation, "expectation")

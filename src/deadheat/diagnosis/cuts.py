@@ -1,4 +1,4 @@
-"""Lists cut inside a tie group: bounds that hold whichever documents were cut."""
+"""Bounds for lists cut inside a tie group: they hold for all documents that may have been cut."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from deadheat.ties import Floats, Ints, TieGroups
 
 @dataclass(frozen=True)
 class CutBounds:
-    """Bounds of a mean over queries that hold whichever documents were cut."""
+    """Bounds of a mean over queries that hold for all documents that may have been cut."""
 
     measure: str
     lists: int
-    """Cut lists whose last tie group can move the measure."""
+    """Number of cut lists whose last tie group can move the measure."""
     worst: float
     best: float
 
 
 def cut_lists(groups: TieGroups) -> NDArray[np.bool_]:
-    """Per query: does its list end inside a tie group, with relevant documents missing.
+    """Return for each query whether its list ends in a tie group and misses relevant documents.
 
-    Other lists are taken to be complete, as `evaluate` does.
+    Other lists are assumed to be complete, as in `evaluate`.
     """
     if groups.end_size is None:  # the lists are known to be complete
         return np.zeros(groups.n_queries, bool)
@@ -37,13 +37,13 @@ def cut_bounds(
 ) -> list[CutBounds]:
     """Bound each measure over all ways to complete the last tie group of cut lists, if any.
 
-    The group may have held any number of further documents, among them any of the
-    `unretrieved` judged ones. A measure is best when it held all of these and its relevant
-    documents come first, at ranks ``c+1 …``; worst when it held so many others that its own
-    all stand past the cutoff. Both may be what happened: the bounds are exact, for every
-    measure with a cutoff and for R-Precision, whose cutoff is N. Without a cutoff a list is
-    read to the length it was given in, as if that were the cutoff: exact for lists of that
-    length, but a longer list may score more.
+    The complete group may contain any number of further documents, including any of the
+    `unretrieved` judged documents. A measure is best if the group contains all of these and its
+    relevant documents come first, at ranks ``c+1 …``. It is worst if the group contains so many
+    other documents that all documents of the given group are ranked below the cutoff. Both cases
+    are possible, so the bounds are exact for every measure with a cutoff, and for R-Precision,
+    whose cutoff is N. For a measure without a cutoff, the given length of the list is the cutoff:
+    the bounds are exact for lists of that length, but a longer list may score more.
     """
     cut, n = cut_lists(groups), groups.retrieved
     if groups.end_above is None or groups.end_size is None or not cut.any():
@@ -72,9 +72,10 @@ def cut_bounds(
 
 
 def _join(groups: TieGroups, query: Ints, grade: Floats, above: Ints, size: Ints) -> TieGroups:
-    """Groups after documents joined those that stand below `above` others in their query.
+    """Return the groups after documents joined the groups below `above` others in their query.
 
-    Best ranks can be asked of what is returned, worst ranks cannot: the groups did not grow.
+    The returned groups are valid for best ranks only, not for worst ranks: their sizes are the
+    old ones.
     """
     above = np.concatenate((groups.above[groups.group], above))
     size = np.concatenate((groups.size[groups.group], size))

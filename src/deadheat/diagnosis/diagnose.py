@@ -58,72 +58,72 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 MEASURE = "nDCG@10"
-"""What `check` looks at unless told otherwise."""
+"""Default measures of `check`."""
 CHECKED = ("effect", "cause", "remedy", "cause_kind", "remedy_kind")
-"""What a stored diagnosis keeps of its check."""
+"""Fields of the check that a stored diagnosis keeps."""
 TOP = 10
-"""The cutoff at which judged documents are counted where no measure has a cutoff."""
+"""The cutoff at which judged documents are counted if no measure has a cutoff."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the ties do to measures; of the judged queries with a relevant document."""
+    """The effect of ties on measures, over the judged queries with a relevant document."""
 
     queries: int
     tolerance: float
     judged: dict[int, float]
-    """Per cutoff k: the share of the first k documents that have a judgement, in expectation."""
+    """Per cutoff k: expected share of the first k documents that have a judgement."""
     worst_queries: list[dict[str, object]]
-    """Per measure the queries of the largest range, with all views; those of range 0 left out."""
+    """Per measure: the queries with the largest range above 0, with all views."""
     what_if: list[WhatIf]
     enough: dict[str, list[str]]
-    """Per measure the coarsest formats that are enough: a floating-point format, int8, and a
-    number of decimals. Enough: E[M] moves by no more than the tolerance, and the range is no
-    larger; finer formats of the same kind are enough, too."""
+    """Per measure: the coarsest sufficient formats (a floating-point format, int8, a number of
+    decimals). A format is sufficient if the change of E[M] and the range are at most the
+    tolerance, for this format and for all finer formats of the same kind."""
     scales: list[WhatIf]
-    """Each measure on other scales, where the scores are grades or scales were named."""
+    """Each measure on other scales, if the scores are grades or `levels` was given."""
     cut_bounds: list[CutBounds]
-    """Bounds of each measure that hold whichever documents were cut; none where none were."""
+    """Bounds of each measure over all documents that may have been cut; empty without a cut."""
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Printable):
-    """Where the ties of a run are, where they come from, and what they do."""
+    """The ties of a run: where they are, their causes, and their effect on measures."""
 
     name: str
     """The name of the run."""
     anatomy: Anatomy
     grid: NumberGrid
     logit_grid: LogitGrid | None = None
-    """The grid that the logits of the scores live on, where the scores are sigmoids of it."""
+    """The number grid of the logits, if the scores are sigmoids of logits on a grid."""
     causes: tuple[Cause, ...] = ()
-    """What else than rounding ties documents."""
+    """Causes of ties other than rounding."""
     scale: Scale | None = None
-    """The scale of the scores, where they are grades."""
+    """The scale of the scores, if they are grades."""
     origins: Origins | None = None
-    """Where logits were given."""
+    """The step that made the ties; None without `logits`."""
     effect: Effect | None = None
-    """Where judgements were given."""
+    """The effect on measures; None without judgements."""
     settings: EvalSettings = field(default_factory=EvalSettings)
-    """How it was evaluated."""
+    """The settings of the evaluation."""
     remarks: tuple[Remark, ...] = ()
-    """What a reader should know of how judgements and run fit."""
+    """Warnings and notes on the judgements and the run."""
     check: Check | None = None
-    """Effect, cause and remedy in three lines, where judgements were given."""
+    """Effect, cause and remedy in three lines; None without judgements."""
 
     @property
     def warnings(self) -> list[str]:
-        """What about the input changes what the numbers mean."""
+        """Warnings about the input that change the meaning of the numbers."""
         return texts(self.remarks, "warning")
 
     @property
     def notes(self) -> list[str]:
-        """What else a reader of the numbers should know."""
+        """How the numbers were computed, and other notes."""
         rule = [] if self.effect is None else [self.settings.note]
         return [*rule, *texts(self.remarks, "note")]
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as plain numbers, lists and strings."""
+        """Return everything as plain numbers, lists and strings."""
         facts = asdict(replace(self, remarks=(), check=None))
         del facts["remarks"]
         if self.check is not None:
@@ -138,7 +138,7 @@ class Diagnosis(Printable):
         return render(self.parts(percent=percent), style, percent=percent, width=96)
 
     def __repr__(self) -> str:
-        """Say in a line what it is; `print` shows it all."""
+        """Return the share of tied documents in one line; `print` shows everything."""
         tied = self.anatomy.tied / self.anatomy.documents
         return f"<Diagnosis of {self.name}: {tied:.1%} of the documents are tied>"
 
@@ -161,22 +161,23 @@ def diagnose(
     Parameters
     ----------
     qrels, run, measures, **options
-        As for `deadheat.evaluate`; of the options, `tie_break`, `queries` and the precision that
-        scores are rounded to. ``diagnose(run)``, without judgements, describes the tie groups and
-        the number grid only.
+        As for `deadheat.evaluate`; the accepted options are `tie_break`, `queries` and
+        `score_dtype`. ``diagnose(run)``, without judgements, describes only the tie groups and
+        the number grid.
     tolerance
-        How far E[M] may move, and how large the range may be, in a format that is enough.
+        Largest change of the expected value, and largest range, that a sufficient format may have.
     worst
-        How many queries of the largest range to name per measure.
+        Number of queries with the largest range to list per measure.
     logits, model_dtype
-        To find which step creates the ties: a table, or a path to one, with the columns query_id
-        and logit (or logit_no and logit_yes), perhaps head_logit (or head_logit_no and
-        head_logit_yes) and model_dtype, a row per document of the run. `model_dtype` chooses
-        rows, or says what the table does not.
+        The logits, to find which step creates the ties: a table, or a path to one, with a row per
+        document of the run. Columns: query_id; logit, or logit_no and logit_yes; optionally
+        head_logit, or head_logit_no and head_logit_yes; optionally model_dtype. The argument
+        `model_dtype` selects rows if the table has that column, and is needed if it has not.
     levels
-        How fine must a scale of grades be? The scores are evaluated on scales of so many values:
-        finer scores are rounded to them, coarser grades refined, as `deadheat.diagnosis.what_if`
-        describes. Scores that are grades are refined anyway.
+        Numbers of values of a scale, such as ``[4, 11, 101]``, to find how fine a scale of grades
+        must be. The scores are evaluated on each scale: finer scores are rounded to it, coarser
+        grades are refined (see `deadheat.diagnosis.what_if`). Default: only scores that are grades
+        are refined.
 
     Examples
     --------
@@ -190,11 +191,11 @@ def diagnose(
     if run is None:
         qrels, run = None, qrels
     if run is None:
-        raise InputError("there is no run to diagnose: diagnose(qrels, run) or diagnose(run)")
+        raise InputError("no run was given; call diagnose(qrels, run) or diagnose(run)")
     if not (tolerance >= 0 and worst >= 0):
         raise InputError(f"tolerance and worst must be 0 or more, not {tolerance!r} and {worst!r}")
     if qrels is None and not (measures is None and levels is None):
-        raise InputError("measures and levels need judgements: give qrels, too, or leave them out")
+        raise InputError("measures and levels need judgements; give qrels, or leave them out")
     scales = None if levels is None else check_levels(levels)
     parsed = parse_measures(DEFAULT_MEASURES if measures is None else measures)
     diagnosis, candidates = _describe(run, settings)
@@ -245,7 +246,7 @@ def check_run(
     measures: str | Measure | Iterable[str | Measure] = MEASURE,
     **options: Unpack[EvalOptions],
 ) -> Check:
-    """Check a run as `deadheat.check` does, without emitting warnings."""
+    """Check a run like `deadheat.check`, but emit no warnings."""
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     parsed, judgements = parse_measures(measures), read_qrels(qrels)
     diagnosis, candidates = _describe(run, settings)
@@ -255,16 +256,16 @@ def check_run(
 
 
 def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
-    """Return what a run's scores show without judgements, and the run with rounded scores."""
+    """Return the diagnosis of a run without judgements, and the run with rounded scores."""
     if settings.tie_tolerance or settings.nan != "raise":
-        raise InputError("exact ties are diagnosed: leave tie_tolerance and nan out")
+        raise InputError("diagnose uses exact ties and no NaN; leave tie_tolerance and nan out")
     read = read_run(run, with_ranks=settings.needs_ranks)
     rounded, rounding = round_scores(read, settings.score_format)
     candidates = rank_nan(rounded, "refuse")
     if candidates.exact is not None:
         raise InputError(
-            f"{candidates.source}: float64 cannot hold these scores (whole numbers beyond 2**53, "
-            "say), so their number grid is unknown; scale or round them first"
+            f"{candidates.source}: float64 cannot represent these scores (for example whole "
+            "numbers beyond 2**53), so their number grid is unknown; scale or round them first"
         )
     sizes = run_sizes(candidates)
     grid, values, step = grid_with_steps(candidates.scores)
@@ -290,7 +291,7 @@ def _check(
     measures: Sequence[Measure],
     bounds: Sequence[CutBounds],
 ) -> Check:
-    """Evaluate a run, and say what ties do to it, why, and what to do about it."""
+    """Evaluate a run, and find effect, cause and remedy of its ties."""
     settings = diagnosis.settings
     result = evaluate_run(judgements, run, measures, settings)
     in_float32 = None
@@ -301,7 +302,7 @@ def _check(
 
 
 def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:
-    """Per measure the queries of the largest range, those of range 0 left out."""
+    """Return per measure the queries with the largest range above 0."""
     moved = result.per_query.filter(pl.col("range") > 0)
     by_range = moved.sort("range", descending=True, maintain_order=True)
     return [

@@ -1,14 +1,15 @@
-"""The number grids that scores, or their logits, lie on, found in the values of the scores.
+"""Find the number grids of scores, and of their logits, from the values of the scores.
 
-Every statement about scores is tested on all distinct finite scores, by writing them in the format
-and reading them back. Of those that hold, the coarsest is reported: the one whose values lie
-farthest apart around the scores. How much farther than the numbers the scores came as, multiplied
-over the distinct scores, is also how unlikely it is that the statement holds by coincidence.
+Every statement about scores is tested on all distinct finite scores: each score is converted to the
+format and back, and must not change. The coarsest true statement is reported, that is the one
+whose values have the largest spacing around the scores. The spacing is divided by that of the type
+in which the scores came. The product of these ratios over the distinct scores gives the probability
+that the statement is true by chance.
 
-A sigmoid in FP32 spreads 16-bit logits over values that look arbitrary. So each score is also
-converted to its logit, rounded to the nearest value of a grid, and converted back: is the result
-the score? On a coarse grid this is unlikely for an arbitrary score. How unlikely is known for each
-score, and so is the chance that as many scores pass by coincidence.
+A sigmoid in FP32 turns 16-bit logits into values that look arbitrary. So each score is also
+converted to its logit, rounded to the nearest value of a grid, and converted back. On a coarse
+grid, the result is rarely the score if the score is arbitrary. The probability of that is known
+for each score, and so is the probability that as many scores fit the grid by chance.
 """
 
 from __future__ import annotations
@@ -29,57 +30,57 @@ Values = NDArray[Any]
 Rounding = Callable[[Values], Values]
 
 FLOATS = tuple(FORMATS[name] for name in ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"))
-"""Floating-point formats, finest first."""
+"""Floating-point formats, from fine to coarse."""
 _DOUBT = 10
-"""Bits of evidence that tell two statements apart: a chance of 1 in 1,024."""
+"""Bits of evidence needed to prefer one statement to another: a chance of 1 in 1,024."""
 _TELLING = 1 / 8
-"""Scores that arbitrary numbers would hit with a larger chance than this say nothing of logits."""
+"""A score is not used to find logits if an arbitrary number fits with a larger chance than this."""
 _SHARE = 0.9
-"""So large a share of the telling scores must have logits on a grid that is named."""
+"""Smallest share of the tested scores whose logits must lie on a grid that is reported."""
 _EVIDENCE = 20
-"""Bits of evidence for a grid of logits; some are lost to the number of grids that are tried."""
+"""Bits of evidence needed for a grid of logits; more than for scores, as many grids are tried."""
 _FEWEST = 8
-"""Fewer scores than this say nothing of logits: they may be chosen numbers."""
+"""With fewer scores than this, no grid of logits is searched: they may be chosen numbers."""
 _LOGIT_UNITS = {f"1/{2**q}" if q else "1": 2.0**-q for q in range(11)}
 """Even grids of logits, by name: multiples of a unit."""
 
 
 @dataclass(frozen=True)
 class NumberGrid:
-    """The coarsest statement that is true of every finite score."""
+    """The coarsest number grid that contains every finite score."""
 
     name: str
     """``"bf16"``, ``"integer"``, ``"4 decimals"``, ``"bf16, 4 decimals"``, …"""
     statement: str
-    """The same in words."""
+    """The name as a sentence."""
     distinct: int
-    """Distinct finite scores that were looked at."""
+    """Number of distinct finite scores."""
     bits: float
     """Evidence: arbitrary numbers would all lie on the grid with a chance of 2^−bits."""
     not_excluded: tuple[str, ...] = ()
-    """Other true statements, which explain so few scores nearly as well."""
+    """Other true statements; there are too few scores to exclude them."""
 
 
 @dataclass(frozen=True)
 class LogitGrid:
-    """What is true of the logits of a share of the scores."""
+    """The number grid of the logits of most scores."""
 
     name: str
     """``"bf16"``, ``"fp16"``, or ``"1/256"`` for its multiples."""
     statement: str
     share: float
-    """Share of the telling scores whose logit lies on the grid."""
+    """Share of the tested scores whose logit lies on the grid."""
     telling: int
-    """Distinct scores that could have shown otherwise."""
+    """Number of distinct scores that were tested."""
     bits: float
-    """Evidence: so many arbitrary scores would lie on the grid with a chance of 2^−bits at most."""
+    """Evidence: as many arbitrary scores would lie on the grid with a chance of 2^−bits at most."""
 
 
 def find_grid(scores: Values) -> NumberGrid:
-    """Find the coarsest grid that holds all finite scores, which are float32 or float64.
+    """Return the coarsest grid that contains all finite scores (float32 or float64).
 
-    A statement about decimals says that each score is the float nearest to such a number: the
-    float32 where float32 holds all scores, whatever type they are given in.
+    "4 decimals" means that each score is the float nearest to a number with 4 decimals: the nearest
+    float32 if float32 can represent all scores, otherwise the nearest float64.
 
     >>> find_grid(np.array([0.99609375, 0.9921875, 0.875, 0.30664062])).name
     'bf16, 8 decimals'
@@ -88,16 +89,16 @@ def find_grid(scores: Values) -> NumberGrid:
 
 
 def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
-    """Find the grid as `find_grid` does; also return the distinct scores, and each one's step.
+    """Return the grid like `find_grid`, the distinct scores, and the step of each.
 
     A step is the distance of neighbours on the grid around a score. The distinct scores are
-    float32 where that holds them.
+    float32 if that can represent them.
     """
     values = np.unique(scores[np.isfinite(scores)])
     own = _spacing(np.abs(values), values.dtype)
     if _unchanged(values, 1, FORMATS["fp32"].round):
         values = values.astype(np.float32)
-    told = values != 0  # 0 lies on every grid and speaks for none
+    told = values != 0  # 0 lies on every grid, so it is no evidence
     grids = []
     for name, text, spacing, penalty in _statements(values):
         bits = float(np.log2(spacing[told] / own[told]).sum()) - penalty
@@ -114,10 +115,11 @@ def grid_with_steps(scores: Values) -> tuple[NumberGrid, Values, Values]:
 
 
 def usual_steps(values: Values, step: Values) -> Values:
-    """Steps of the coarsest grids that may hold nine scores in ten, where `step` is finer.
+    """Return the steps of the coarsest grids that may contain 90 % of the scores.
 
-    A few other scores, as of a run put together from two, break every statement of `find_grid`,
-    and few distinct scores leave it in doubt: here, what is not excluded counts.
+    They replace `step` if it is finer. A few other scores, for example in a run made from two
+    runs, make every statement of `find_grid` false, and few distinct scores leave it uncertain.
+    Here, every grid that is not excluded counts.
     """
     spacings = [spacing for _, _, spacing, _ in _statements(values, share=0.9)]
     return np.asarray(np.maximum.reduce([step, *spacings]))
@@ -129,16 +131,16 @@ def write_decimals(values: Values, k: int) -> Values:
 
 
 def shortest_digits(values: Values) -> Values:
-    """Write FP32 values with the fewest digits that tell them apart, and read these as FP64."""
+    """Write FP32 values with the fewest digits that identify them, and read these as FP64."""
     text = pl.Series(values.astype(np.float32)).cast(pl.String)
     return np.asarray(text.cast(pl.Float64))
 
 
 def _statements(values: Values, share: float = 1) -> Iterator[tuple[str, str, Values, float]]:
-    """Every statement that holds: name, words, distance of neighbours around each value, penalty.
+    """Yield every true statement: name, words, step around each value, penalty.
 
-    A penalty, in bits, is for statements that were made to measure. A share below 1 is that of the
-    values, as a sample shows them, for which a statement must hold.
+    The penalty, in bits, is for statements that were fitted to the values. If `share` is below 1, a
+    statement must be true of that share of a sample of the values.
     """
     k = _fewest_decimals(values, share)
     forms: list[tuple[str, str, Rounding, float]] = [("", "", np.asarray, 0.0)]
@@ -160,9 +162,9 @@ def _statements(values: Values, share: float = 1) -> Iterator[tuple[str, str, Va
 
 
 def _unchanged(values: Values, share: float, *steps: Rounding) -> bool:
-    """Whether these steps leave so large a share of the values as they are.
+    """Return whether these steps leave at least this share of the values unchanged.
 
-    A sample of the values is tested first; it decides where the share is below 1.
+    A sample of the values is tested first. If the share is below 1, only the sample is tested.
     """
     for some in (values[:: len(values) // 1000 + 1], values):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -173,14 +175,14 @@ def _unchanged(values: Values, share: float, *steps: Rounding) -> bool:
 
 
 def _spacing(size: Values, dtype: np.dtype[Any]) -> Values:
-    """Distance to the next value of a dtype, also at the largest, which has none."""
+    """Return the distance to the next value of a dtype, also for the largest value."""
     with np.errstate(over="ignore", invalid="ignore"):
         to_next, half = (np.spacing(x.astype(dtype)).astype(float) for x in (size, size / 2))
     return np.asarray(np.fmin(to_next, 2 * half))
 
 
 def _fewest_decimals(values: Values, share: float) -> int | None:
-    """Return the fewest decimals that keep every value, unless as many would keep any number."""
+    """Return the fewest decimals that keep every value; None if they would keep any number."""
     unit = _spacing(np.abs(values), values.dtype).max(initial=0)
     for k in range(16):
         if 10.0**-k < 2 * unit:
@@ -191,14 +193,14 @@ def _fewest_decimals(values: Values, share: float) -> int | None:
 
 
 def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:
-    """Find the coarsest grid that holds the logits of nearly all scores, if there is one.
+    """Return the coarsest grid that contains the logits of nearly all scores, or None.
 
     Parameters
     ----------
     values
         Distinct finite scores.
     step
-        Per score: how far its neighbours on the grid that the scores themselves lie on are.
+        Per score: the distance of neighbours on the number grid of the scores.
 
     Examples
     --------
@@ -217,7 +219,7 @@ def find_logit_grid(values: Values, step: Values) -> LogitGrid | None:
 
 
 def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
-    """Give what is true of the logits on one grid, if there is enough evidence."""
+    """Return the result of the test of one grid of logits, or None without enough evidence."""
     logits = np.log(scores) - np.log1p(-scores)
     if name in _LOGIT_UNITS:
         what, unit = f"multiples of {name}", _LOGIT_UNITS[name]
@@ -226,7 +228,7 @@ def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
         what, format = f"values of {name}", FORMATS[name]
         grid = format.round(logits).astype(np.float64)
         spacing = _spacing(np.abs(grid), format.dtype)
-    # A sigmoid may miss by a unit of its last place or two, and so may the way it is read.
+    # A computed sigmoid may be wrong by one or two units of its last place; so may its inverse.
     slack = 2.5 * step
     chance = np.minimum(2 * slack / np.maximum(scores * (1 - scores) * spacing, 1e-300), 1)
     telling = chance <= _TELLING
@@ -234,7 +236,7 @@ def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
     if n < _FEWEST:
         return None
     met = np.abs(1 / (1 + np.exp(-grid)) - scores) <= slack
-    # Distinct scores have distinct logits: several that share one are near it by coincidence.
+    # Distinct scores have distinct logits: several scores of one logit are near it by chance.
     share = len(np.unique(grid[telling & met])) / n
     expected = float(chance[telling].mean())
     bits = n * _divergence(share, expected) - np.log2(len(_LOGIT_UNITS) + 2)
@@ -245,7 +247,7 @@ def _test_logits(name: str, scores: Values, step: Values) -> LogitGrid | None:
 
 
 def _divergence(share: float, expected: float) -> float:
-    """Bits per score against a share that arises by coincidence (Chernoff's bound)."""
+    """Return bits of evidence per score that a share is not due to chance (Chernoff's bound)."""
     if share <= expected:
         return 0.0
     parts = [(share, expected), (1 - share, 1 - expected)]

@@ -1,4 +1,4 @@
-"""Which step ties documents: the scoring function, the head, or the model."""
+"""Find the step that ties documents: the scoring function, the head, or the model."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from deadheat.scoring import Scoring, parse_format, score
 
 @dataclass(frozen=True)
 class Origins:
-    """Tied pairs: two documents of one query with equal native scores. The parts add up."""
+    """Counts of tied pairs (two documents of a query with equal native scores) by step.
+
+    The parts add up to `pairs`.
+    """
 
     model_dtype: str
     pairs: int
     scoring: int
-    """Pairs that FP32 scoring tells apart (hps): the scoring function tied them."""
+    """Pairs that FP32 scoring separates (hps): the scoring function tied them."""
     head: int | None
-    """Pairs that only the last layer in FP32 tells apart (head); None without head logits."""
+    """Pairs that only the last layer in FP32 separates (head); None without head logits."""
     model: int
-    """Pairs that remain: equal hidden states, as of duplicated texts, or scores that saturate
-    even in FP32. Without head logits, those that the head tied are among them."""
+    """Pairs that remain: equal hidden states, for example of duplicate texts, or scores that
+    saturate even in FP32. Without head logits, this includes pairs that the head tied."""
 
 
 def find_origins(logits: object, model_dtype: object, run: Run) -> Origins:
-    """Score logits in every regime, and count the tied pairs that each tells apart."""
+    """Score logits in every regime, and count the tied pairs that each regime separates."""
     source, table = "logits", logits
     if isinstance(logits, (str, os.PathLike)):
         source, table = os.fspath(logits), files.table_from_file(logits, all_columns=True)
@@ -54,19 +57,20 @@ def find_origins(logits: object, model_dtype: object, run: Run) -> Origins:
 
 
 def _of_one_dtype(source: str, frame: pl.DataFrame, wanted: object) -> tuple[str, pl.DataFrame]:
-    """Name of the model dtype, and the rows of it."""
+    """Return the name of the model dtype, and its rows."""
     asked = [] if wanted is None else [parse_format(wanted).name]
     if "model_dtype" in frame.columns:
         formats = {name: parse_format(name).name for name in frame["model_dtype"].unique().sort()}
         asked = asked or list(formats.values())
         frame = frame.filter(pl.col("model_dtype").replace_strict(formats).is_in(asked))
     if len(asked) != 1:
-        raise InputError(f"{source}: say which model_dtype is meant ({', '.join(asked) or 'any'})")
+        found = ", ".join(asked) or "none"
+        raise InputError(f"{source}: exactly one model_dtype is needed, found {found}; give one")
     return asked[0], frame
 
 
 def _logits(source: str, frame: pl.DataFrame, query: pl.Series) -> dict[str, Any]:
-    """Logits and, where recorded, head logits: a column each, or a tuple (no, yes)."""
+    """Return logits and, if recorded, head logits: a column each, or a tuple (no, yes)."""
     ends = ("",) if "logit" in frame.columns else ("_no", "_yes")
     given: dict[str, Any] = {}
     for name in ("logit", "head_logit"):

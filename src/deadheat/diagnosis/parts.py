@@ -1,4 +1,4 @@
-"""The sentences and tables of a diagnosis, in the order they are read."""
+"""The sentences and tables of a diagnosis, in the order in which they are printed."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _WORST, _BEST, _RANGE, _BIAS = (VIEW_COLUMNS[view] for view in ("worst", "best",
 def parts_of(
     diagnosis: Diagnosis, *, percent: bool = False, details: bool = False, width: int | None = None
 ) -> list[str | Table]:
-    """Return what `deadheat.tables.render` writes of a diagnosis.
+    """Return the sentences and tables of a diagnosis for `deadheat.tables.render`.
 
     Parameters
     ----------
     percent
-        Whether the tables will be written in percent, and so the sentences, too.
+        Whether numbers in sentences are in percent; use the same value for the tables.
     details
-        Tables of all measures, and the measures in all formats; otherwise tables of the measure
-        that ties move most.
+        Whether to include all measures and all formats. Default: only the measure that ties move
+        most.
     width
-        Where the three lines at the beginning are broken; 80 columns unless given.
+        Width at which the first three lines are wrapped. Default: 80 columns.
     """
     anatomy, origins, effect = diagnosis.anatomy, diagnosis.origins, diagnosis.effect
     return [
@@ -66,7 +66,7 @@ def _facts(anatomy: Anatomy) -> Iterator[str]:
 
 
 def _grids(diagnosis: Diagnosis) -> Iterator[str]:
-    """The number grid, that of the logits, the scale of grades, and causes besides rounding."""
+    """Yield the number grid, the grid of the logits, the scale of grades, and other causes."""
     grid, logits, scale = diagnosis.grid, diagnosis.logit_grid, diagnosis.scale
     chance = f"; chance for arbitrary numbers 2^-{grid.bits:.0f}" if grid.bits > 0 else ""
     doubt = f" Too few to exclude: {'; '.join(grid.not_excluded)}." if grid.not_excluded else ""
@@ -88,7 +88,7 @@ def _grids(diagnosis: Diagnosis) -> Iterator[str]:
             "documents of a list share one."
         )
     for cause in diagnosis.causes:
-        if cause.name != "points" or scale is None:  # the scale says so, too
+        if cause.name != "points" or scale is None:  # the sentence on the scale covers points
             yield f"Not from this grid: {cause.name}. {cause.statement}."
 
 
@@ -142,9 +142,10 @@ def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Tabl
         )
         if any(row.how == "refined" for row in effect.scales):
             yield (
-                "refined: each grade split into equal parts, its documents put into them at "
-                "random, as if finer grades were used evenly and knew no more of relevance than "
-                "these. The range is a mean over draws, with a bound of its true mean (95 %)."
+                "refined: each grade is split into equal parts, and its documents are put into "
+                "them at random. This assumes that finer grades are used evenly and carry no more "
+                "information on relevance. The range is a mean over draws, with an upper bound of "
+                "its true mean (95 %)."
             )
     if effect.cut_bounds:
         title = "Lists that may have been cut inside a tie group: bounds, whatever was cut"
@@ -155,7 +156,7 @@ def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Tabl
 def _enough(
     effect: Effect, as_given: dict[str, float], within: str, percent: bool
 ) -> Iterator[str]:
-    """Which formats are enough, a sentence per measure."""
+    """Yield a sentence per measure on the formats that are enough."""
     for measure, formats in effect.enough.items():
         goal = f"enough for {measure} ± {within} here"
         if formats:

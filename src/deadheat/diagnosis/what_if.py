@@ -1,12 +1,12 @@
-"""What if: the same scores in fewer bits or digits, or on another scale of grades.
+"""Evaluate the same scores in fewer bits or digits, or on another scale of grades.
 
-Two ways lead to another scale. Scores that are finer than it are *rounded* to its values: what
-happens then is computed. Grades that are coarser are *refined*: each grade is split into equal
-parts, and its documents fall into them at random. What finer grades would say of the documents is
-not in the data, so that is an assumption: they are used evenly, and know no more of relevance than
-the grades do. The expected value then stays exactly what it is, because a random order of random
-parts is a random order. The range shrinks; its mean over draws is given, with an upper bound of its
-true mean.
+There are two ways to another scale. Scores that are finer than the scale are *rounded* to its
+values; the effect is computed exactly. Grades that are coarser are *refined*: each grade is split
+into equal parts, and its documents are put into them at random. The data do not contain finer
+grades, so this is an assumption: finer grades are used evenly, and carry no more information on
+relevance than the given grades. The expected value then does not change, because a random order of
+random parts is a random order. The range shrinks; its mean over draws is reported, with an upper
+bound of its true mean.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from deadheat.errors import InputError
 from deadheat.evaluation import Result
 
 Evaluate = Callable[[Values], Result]
-"""Gives every view of every measure from the scores of all documents of all queries."""
+"""Function that returns every view of every measure from the scores of all documents."""
 MOST = 101
-"""Scales of more values than 0 to 100 has are no grades."""
+"""Largest number of values of a scale of grades: 0 to 100."""
 DECIMALS = 2
-"""Grades are written with so many decimals at most."""
+"""Largest number of decimals of a grade."""
 TIED = 0.1
-"""Where fewer of the documents are tied, their scores are not treated as grades."""
+"""Scores are treated as grades only if at least this share of the documents is tied."""
 PARTS = (2, 3, 5, 10, 25, 100)
-"""Into so many parts each grade is split, unless scales are named."""
+"""Numbers of parts into which each grade is split if no scales are given."""
 DRAWS = 20
 _BUDGET = 20_000_000
-"""Documents that are drawn for one scale at most, all draws together."""
+"""Largest number of documents drawn for one scale, over all draws."""
 
 
 def to_levels(scores: Values, levels: int) -> Values:
-    """Round to values evenly spaced from the lowest to the highest score of the run.
+    """Round scores to evenly spaced values from the lowest to the highest score of the run.
 
     >>> to_levels(np.array([0.0, 0.3, 1.0]), 4) * 3
     array([0., 1., 3.])
@@ -69,35 +69,35 @@ class WhatIf:
     measure: str
     expected: float
     change: float
-    """Expected value less that of the scores as given."""
+    """Expected value minus the expected value of the scores as given."""
     range: float
     bound: float
-    """The range; where that is a mean over draws, an upper bound of its true mean (95 %)."""
+    """The range; if that is a mean over draws, an upper bound of its true mean (95 %)."""
     bias: float
     enough: bool
-    """Whether neither the change nor this bound is larger than the tolerance."""
+    """Whether both the change and this bound are at most the tolerance."""
     levels: int = 0
-    """Values of the scale."""
+    """Number of values of the scale."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A few evenly spaced values, at which all scores of a run lie."""
+    """A few evenly spaced values that include all scores of a run."""
 
     lowest: float
     highest: float
     step: float
     used: int
-    """Values that some document has."""
+    """Number of values that some document has."""
 
     @property
     def levels(self) -> int:
-        """Values from the lowest to the highest, used or not."""
+        """Number of values from the lowest to the highest, used or not."""
         return round((self.highest - self.lowest) / self.step) + 1
 
 
 def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[WhatIf]:
-    """Evaluate the scores ``"as given"``, then in every format that can hold them."""
+    """Evaluate the scores ``"as given"``, then rounded to every format that can represent them."""
     given = evaluate(scores)
     rows = _rows("as given", "as given", [given], given, tolerance)
     for name, rounding in (pair for family in FAMILIES for pair in family.items()):
@@ -109,7 +109,7 @@ def round_all(scores: Values, evaluate: Evaluate, tolerance: float) -> list[What
 
 
 def last_enough(rows: Iterable[WhatIf]) -> dict[str, WhatIf]:
-    """Per measure: the last of the rows, from fine to coarse, that is enough as are all before."""
+    """Return per measure the last row such that it and all finer rows before it are enough."""
     last: dict[str, WhatIf] = {}
     failed = set()
     for row in rows:
@@ -121,21 +121,24 @@ def last_enough(rows: Iterable[WhatIf]) -> dict[str, WhatIf]:
 
 
 def coarsest_enough(rows: Sequence[WhatIf]) -> dict[str, list[str]]:
-    """Per measure: of each family the coarsest format that is enough, as are all finer ones."""
+    """Return per measure, for each family, the coarsest format such that all finer are enough."""
     found = [last_enough(row for row in rows if row.format in family) for family in FAMILIES]
     measures = dict.fromkeys(row.measure for row in rows)
     return {name: [last[name].format for last in found if name in last] for name in measures}
 
 
 def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
-    """Find the scale of scores that are grades: few evenly spaced values, each for many documents.
+    """Return the scale of scores that are grades, or None.
+
+    Grades are few evenly spaced values, each shared by many documents.
 
     Parameters
     ----------
     values
         Distinct finite scores, ascending.
     documents, tied
-        Documents of the run, and how many of them share their score with another of their query.
+        Number of documents of the run, and of those with the same score as another document of
+        their query.
 
     Examples
     --------
@@ -158,7 +161,7 @@ def find_scale(values: Values, documents: int, tied: int) -> Scale | None:
 
 
 def check_levels(levels: Iterable[int]) -> list[int]:
-    """Return the numbers of values of the scales that are asked for, ascending."""
+    """Return the given numbers of values of scales, ascending, after checking them."""
     try:
         checked = sorted({index(number) for number in levels})
     except TypeError:
@@ -182,15 +185,15 @@ def on_scales(
     Parameters
     ----------
     scores, evaluate
-        The scores of all documents, and what evaluates them.
+        The scores of all documents, and the function that evaluates them.
     tolerance
-        The range, and the change of the expected value, that are small enough.
+        Largest range, and largest change of the expected value, of a sufficient scale.
     scale
-        The scale of the scores, where they are grades.
+        The scale of the scores, if they are grades.
     levels
-        Numbers of values that other scales have. Grades are refined to scales that are finer than
-        theirs, to the nearest multiple of their number of values; None is a few of these, or no
-        scale where the scores are no grades.
+        Numbers of values of the other scales. Grades are refined to finer scales, to the nearest
+        multiple of their number of values. Default (None): a few such multiples for grades, no
+        scale for other scores.
     """
     if levels is None and scale is None:
         return []
@@ -201,7 +204,7 @@ def on_scales(
             rounded = to_levels(scores, number)
             if not np.isfinite(rounded).all():
                 raise InputError(
-                    "infinite scores fit on no scale: replace them, or leave the levels out"
+                    "infinite scores do not fit on a scale; replace them, or leave levels out"
                 )
             evaluated[number] = "rounded", [evaluate(rounded)]
         elif number > own:
@@ -216,7 +219,7 @@ def on_scales(
 
 
 def _refine(scores: Values, scale: Scale, parts: int) -> Iterator[Values]:
-    """Split each grade into parts, and draw one for each document, several times."""
+    """Yield scores with each grade split into parts and a random part for each document."""
     grade = np.rint((scores.astype(np.float64) - scale.lowest) / scale.step)
     rng = np.random.default_rng(0)
     for _ in range(max(2, min(DRAWS, _BUDGET // len(grade)))):
@@ -230,12 +233,12 @@ def _rows(
     rows = []
     for measure, before in zip(given.views, given.values(), strict=True):
         ranges = np.array([result[measure].range for result in drawn])
-        # Random parts in a random order are a random order: refining keeps the expected value.
+        # A random order of random parts is a random order: refining keeps the expected value.
         after = before if how == "refined" else drawn[0][measure]
         change, bound = after.expected - before.expected, float(ranges.mean())
         if len(drawn) > 1:
-            # The error of the mean. Where ties mattered in none of n drawn lists, they do in fewer
-            # than 3 of n (95 %), by no more than they do as given.
+            # The error of the mean. If ties had no effect in any of n drawn lists, they have one in
+            # fewer than 3 of n lists (95 %), not larger than with the scores as given.
             most = given.views[measure].range
             error = 2.1 * ranges.std(ddof=1) / np.sqrt(len(drawn))
             bound += float(max(error, most.max() * 3 / (len(most) * len(drawn))))

@@ -1,5 +1,5 @@
-"""Other libraries' objects and extension points: one module per library.
+"""Integrations with other libraries: one module per library.
 
-What the modules share is in `base` and `corpus_counts`. No module imports another, except where one
-library runs the models of another: MTEB those of sentence-transformers.
+Shared code is in `base` and `corpus_counts`. No module imports another, except that of MTEB, which
+runs models of sentence-transformers.
 """

@@ -1,4 +1,4 @@
-"""What integrations share: loading a host, per-query values, averages, and names of views."""
+"""Shared parts of integrations: loading a host, per-query values, averages, names of views."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from deadheat.settings import EvalSettings
 Measures: TypeAlias = str | Measure | Iterable[object]
 """Measures as `deadheat.evaluate` takes them."""
 Lists: TypeAlias = Mapping[Hashable, Mapping[Hashable, object]]
-"""Grades or scores as they are given: ``{query: {document: number}}``."""
+"""Grades or scores, as given: ``{query: {document: number}}``."""
 ByQuery: TypeAlias = Mapping[str, Mapping[Any, Any]]
 """The same with query ids as text."""
 
 ALL_QUERIES = EvalSettings(queries="all")
-"""How most hosts count: a query without a relevant document as 0."""
+"""Settings of most hosts: a query without a relevant document counts as 0."""
 SPREADS = ("std", "range", "bias")
 """Views that are 0 for a value that does not depend on the order of documents."""
 TIE_VIEWS = {"best": "best", "worst": "worst", "range": "range", "tie_std": "std", "bias": "bias"}
@@ -38,16 +38,16 @@ def load_host(module: str, extra: str) -> Any:
 
 
 def load_attribute(host: str, name: str) -> Any:
-    """Return an attribute of a host, for a module that is imported in place of it."""
+    """Return an attribute of a host, for a module that replaces it."""
     if name.startswith("__"):
         raise AttributeError(f"module 'deadheat.integrations.{host}' has no attribute {name!r}")
     return getattr(load_host(host, host.replace("_", "-")), name)
 
 
 def read_lists(lists: object, name: str, kinds: str = "") -> ByQuery:
-    """Return lists by query, with query ids as text; refuse what is not a dict of dicts.
+    """Return lists by query, with query ids as text; refuse objects other than dicts of dicts.
 
-    An error calls the lists `name`; `kinds` are other types that the caller accepts.
+    `name` is the name of the lists in errors; `kinds` are other types that the caller accepts.
     """
     if not isinstance(lists, Mapping) or not all(isinstance(d, Mapping) for d in lists.values()):
         expected = f"{kinds}{{query: {{document: number}}}}"
@@ -67,8 +67,8 @@ def evaluate_lists(
 ) -> tuple[dict[str, dict[str, float]], Result | None]:
     """Evaluate measures under a host's names: ``{name: {query: value}}``, and the result.
 
-    Every query of `judged` has a value. Where nothing is judged or retrieved, it is 0, and there
-    is no result.
+    Every query of `judged` has a value. If nothing is judged or retrieved, all values are 0, and
+    the result is None.
     """
     values = {name: dict.fromkeys(judged, 0.0) for name in measures}
     if not (measures and any(judged.values()) and any(listed.values())):
@@ -83,11 +83,11 @@ def evaluate_lists(
 
 def no_score(place: str) -> InputError:
     """Return the error for a retrieved document without a score."""
-    return InputError(f"{place} has no score, so ties cannot be seen: use a retriever that scores")
+    return InputError(f"{place} has no score, so ties are unknown; use a retriever with scores")
 
 
 def query_values(views: Views, view: str, metric: str) -> NDArray[np.float64]:
-    """Return the value of each query; an error that names the metric if it is not computed."""
+    """Return the value of each query; raise InputError if the view is not computed."""
     values: NDArray[np.float64] | None = getattr(views, view)
     if values is None:
         raise InputError(f"the {view} of {metric} is not computed: choose another view")
@@ -97,7 +97,7 @@ def query_values(views: Views, view: str, metric: str) -> NDArray[np.float64]:
 def average(
     values: NDArray[np.float64], view: str, weights: NDArray[np.float64] | None = None
 ) -> float:
-    """Average the values of queries; of tie stds, return the tie std of the average."""
+    """Return the average over queries; for tie stds, the tie std of the average."""
     if view == "std":
         weights = np.ones(len(values)) if weights is None else weights
         return float(np.linalg.norm(values * weights) / weights.sum())
@@ -112,7 +112,7 @@ def view_name(metric: str, view: str) -> str:
 def tie_views(metric: str, summary: Summary, reported: float | None = None) -> dict[str, float]:
     """Return the views to report with a host's value, by names such as ``map_tie_std``.
 
-    The bias is that of the value that the host reports, where it is given.
+    The bias is that of `reported`, the host's value, if it is given.
     """
     views = {f"{metric}_{key}": getattr(summary, view) for key, view in TIE_VIEWS.items()}
     if reported is not None:
@@ -121,5 +121,5 @@ def tie_views(metric: str, summary: Summary, reported: float | None = None) -> d
 
 
 def warnings_without(result: Result, expected: str) -> list[str]:
-    """Return the warnings of a result, except those about the fact that is called `expected`."""
+    """Return the warnings of a result, except those with the key `expected`."""
     return texts((r for r in result.remarks if expected not in r.values), "warning")

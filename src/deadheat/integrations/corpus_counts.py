@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class CorpusCounts:
-    """The first `k` documents of each query, and how many tie with the last of them.
+    """The first `k` documents of each query, and the number that tie with the last of them.
 
     Parameters
     ----------
     query_ids, document_ids
-        Of the queries, and of the corpus in the order in which it is searched.
+        Ids of the queries, and of the corpus in the order of the search.
     qrels
         Judgements of the queries.
     k
         The deepest cutoff.
     without_query
-        Whether a document with the id of its query is left out, as some tasks do.
+        Whether a document with the id of its query is dropped, as in some tasks.
     by_id
-        Whether the oblivious value is that of ties in the ascending order of ids; otherwise it is
-        that of the order of the corpus.
+        Whether the oblivious value breaks ties by ascending id; otherwise it uses the order of the
+        corpus.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class CorpusCounts:
         self.counter = TopCounter(len(self.query_ids), k, judged=(self.judged[0], self.judged[1]))
 
     def add(self, values: Tensor | ArrayLike) -> None:
-        """Count the scores of all queries with the documents that follow those counted before."""
+        """Count the scores of all queries with the next documents of the corpus."""
         torch = require("torch", "counting the scores of a corpus")
         scores = torch.as_tensor(values).detach()
         scores = scores.to_dense() if scores.is_sparse else scores
         first, self.seen = self.seen, self.seen + scores.shape[1]
         query, own = self.left_out
         here = (own >= first) & (own < self.seen)
-        if here.any():  # below all others, where no judged document is
+        if here.any():  # dropped documents get a rank below all judged documents
             scores = scores.clone() if scores.is_floating_point() else scores.double()
             scores[torch.from_numpy(query[here]), torch.from_numpy(own[here] - first)] = -np.inf
         self.counter.update(scores, positions=self.places[first : self.seen])
@@ -92,7 +92,7 @@ class CorpusCounts:
 
 
 def _sort_places(ids: Sequence[Hashable]) -> Ints:
-    """Return the place of each id when all are sorted; ids of several types sort as text."""
+    """Return the rank of each id in sorted order; ids of different types are sorted as text."""
     try:
         order = sorted(range(len(ids)), key=ids.__getitem__)  # type: ignore[arg-type]
     except TypeError:

@@ -23,20 +23,20 @@ else:
 
 @_haystack.component
 class TieAwareDocumentEvaluator:
-    """Evaluates retrieved documents as Haystack's document evaluators do, with every view of ties.
+    """Evaluates retrieved documents like Haystack's document evaluators, with every view of ties.
 
-    Every question counts, one without a retrieved or a relevant document as 0. A document that was
-    retrieved twice counts where its score is highest.
+    The mean is over all questions; a question without a retrieved or a relevant document counts
+    as 0. A document that was retrieved twice counts once, with its highest score.
 
     Parameters
     ----------
     measures
         As for `deadheat.evaluate`.
     views
-        Which views of each.
+        Views to return for each measure.
     document_comparison_field
-        What makes two documents the same: ``"content"``, ``"id"``, or a key of their ``meta`` such
-        as ``"meta.file_id"``, as in Haystack.
+        Field by which two documents are the same: ``"content"``, ``"id"``, or a key of ``meta``
+        such as ``"meta.file_id"``, as in Haystack.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class TieAwareDocumentEvaluator:
         views: Sequence[str] = VIEWS,
         document_comparison_field: str = "content",
     ) -> None:
-        # Names, which a stored pipeline can hold.
+        # Names, because a stored pipeline can only contain plain values.
         self.measures = [repr(measure) for measure in parse_measures(measures)]
         check_views(views)
         self.views = list(views)
@@ -85,15 +85,15 @@ class TieAwareDocumentEvaluator:
         Returns
         -------
         dict
-            ``score`` and ``individual_scores``: the expectation of the first measure, as the
-            outputs of Haystack's evaluators; ``metrics``: all views by name; ``result``: the
+            ``score`` and ``individual_scores``: expected values of the first measure, in the form
+            of Haystack's evaluators; ``metrics``: all views by name; ``result``: the
             `deadheat.Result` with every question.
         """
         n = len(ground_truth_documents)
         if not n or n != len(retrieved_documents):
             raise InputError(
                 f"{n} lists of ground_truth_documents and {len(retrieved_documents)} of "
-                "retrieved_documents: give one of each for every question"
+                "retrieved_documents; give one of each for every question"
             )
         qrels, run = {}, {}
         pairs = zip(ground_truth_documents, retrieved_documents, strict=True)
@@ -116,7 +116,7 @@ class TieAwareDocumentEvaluator:
         if len({document.score is None for document in truth}) > 1:
             raise InputError(
                 f"question {question}: some ground_truth_documents have a score and some have "
-                "none; their scores are grades: give all or none"
+                "none; scores are grades, so give all or none"
             )
         if unscored := [document.id for document in retrieved if document.score is None]:
             raise no_score(f"question {question}: the retrieved document {unscored[0]!r:.60}")
@@ -125,7 +125,7 @@ class TieAwareDocumentEvaluator:
         for document in truth:
             value = self._compared(document)
             if value is not None:
-                # By its repr, since not every value can be a key.
+                # By its repr, because not every value is hashable.
                 number = numbers.setdefault(repr(value), str(len(numbers)))
                 grade = 1.0 if document.score is None else document.score
                 grades[number] = max(grades.get(number, grade), grade)
@@ -140,7 +140,7 @@ class TieAwareDocumentEvaluator:
         return grades or {"nothing": 0.0}, scores or {"other": 0.0}
 
     def _compared(self, document: Document) -> object:
-        """Return what makes a document the same as another; None where it has no such value."""
+        """Return the value by which documents are compared; None if it is missing."""
         field, *keys = self.document_comparison_field.split(".")
         value: object = getattr(document, field)
         for key in keys:

@@ -5,8 +5,8 @@ For every measure of deadheat there are ``E_…`` (expected), ``Best_…``, ``Wo
 parse in ``ir_measures.parse_measure``, run in its default pipeline and in PyTerrier's
 ``pt.Experiment``, and can be imported from here.
 
-Queries count as they do there: every judged one, 0 where nothing was retrieved or nothing is
-relevant. ``Bias_…`` is the value of ir_measures minus the expectation.
+As in ir_measures, means are over all judged queries; a query without a retrieved or a relevant
+document counts as 0. ``Bias_…`` is the value of ir_measures minus the expected value.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ VIEWS = {"E": "expected"} | {
 }
 """The prefix of a name, and its view."""
 _NOT_THE_SAME = {"Accuracy"}
-"""Names of ir_measures that are those of other measures in deadheat."""
+"""Names in ir_measures that deadheat uses for other measures."""
 
 
 def tie_rule(measure: Measure) -> str:
-    """Name the rule by which ir_measures orders tied documents for a measure.
+    """Return the rule by which ir_measures orders tied documents for a measure.
 
-    It counts judged documents itself, and takes RR with a cutoff from MS MARCO's script: both by
-    id, ascending. The others come from pytrec_eval.
+    It counts judged documents itself, and computes RR with a cutoff by MS MARCO's script; both
+    order by ascending id. pytrec_eval computes the other measures.
     """
     own = isinstance(measure, type(Judged)) or (
         isinstance(measure, type(MRR)) and measure.cutoff is not None
@@ -55,15 +55,15 @@ class _Lists(NamedTuple):
     """Judgements and a run that were read from frames of ir_measures, and their results."""
 
     qrels: DataFrame
-    """Kept, so that no other frame gets its id."""
+    """A reference to the frame, so that its id is not reused."""
     judgements: Judgements
     run: Run | None
-    """None where the run has no judged query."""
+    """None if the run has no judged query."""
     results: dict[Measure, Result]
 
 
 def _read_frames(qrels: DataFrame, run: DataFrame, judged_only: bool) -> _Lists:
-    """Read frames once: what was read stays with the run, since each measure is asked alone."""
+    """Read frames once and cache them, because ir_measures computes each measure separately."""
     kept: dict[tuple[int, bool], _Lists] = vars(run).setdefault("_deadheat", {})
     key = id(qrels), judged_only
     if key not in kept:
@@ -85,7 +85,7 @@ class _TieStdOfMean(_host.measures.MeanAgg):  # type: ignore[misc]
         super().add(value * value)
 
     def result(self) -> float:
-        """Return the tie std of the mean; NaN where there is no query."""
+        """Return the tie std of the mean; NaN without a query."""
         return math.sqrt(self.sum) / self.count if self.count else math.nan
 
 
@@ -108,7 +108,7 @@ class TieView(_host.Measure):  # type: ignore[misc]
         self.measure = self.base(**params)
 
     def aggregator(self) -> Any:
-        """Return what averages over queries."""
+        """Return the aggregator over queries."""
         return _TieStdOfMean() if self.view == "std" else super().aggregator()
 
     def runtime_impl(self, qrels: DataFrame, run: DataFrame) -> Iterator[Metric]:

@@ -2,7 +2,7 @@
 
 The first trees give few distinct scores, and LightGBM's own metrics leave tied documents in the
 order of the data. `feval` is for `lightgbm.train` and `lightgbm.cv`, `eval_metric` for
-`LGBMRanker.fit`; both can decide when to stop.
+`LGBMRanker.fit`; both can be used for early stopping.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from deadheat.integrations.base import (
 from deadheat.measures import MAP, Measure, nDCG, parse_measures
 
 Evaluated = list[tuple[str, float, bool]]
-"""Names, values, and whether a higher value is better: what LightGBM wants of a function."""
+"""Return type of LightGBM's metric functions: name, value, whether higher is better."""
 _DEFINITIONS = {"ndcg": nDCG(gain="exp"), "map": MAP(divisor="min")}
-"""What LightGBM calls by these names: gains of 2^label − 1, and AP over min(N, k) documents."""
+"""LightGBM's measures of these names: gains of 2^label − 1, and AP over min(N, k) documents."""
 
 
 class _Dataset(Protocol):
-    """What `feval` reads of a ``lightgbm.Dataset``."""
+    """The methods of ``lightgbm.Dataset`` that `feval` uses."""
 
     def get_label(self) -> ArrayLike: ...
     def get_weight(self) -> ArrayLike | None: ...
@@ -45,19 +45,20 @@ def feval(
     *,
     empty: float | None = 1.0,
 ) -> Callable[[ArrayLike, _Dataset], Evaluated]:
-    """Make an ``feval`` of `lightgbm.train` and `lightgbm.cv`.
+    """Return an ``feval`` function for `lightgbm.train` and `lightgbm.cv`.
 
     Parameters
     ----------
     measures
-        As for `deadheat.evaluate`; ``"ndcg@10"`` and ``"map@10"`` are what LightGBM means by them.
-        Measures that are not names, such as ``dh.nDCG @ 10``, are taken as they are.
+        As for `deadheat.evaluate`. The names ``"ndcg@10"`` and ``"map@10"`` have LightGBM's
+        definitions; measures that are not texts, such as ``dh.nDCG @ 10``, have deadheat's.
     views
-        Which views to return, the one for early stopping first. The bias is refused: it is neither
-        better when higher nor when lower.
-        Each has a name such as ``"ndcg@10_expected"``, and is reported with LightGBM's own.
+        Views to return, the one for early stopping first. Each has a name such as
+        ``"ndcg@10_expected"``, and is reported next to LightGBM's own metrics. The bias is an
+        error, because neither a higher nor a lower bias is better.
     empty
-        What a query without a relevant document counts as, 1 as in LightGBM; None leaves it out.
+        Value of a query without a relevant document. None drops the query. Default: 1, as in
+        LightGBM.
 
     Examples
     --------
@@ -78,12 +79,12 @@ def eval_metric(
     *,
     empty: float | None = 1.0,
 ) -> Callable[[ArrayLike, ArrayLike, ArrayLike | None, Sequence[int] | None], Evaluated]:
-    """Make an ``eval_metric`` of `LGBMRanker.fit`; the arguments are those of `feval`."""
+    """Return an ``eval_metric`` for `LGBMRanker.fit`; the arguments are those of `feval`."""
     load_host("lightgbm", "lightgbm")
     named = _name_measures(measures)
     check_views(views)
     if "bias" in views:
-        raise InputError("LightGBM must know if higher is better; for a bias, 0 is: leave it out")
+        raise InputError("the view 'bias' cannot be used: its best value is 0; leave it out")
     if empty is not None and not isinstance(empty, (int, float)):
         raise InputError(f"empty must be a number or None, not {empty!r:.60}")
 
@@ -91,7 +92,7 @@ def eval_metric(
         y_true: ArrayLike, y_pred: ArrayLike, weight: ArrayLike | None, group: Sequence[int] | None
     ) -> Evaluated:
         if group is None:
-            raise InputError("the data names no queries: give the Dataset or `fit` its `group`")
+            raise InputError("the data has no queries; set `group` in the Dataset or in `fit`")
         if np.ndim(y_pred) != 1:
             raise InputError(f"one score for each document is needed, not {np.shape(y_pred)}")
         n = len(group)
@@ -105,7 +106,7 @@ def eval_metric(
         if empty is None:
             weights = weights * relevant
         if not weights.sum() > 0:
-            raise InputError("no query with a relevant document has a weight: nothing to evaluate")
+            raise InputError("no query with a relevant document has a weight; check the weights")
         found = []
         for name, measure in named.items():
             for view in views:

@@ -31,23 +31,23 @@ _evaluation: Any = load_host("llama_index.core.evaluation", "llama-index")
 _base = load_host("llama_index.core.evaluation.retrieval.base", "llama-index")
 _metrics = load_host("llama_index.core.evaluation.retrieval.metrics", "llama-index")
 SCORES = "retrieved_scores"
-"""Under this name the metadata of every value hold the scores of the retrieved nodes."""
+"""Key in the metadata of every value for the scores of the retrieved nodes."""
 
 
 class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
-    """Evaluates a retriever as the evaluator of that name in LlamaIndex does, with the scores.
+    """Evaluates a retriever like the evaluator of that name in LlamaIndex, but uses the scores.
 
-    A value stands under the name it was asked by, an expectation over all orders of nodes of equal
-    scores; other views are added under names such as ``mrr_range``.
+    The value under the name of a metric is the expected value over all orders of nodes with equal
+    scores. Other views have names such as ``mrr_range``.
 
     Parameters
     ----------
     measures
-        By the names they are given under, as from `from_metric_names`.
+        ``{name: measure}``, as from `from_metric_names`.
     views
-        Which views of each.
+        Views to return for each measure.
     metrics, retriever, node_postprocessors
-        As in the original; its own metrics are computed from ids, as there.
+        As in the original. LlamaIndex's own metrics are computed from ids only.
 
     Examples
     --------
@@ -71,16 +71,16 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
     def from_metric_names(
         cls, metric_names: Iterable[str], views: Sequence[str] = VIEWS, **options: object
     ) -> RetrieverEvaluator:
-        """Make an evaluator from names, LlamaIndex's or any that `deadheat.evaluate` takes.
+        """Make an evaluator from metric names of LlamaIndex or of `deadheat.evaluate`.
 
-        A metric of LlamaIndex that deadheat does not have is LlamaIndex's own.
+        LlamaIndex computes its metrics that deadheat does not have.
 
         Parameters
         ----------
         metric_names
             Such as ``"mrr"``, ``"hit_rate"``, ``"ndcg@10"``.
         views
-            Which views of each.
+            Views to return for each metric.
         options
             ``retriever`` and ``node_postprocessors``.
         """
@@ -103,7 +103,7 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
         mode: object = _base.RetrievalEvalMode.TEXT,
         **options: object,
     ) -> Any:
-        """Retrieve for a query, and evaluate; `evaluate` does the same and waits."""
+        """Retrieve for a query, and evaluate; `evaluate` is the synchronous version."""
         nodes = await self.retriever.aretrieve(query)
         for postprocessor in self.node_postprocessors or ():
             nodes = postprocessor.postprocess_nodes(nodes, query_str=query)
@@ -125,11 +125,11 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
     def _values(
         self, query: str, expected_ids: list[str], nodes: Sequence[Any]
     ) -> dict[str, object]:
-        """Return the views of all measures, as LlamaIndex returns values."""
+        """Return the views of all measures in LlamaIndex's form."""
         if not self.measures:
             return {}
         if not expected_ids:
-            raise InputError(f"query {query!r:.60}: there is no expected id")
+            raise InputError(f"query {query!r:.60}: there is no expected id; give expected_ids")
         scores: dict[str, float] = {}
         for node in nodes:
             name, place = node.node.node_id, f"query {query!r:.60}: node {node.node.node_id!r:.60}"
@@ -154,12 +154,12 @@ class RetrieverEvaluator(_evaluation.RetrieverEvaluator):  # type: ignore[misc]
 
 @emits_warnings
 def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[EvalOptions]) -> Result:
-    """Make a `deadheat.Result` of what the evaluator gave for many queries.
+    """Make a `deadheat.Result` from the evaluator's results of many queries.
 
     Parameters
     ----------
     results
-        What `RetrieverEvaluator.evaluate` gave, each of another query.
+        Results of `RetrieverEvaluator.evaluate`, one per query.
     measures, options
         As for `deadheat.evaluate`; a query that retrieved nothing counts as 0.
     """
@@ -169,10 +169,10 @@ def result_of(results: Iterable[Any], measures: Measures, **options: Unpack[Eval
         stored = [v.metadata[SCORES] for v in result.metric_dict.values() if SCORES in v.metadata]
         if not stored:
             raise InputError(
-                f"the result of {result.query!r:.60} holds no scores: it is not of this evaluator"
+                f"the result of {result.query!r:.60} has no scores; it is not from this evaluator"
             )
         if result.query in qrels:
-            raise InputError(f"the query {result.query!r:.60} was evaluated twice: keep one result")
+            raise InputError(f"the query {result.query!r:.60} was evaluated twice; keep one result")
         qrels[result.query] = dict.fromkeys(result.expected_ids, 1)
         run[result.query] = dict(zip(result.retrieved_ids, stored[0], strict=True))
     settings = EvalSettings(**options)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """pytrec_eval: its `RelevanceEvaluator`, with any view of ties in place of an order by id.
 
-``from deadheat.integrations import pytrec_eval`` stands in for ``import pytrec_eval``: what is not
-defined here is the original's.
+``from deadheat.integrations import pytrec_eval`` replaces ``import pytrec_eval``; names that are
+not defined here are those of the original.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OURS = re.compile(
 )
 """Names of pytrec_eval whose measures deadheat has."""
 TIELESS = re.compile(r"runid|num_.*|set_.*|utility")
-"""Names of pytrec_eval whose values rest on what was retrieved, in whatever order."""
+"""Names of pytrec_eval whose values do not depend on the order of documents."""
 
 
 def __getattr__(name: str) -> Any:
@@ -42,26 +42,26 @@ def __getattr__(name: str) -> Any:
 
 
 class RelevanceEvaluator:
-    """Evaluates runs as the evaluator of that name in pytrec_eval does, with a view of ties.
+    """Evaluates runs like the evaluator of that name in pytrec_eval, with a view of ties.
 
-    Names, shape and definitions are the original's: the queries of the run that are judged count,
-    one without a relevant document as 0. Ids may be numbers, grades may have fractions, and scores
-    may be NumPy scalars. A score that is NaN is refused.
+    Names, output and definitions are the original's: the judged queries of the run are evaluated,
+    and a query without a relevant document counts as 0. Ids may be numbers, grades may have
+    fractions, and scores may be NumPy scalars. A NaN score is an error.
 
     Parameters
     ----------
     query_relevance
         ``{query: {document: grade}}``.
     measures
-        Names and nicknames of pytrec_eval. A measure that deadheat does not have is computed by
-        the original; if ties matter to it, a warning says so.
+        Names and nicknames of pytrec_eval. The original computes measures that deadheat does not
+        have, with a warning if they depend on ties.
     relevance_level
-        The lowest relevant grade; unless given, every grade above 0 is relevant.
+        The lowest relevant grade. Default: every grade above 0 is relevant.
     judged_docs_only_flag
-        Whether documents without a judgement are taken out of the run.
+        Whether documents without a judgement are removed from the run.
     view
-        What to give: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``,
-        ``"bias"``, or ``"oblivious"``, which is what the original gives.
+        View to return: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``,
+        ``"bias"``, or ``"oblivious"``, which is the value of the original.
     **options
         `tie_tolerance`, `nan` and `score_dtype` as for `deadheat.evaluate`. The original casts
         scores to float32; with ``score_dtype="float32"`` every view has the ties that this makes.
@@ -113,9 +113,9 @@ class RelevanceEvaluator:
             emit_warnings([f"{lacking}: pytrec_eval computes them, ties in order of ids"])
 
     def evaluate(self, scores: Lists) -> dict[Hashable, dict[str, float]]:
-        """Evaluate a run, ``{query: {document: score}}``, and give ``{query: {name: value}}``.
+        """Evaluate a run ``{query: {document: score}}``, and return ``{query: {name: value}}``.
 
-        Queries come back as the run has them, in its order.
+        Queries are in the order of the run, with their original ids.
         """
         self.result = None
         listed = read_lists(scores, "the run")
@@ -140,7 +140,7 @@ class RelevanceEvaluator:
         }
 
     def _delegate(self, qrels: QrelsLike, run: ByQuery) -> dict[str, dict[str, float]]:
-        """Return the values that pytrec_eval computes; its spreads are 0, since no order counts."""
+        """Return the values that pytrec_eval computes; range, std and bias are 0."""
         names = [name for name in self._names if name not in self._measures]
         if not names or self.view in SPREADS:
             return {name: dict.fromkeys(run, 0.0) for name in names}
@@ -154,7 +154,7 @@ class RelevanceEvaluator:
 
 
 def _metric_names(measures: set[str]) -> list[str]:
-    """Return the names under which pytrec_eval returns the measures asked for."""
+    """Return the names under which pytrec_eval returns the given measures."""
     original = load_host("pytrec_eval", "pytrec-eval").RelevanceEvaluator
     try:
         evaluator = original({"q": {"d": 1}}, measures)
@@ -164,12 +164,12 @@ def _metric_names(measures: set[str]) -> list[str]:
 
 
 def _whole_grades(qrels: QrelsLike, name: str) -> dict[str, dict[str, int]]:
-    """Return grades as pytrec_eval takes them: whole numbers, not all of them below 0."""
+    """Return grades in pytrec_eval's form: whole numbers, not all of them below 0."""
     grades = read_qrels(qrels).to_dict()
     for query, docs in grades.items():
         if max(docs.values()) < 0 or not all(map(float.is_integer, docs.values())):
             raise InputError(
-                f"query {query!r}: pytrec_eval, which computes {name}, takes whole grades, at "
-                "least one of them 0 or more: leave out that query or that measure"
+                f"query {query!r}: pytrec_eval, which computes {name}, needs whole grades, at "
+                "least one of them 0 or more; leave out that query or that measure"
             )
     return {query: {doc: int(g) for doc, g in docs.items()} for query, docs in grades.items()}

@@ -1,7 +1,7 @@
-"""ranx: its `evaluate` with any view of ties, and its objects from whatever deadheat reads.
+"""ranx: its `evaluate` with any view of ties, and conversion to its objects.
 
-``from deadheat.integrations import ranx`` stands in for ``import ranx``: what is not defined here
-is the original's. `deadheat.evaluate` takes a `Run` and a `Qrels` of ranx as they are.
+``from deadheat.integrations import ranx`` replaces ``import ranx``; names that are not defined here
+are those of the original. `deadheat.evaluate` accepts a `Run` and a `Qrels` of ranx.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def evaluate(
     *,
     view: str = "expected",
 ) -> Any:
-    """Evaluate as the function of that name in ranx does, with a view of ties.
+    """Evaluate like ``ranx.evaluate``, with a view of ties.
 
-    Names, definitions and what is returned are the original's: every query of the judgements
-    counts, one without a relevant document as 0. A score that is NaN is refused.
+    Names, definitions and the type of the result are the original's. The mean is over every query
+    of the judgements; a query without a relevant document counts as 0. A NaN score is an error.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ def evaluate(
     metrics
         Names of ranx: ``"ndcg@10"``, ``"map@100-l2"``, ``"rbp.95"``.
     return_mean, return_std
-        Whether to give means over queries, and with them the standard deviation over queries;
-        else an array with a value for each query, in the order of their ids.
+        Whether to return means over queries, and with them the standard deviation over queries;
+        otherwise an array with a value per query, in the order of their ids.
     threads
-        Not used: the counting needs none.
+        Not used.
     save_results_in_run
-        Whether to keep the values in `run`, where ranx keeps them: ``run.scores``,
-        ``run.mean_scores`` and ``run.std_scores``, views other than the expectation under names
-        such as ``"ndcg@10_range"``.
+        Whether to store the values in `run`, as in ranx: ``run.scores``, ``run.mean_scores`` and
+        ``run.std_scores``. Views other than the expected value have names such as
+        ``"ndcg@10_range"``.
     make_comparable
-        Whether to add empty lists to `run` for queries that it misses, and to take out queries
-        that are not judged, as the original does.
+        Whether to add empty lists to `run` for queries that it misses, and to remove queries that
+        are not judged, as in the original.
     view
-        What to give: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``, ``"bias"``,
-        or ``"oblivious"``, which of a `Run` is what the original gives.
+        View to return: ``"expected"``, ``"best"``, ``"worst"``, ``"range"``, ``"std"``,
+        ``"bias"``, or ``"oblivious"``, which for a `Run` is the value of the original.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def evaluate(
     judged, listed = _read(qrels, "qrels"), _read(run, "run")
     if judged.keys() != listed.keys():
         raise InputError(
-            "qrels and run are not of the same queries: pass make_comparable=True to count those "
-            "that the run misses as 0 and to leave out those that are not judged"
+            "qrels and run have different queries; pass make_comparable=True to count queries that "
+            "the run misses as 0 and to drop queries that are not judged"
         )
     values, warnings = _evaluate(judged, listed, measures, view)
     emit_warnings(warnings)
@@ -113,7 +113,7 @@ def evaluate(
 
 
 def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
-    """Keep a result of deadheat in a `Run` of ranx: in its ``scores`` and ``mean_scores``.
+    """Store a result of deadheat in the ``scores`` and ``mean_scores`` of a `Run` of ranx.
 
     The names are those of `deadheat.Result.flat`.
     """
@@ -128,15 +128,15 @@ def save(run: Any, result: Result, views: Sequence[str] = VIEWS) -> None:
 
 
 def to_run(run: RunLike, name: str | None = None) -> Any:
-    """Make a `Run` of ranx of whatever `deadheat.evaluate` takes for one."""
+    """Make a `Run` of ranx from any run that `deadheat.evaluate` accepts."""
     return load_host("ranx", "ranx").Run.from_dict(read_run(run).to_dict(), name)
 
 
 def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
-    """Make `Qrels` of ranx of whatever `deadheat.evaluate` takes for judgements."""
+    """Make `Qrels` of ranx from any judgements that `deadheat.evaluate` accepts."""
     read = read_qrels(qrels)
     if (read.grades != np.floor(read.grades)).any():
-        raise InputError(f"{read.source}: ranx takes whole grades only: scale the fractions first")
+        raise InputError(f"{read.source}: ranx needs whole grades; scale the fractions first")
     made = load_host("ranx", "ranx").Qrels.from_dict(
         {q: {d: int(grade) for d, grade in docs.items()} for q, docs in read.to_dict().items()}
     )
@@ -145,7 +145,7 @@ def to_qrels(qrels: QrelsLike, name: str | None = None) -> Any:
 
 
 def _parse_metric(name: object) -> tuple[Measure, int]:
-    """Read a name of ranx: the measure, and the lowest relevant grade."""
+    """Parse a name of ranx: the measure, and the lowest relevant grade."""
     if not isinstance(name, str):
         raise InputError(f"metrics must be names of ranx such as 'ndcg@10', not {name!r:.60}")
     level = _LEVEL.fullmatch(name)
@@ -171,7 +171,7 @@ def _evaluate(
     """Return the value of each metric and query, in the order of query ids, and warnings."""
     values, warnings = {name: dict[str, float]() for name in measures}, list[str]()
     for level in {level for _, level in measures.values()}:
-        # ranx takes a grade from 0 up to the level for 0, whatever the measure.
+        # ranx treats a grade between 0 and the level as 0, for every measure.
         grades = {
             query: {doc: 0 if 0 < grade < level else grade for doc, grade in docs.items()}
             for query, docs in sorted(judged.items())

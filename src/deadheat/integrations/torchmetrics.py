@@ -24,40 +24,39 @@ _utilities: Any = load_host("torchmetrics.utilities", "torchmetrics")
 _torch = load_host("torch", "torchmetrics")
 
 EMPTY_TARGET_ACTIONS = ("neg", "pos", "skip", "error")
-"""What a query without a relevant document counts as, in the words of torchmetrics."""
+"""Values of a query without a relevant document, under torchmetrics' names."""
 _KEPT = ("expected", "best", "worst", "oblivious", "variance")
-"""The values that are kept of each query and measure."""
+"""The values that are kept for each query and measure."""
 
 
 class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
-    """Measures of retrieval with every view of ties; called as the host's retrieval metrics are.
+    """Measures of retrieval with every view of ties, with the interface of torchmetrics.
 
     `update` and `forward` take ``preds``, ``target`` and ``indexes`` of one shape. All documents of
-    a query must come in one call, since only the values of the query are kept, five numbers for
-    each measure. They are stored as bits, so a model that is cast to another precision does not
-    change them, and they are added up exactly, so several processes give what one gives.
+    a query must be in one call, because only the values of the query are kept: five numbers per
+    measure. They are stored as bits, so a cast of the model does not change them. They are summed
+    exactly, so several processes give the same result as one.
 
     Parameters
     ----------
     measures
-        As for `deadheat.evaluate`. Documents of a target above 0 are relevant, and the target is
-        the grade.
+        As for `deadheat.evaluate`. Documents with a target above 0 are relevant; the target is the
+        grade.
     views
-        What `compute` gives of each measure, under the names of `deadheat.Result.flat`. One
-        measure and one view given as texts make it a tensor instead of a dict.
+        Views that `compute` returns for each measure, under the names of `deadheat.Result.flat`.
+        If one measure and one view are given as texts, it returns a tensor instead of a dict.
     empty_target_action
-        What a query without a relevant document counts as: ``"neg"`` 0, ``"pos"`` 1, ``"skip"``
-        leaves it out, ``"error"`` refuses it.
+        Value of a query without a relevant document: ``"neg"`` 0, ``"pos"`` 1; ``"skip"`` drops
+        the query, ``"error"`` raises an error.
     ignore_index
-        Documents of this target are left out.
+        Documents with this target are dropped.
     numbering
-        ``"run"``: every query has a number of its own, and one that comes twice is refused, as
-        its documents would count as two queries. ``"batch"``: every call numbers its queries
-        from the start.
+        ``"run"``: every query has its own number. A number in two calls is an error, because its
+        documents would count as two queries. ``"batch"``: numbers start again in every call.
     at
-        What stands before the cutoff in a name, for loggers that refuse ``@``.
+        Text before the cutoff in a name, for loggers that do not accept ``@``.
     options
-        Those of every `torchmetrics.Metric`.
+        Options of every `torchmetrics.Metric`.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
-    # The state: of each query its number, and the bits of the values that are kept.
+    # The state: the number of each query, and the bits of its values.
     rows: list[Tensor] | Tensor
 
     def __init__(
@@ -110,13 +109,13 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         self.at = at
         self._one = isinstance(views, str) and len(self.measures) == 1
         self.add_state("rows", [], "cat")
-        # A collection takes metrics of the same states for one metric: the name of one differs.
+        # A MetricCollection merges metrics with the same states; a different name prevents that.
         settings = repr((self.measures, empty_target_action, ignore_index, numbering))
         name = f"settings_{zlib.crc32(settings.encode()):08x}"
         self.add_state(name, _torch.tensor(0), "sum")
 
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
-        """Take scores, grades and query numbers of documents, of one shape."""
+        """Add documents: their scores, grades and query numbers, of one shape."""
         given = (preds, target, indexes)
         is_tensor = all(isinstance(each, _torch.Tensor) for each in given)
         if not is_tensor or not preds.shape == target.shape == indexes.shape:
@@ -155,10 +154,10 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         distinct, times = np.unique(rows[:, 0], return_counts=True)
         if self.numbering == "run" and (times > 1).any():
             raise InputError(
-                f"{counted(int((times > 1).sum()), 'query')} came in more than one call, query "
-                f"{distinct[times > 1][0]} first: give all documents of a query in one call, reset "
-                "the metric when an epoch ends, or use numbering='batch' if every call numbers its "
-                "queries anew"
+                f"{counted(int((times > 1).sum()), 'query')} came in more than one call, for "
+                f"example query {distinct[times > 1][0]}; give all documents of a query in one "
+                "call, reset the metric after each epoch, or use numbering='batch' if numbers "
+                "start again in every call"
             )
         values = rows[:, 1:].copy().view(np.float64)
         values = values[~np.isnan(values).any(axis=1)]  # skipped
@@ -172,7 +171,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
             summaries.append(
                 Summary(repr(measure), **means, std=std, sampling_error=None, queries=n)
             )
-        # Doubles wherever the device has them.
+        # float64 if the device supports it.
         dtype = _torch.float32 if self.device.type == "mps" else _torch.float64
         tensors: dict[str, Tensor] = {
             name: _torch.tensor(value, dtype=dtype, device=self.device)
@@ -181,7 +180,7 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         return next(iter(tensors.values())) if self._one else tensors
 
     def sync(self, *args: object, **options: object) -> None:
-        """Gather the states of all processes, also of those that were given no query."""
+        """Gather the states of all processes, including processes without a query."""
         self._fill_empty()
         super().sync(*args, **options)
 
@@ -198,6 +197,6 @@ class TieAwareRetrieval(_host.Metric):  # type: ignore[misc]
         return ", ".join(map(repr, self.measures))
 
     def _fill_empty(self) -> None:
-        """Give a state without a query a tensor of no rows, which can be gathered."""
+        """Replace an empty state by a tensor without rows, which can be gathered."""
         if isinstance(self.rows, list) and not self.rows:
             self._append(np.zeros(0, np.int64), np.zeros((0, len(self.measures) * len(_KEPT))))

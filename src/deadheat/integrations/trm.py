@@ -1,14 +1,14 @@
-"""The call shape of ``trm``, the package of the paper's authors (tie-aware-retrieval-metrics).
+"""The interface of ``trm``, the package of the paper's authors (tie-aware-retrieval-metrics).
 
-``from deadheat.integrations import trm`` stands in for ``import trm``, and needs nothing installed.
-Where that package is right, the values are the same; they differ where it is not:
+``from deadheat.integrations import trm`` replaces ``import trm``, and needs no other package. The
+values are the same, except for these differences:
 
 - Precision@k and F1@k of a list shorter than k divide by k in every view;
 - a cutoff named twice counts once, and one metric may be given as a text;
 - labels with grades above 1 count as relevant, once each;
 - scores are never negated, so that those of whole-number types keep their order;
 - a score that is NaN is refused;
-- every measure takes time in proportion to the documents, whatever is tied.
+- the time of every measure is proportional to the number of documents, for any ties.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUPPORTED_METRICS = list(METRICS)
 DEFAULT_METRICS = ("ndcg", "mrr", "map", "recall")
 DEFAULT_K_LIST = [1, 3, 5, 10, 20, 50, 100]
 _VIEWS = ("expected", "best", "worst", "oblivious", "std")
-"""The views that the fields of a `TieAwareResult` hold."""
+"""The view of each field of a `TieAwareResult`."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class EvaluationOutput:
     k_list: list[int] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, float]:
-        """Averages on one level, under names such as ``ndcg@10_expected``."""
+        """Return averages as a flat dict with names such as ``ndcg@10_expected``."""
         views = ("expected", "oblivious", "maximum", "minimum", "range", "bias", "std")
         return {
             f"{name}@{k}_{view}": getattr(result, view)
@@ -82,17 +82,17 @@ def evaluate(
     metrics: str | Iterable[str] | None = None,
     k_list: Iterable[int] | None = None,
 ) -> EvaluationOutput:
-    """Evaluate lists of scores with lists of labels, as the function of that name in trm.
+    """Evaluate lists of scores with lists of labels, like ``trm.evaluate``.
 
     Parameters
     ----------
     scores, is_relevant
-        A list of scores for each query, and of labels, as `deadheat.evaluate_arrays` takes them.
-        A query without a relevant document counts as 0.
+        A list of scores and a list of labels for each query, as for `deadheat.evaluate_arrays`. A
+        query without a relevant document counts as 0.
     metrics
-        Some of `SUPPORTED_METRICS`; nDCG, MRR, MAP and recall unless given.
+        Names out of `SUPPORTED_METRICS`. Default: nDCG, MRR, MAP and recall.
     k_list
-        Cutoffs; `DEFAULT_K_LIST` unless given.
+        Cutoffs. Default: `DEFAULT_K_LIST`.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def build_tie_groups(scores: ArrayLike, is_relevant: ArrayLike) -> list[tuple[in
         raise InputError(f"{shapes} must be two rows of the same length")
     if np.isnan(values).any():
         raise InputError(
-            "a score is NaN and cannot be ranked: replace it or leave the document out"
+            "a score is NaN and cannot be ranked; replace it or leave the document out"
         )
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     relevant = np.bincount(group, labels > 0, len(sizes)).astype(int)

@@ -1,1 +1,1 @@
-"""Experiments with models: datasets, models, and the studies that run models on datasets."""
+"""Experiments with models: datasets, models, and studies that run models on datasets."""

@@ -28,11 +28,11 @@ _SOFTWARE = """\
   year   = {{2026}}
 }}"""
 _SHOWN = ("run", "measure", "oblivious", "expected", "range", "bias")
-"""Columns of a paper's table, if they are there."""
+"""Columns of a paper's table, if the results have them."""
 
 
 def bibtex() -> str:
-    """Return what to cite: this version of deadheat, and the paper whose protocol it implements."""
+    """Return the BibTeX entries of this version of deadheat and of the paper that it implements."""
     return f"{_SOFTWARE.format(version=own_version())}\n\n{PAPER}"
 
 
@@ -42,9 +42,9 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
     Parameters
     ----------
     results
-        Evaluated alike, on the same judgements.
+        Results with the same settings and judgements.
     percent
-        63.57 for 0.6357, in the sentences.
+        Whether sentences use percent: 63.57 for 0.6357. Default: False.
     """
     named = dict(zip(name_results(results), results, strict=True))
     table = results_table(results)
@@ -66,10 +66,10 @@ def citation(results: Sequence[Result], *, percent: bool = False) -> list[str | 
 
 
 def latex_citation(results: Sequence[Result], *, percent: bool = False) -> str:
-    r"""Write a citation in LaTeX.
+    r"""Return a citation in LaTeX.
 
-    With ``\cite``, headings as comments, and the BibTeX entries in an environment that writes them
-    to ``deadheat.bib``.
+    It uses ``\cite``; headings are comments, and an environment writes the BibTeX entries to
+    ``deadheat.bib``.
     """
     text = render(citation(results, percent=percent), "latex", percent=percent)
     entries = bibtex()

@@ -1,4 +1,4 @@
-"""Measures that differ in the cutoff only."""
+"""Measures that differ only in the cutoff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deadheat.measures import Measure
 
 
 def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]:
-    """Return measures at several cutoffs, by ascending cutoff, under the measure without one.
+    """Return measures with several cutoffs, sorted by cutoff, by the measure without a cutoff.
 
     >>> from deadheat.measures.parse import parse_measures
     >>> cutoff_families(parse_measures("nDCG@10,1,MRR@10,MAP"))
@@ -28,6 +28,6 @@ def cutoff_families(measures: Iterable[Measure]) -> dict[Measure, list[Measure]]
 
 
 def coinciding(systems: Mapping[str, Mapping[str, Summary]]) -> str:
-    """Name systems whose values are all equal: of their curves, one can hardly be seen."""
+    """Return a sentence on systems whose values are all equal: their curves coincide."""
     pairs = combinations(systems, 2)
     return " ".join(f"{a} and {b} coincide." for a, b in pairs if systems[a] == systems[b])

@@ -1,4 +1,4 @@
-"""Findings: what the numbers mean, in one sentence, for pages and the last line of commands."""
+"""Findings: one sentence on the numbers, for pages and the last line of commands."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def describe_systems(
     percent: bool,
     measures: Sequence[str] | None = None,
 ) -> str:
-    """Describe the order that ties reverse or leave undecided, else the value they move most.
+    """Describe a pair that ties reverse or leave undecided, else the value that ties move most.
 
     Parameters
     ----------
     measures
-        Names of the measures whose values may be described; all unless given.
+        Names of the measures whose values may be described. Default: all.
     """
     found = None if comparison is None else _in_question(comparison, percent)
     if found is not None:
@@ -47,13 +47,13 @@ def describe_systems(
 
 
 def describe_comparison(comparison: Comparison, *, percent: bool) -> str:
-    """Describe the verdict to look at first, and count the pairs that have it."""
+    """Describe the most important verdict, and count the pairs that have it."""
     found = _in_question(comparison, percent)
     return "Ties change none of these verdicts." if found is None else " ".join(found)
 
 
 def _in_question(comparison: Comparison, percent: bool) -> tuple[str, str] | None:
-    """Describe one order that ties reverse or leave undecided, and count such orders."""
+    """Describe one pair that ties reverse or leave undecided, and count such pairs."""
     pairs = comparison.pairs
     wrong = pairs.filter(pl.col("verdict") == "decision error")
     if len(wrong):
@@ -110,12 +110,12 @@ def describe_leaderboard(board: Leaderboard) -> str:
 def most_moved(
     results: Mapping[str, Result], measures: Sequence[str] | None = None
 ) -> tuple[str, Summary] | None:
-    """Return name and summary of the largest range; None if ties move nothing.
+    """Return name and summary of the largest range; None if ties move no value.
 
     Parameters
     ----------
     measures
-        Names of the measures to look at; all unless given.
+        Names of the measures to compare. Default: all.
     """
     every = [
         (name, summary)
@@ -128,7 +128,7 @@ def most_moved(
 
 
 def points(value: float, percent: bool) -> str:
-    """Write a difference of values of a measure."""
+    """Format a difference of values of a measure."""
     return f"{number(value, percent=percent)} points" if percent else number(value)
 
 

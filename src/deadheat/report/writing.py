@@ -28,34 +28,34 @@ def write_report(
     Parameters
     ----------
     results
-        Results of `evaluate` with the same judgements, in a list or under names of your choice.
+        Results of `evaluate` with the same judgements, as a list or as ``{name: result}``.
     path
         The file to write.
     qrels, runs
-        The judgements, and the runs behind the results, in the same order or under the same
-        names: with them the page shows ranked lists.
+        The judgements, and the runs of the results in the same order or under the same names. With
+        them, the page shows ranked lists.
     title
-        Heading of the page; the names of the systems unless given.
+        Heading of the page. Default: the names of the systems.
     force
-        Replace the file if it exists.
+        Whether to replace an existing file. Default: False.
 
     Returns
     -------
     Path
-        Where the page is.
+        The path of the page.
     """
     target = Path(path)
     if target.exists() and not force:
         raise InputError(f"{path}: exists already; use force=True to overwrite it")
     named = name_systems(results, check_result)
     if not named:
-        raise InputError("there is no result to report: give at least one")
+        raise InputError("there is no result to report; give at least one")
     if (qrels is None) != (runs is None):
-        raise InputError("ranked lists need both qrels and runs")
+        raise InputError("ranked lists need both qrels and runs; give both or none")
     sources = dict.fromkeys(named) if runs is None else runs
     if not isinstance(sources, Mapping):
         if len(sources) != len(named):
-            raise InputError(f"{len(named)} results, but {len(sources)} runs: give one for each")
+            raise InputError(f"{len(named)} results, but {len(sources)} runs; give one for each")
         sources = dict(zip(named, sources, strict=True))
     systems = []
     for name, result in named.items():

@@ -22,11 +22,11 @@ class Cell(NamedTuple):
 
     significant: str
     faint: str = ""
-    """Last digits that are not significant because of ties."""
+    """The last digits, which are not significant because of ties."""
     bold: bool = False
 
     def __str__(self) -> str:
-        """Give the text for output without colour: an x for digits that are not significant."""
+        """Return the text without colour: digits that are not significant become x."""
         return f"{self.significant}x" if self.faint else self.significant
 
     @property
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
 
 
 def number(value: float | None, *, percent: bool = False, signed: bool = False) -> str:
-    """Write a value of a measure: four decimals, or a percentage with two.
+    """Format a value of a measure: four decimals, or a percentage with two.
 
     >>> number(0.63571), number(0.63571, percent=True), number(-1e-9, signed=True), number(None)
     ('0.6357', '63.57', '0.0000', '–')
@@ -123,17 +123,17 @@ WRITERS: dict[Kind, Callable[..., str | Cell]] = {
     "probability": _probability,
     "flag": lambda _, value: "yes" if value else "no",
 }
-"""Per kind a function of whether values are percentages, and of the values of a cell."""
+"""Per kind: a function of `percent` and the values of a cell that returns its text."""
 
 
 def cell(kind: Kind, values: Sequence[object], *, percent: bool) -> Cell:
-    """Write one cell of a table; a cell without a value is a dash."""
+    """Format one cell of a table; a cell without a value is a dash."""
     written = MISSING if values[0] is None else WRITERS[kind](percent, *values)
     return written if isinstance(written, Cell) else Cell(written)
 
 
 def rows_of(table: Table, percent: bool) -> Iterator[list[Cell]]:
-    """Give the rows of a table as cells of text."""
+    """Yield the rows of a table as cells of text."""
     for row in table.frame.iter_rows(named=True):
         cells = []
         for column in table.columns:
@@ -147,7 +147,7 @@ def rows_of(table: Table, percent: bool) -> Iterator[list[Cell]]:
 def grouped_rows(table: Table, percent: bool) -> list[list[list[Cell]]]:
     """Return the rows in groups; only the first row of a group has the names that its rows share.
 
-    Rows of which no two share their names are one group.
+    If no two rows share their names, all rows are one group.
     """
     rows = list(rows_of(table, percent))
     groups = [list(group) for _, group in groupby(rows, lambda row: row[: table.grouped])]
@@ -158,7 +158,7 @@ def grouped_rows(table: Table, percent: bool) -> list[list[list[Cell]]]:
 
 
 def headings(table: Table, join: str) -> list[str]:
-    """Give the heading of each column, after the heading that it shares with others."""
+    """Return the heading of each column, prefixed by the heading that it shares with others."""
     return [
         join.join(printable(text, keep="\n") for text in (column.over, column.heading) if text)
         for column in table.columns

@@ -15,7 +15,7 @@ _TINTS = {"good": "#1a7f37", "bad": "#d1242f", "open": "#9a6700"}
 
 
 def html_table(table: Table, percent: bool) -> str:
-    """Write a table with aligned numbers, and its notes below."""
+    """Return a table with aligned numbers, and its notes below."""
     styles = [_CELL + ("left" if column.is_label else "right") for column in table.columns]
     heads = "".join(
         f'<th style="{style}">{escape(heading)}</th>'

@@ -53,20 +53,20 @@ class Column:
     of: str | tuple[str, ...]
     kind: Kind = "value"
     title: str = ""
-    """Its heading; the name of the frame's column unless given."""
+    """Heading. Default: the name of the frame's column."""
     over: str = ""
     """A heading that it shares with its neighbours of the same name."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Replacements of texts, such as short names for paths."""
     bold: str = ""
-    """A boolean column of the frame that says which cells are bold."""
+    """Name of a boolean column of the frame: True makes a cell bold."""
     tints: Mapping[str, Tint] = field(default_factory=dict)
     """Colours of cells by the beginning of their text."""
     bar: tuple[str, ...] = ()
-    """Columns of the frame for an interval beside the number on pages: low, high, dot, and perhaps
-    a cross."""
+    """Columns of the frame for an interval next to the number on pages: low, high, dot, and
+    optionally a cross."""
     drop_priority: int = 0
-    """When it is hidden in a narrow terminal: 1 first, 2 next; 0 never."""
+    """Order in which columns are hidden in a narrow terminal: 1 first, 2 next; 0 never."""
     instead: Column | None = None
     """The column that then replaces it."""
 
@@ -81,7 +81,7 @@ class Column:
         return self.title or self.sources[0]
 
     def tint(self, text: str) -> Tint | None:
-        """Give the colour of a cell."""
+        """Return the colour of a cell."""
         return next((tint for word, tint in self.tints.items() if text.startswith(word)), None)
 
     @property
@@ -92,7 +92,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame, and the columns, title and notes in which it is shown."""
+    """A frame, with the columns, title and notes to show."""
 
     frame: pl.DataFrame
     """All values in full precision; CSV and JSON contain this frame."""
@@ -100,6 +100,6 @@ class Table:
     title: str = ""
     notes: Sequence[str] = ()
     grouped: int = 0
-    """Rows with the same first columns, this many, are shown as a group."""
+    """Number of first columns that define a group: rows with the same values are a group."""
     narrow: Table | None = None
     """The same values in more rows and fewer columns, for a narrow terminal."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 NAME = 12
-"""Characters that names keep at least while there are columns to hide; longer ones are folded."""
+"""Names are not folded below this many characters while there are columns to hide."""
 _FRAME = 3
 """Characters around the text of a column."""
 _STYLES = {"good": "green", "bad": "bold red", "open": "yellow"}
@@ -29,8 +29,8 @@ class TerminalTable:
     """A table that adapts to the width of the terminal.
 
     In a narrow terminal, names that all rows share move to the title, columns are hidden in the
-    order of their `Column.drop_priority`, and names lose the words that all of them share; the last
-    line names the hidden columns.
+    order of their `Column.drop_priority`, and words that all names share are left out. The last
+    line lists the hidden columns.
     """
 
     table: Table
@@ -49,7 +49,7 @@ class TerminalTable:
 
     @cached_property
     def widths(self) -> list[tuple[int, int, bool]]:
-        """Per column the width of its longest text and of its heading, and whether it has names."""
+        """Per column: width of its longest text, width of its heading, whether it has names."""
         from rich.cells import cell_len
 
         rows = list(rows_of(self.table, self.percent))
@@ -63,14 +63,14 @@ class TerminalTable:
         ]
 
     def width(self, name_length: int = 1000) -> int:
-        """Give the width of the table with names of at most this length."""
+        """Return the width of the table with names of at most this length."""
         return 1 + sum(
             _FRAME + max(heading, min(longest, name_length) if is_name else longest)
             for longest, heading, is_name in self.widths
         )
 
     def build(self, width: int, *, grey: bool) -> RichTable:
-        """Build what rich prints; names that are too long for the width are folded."""
+        """Build the table for rich; names that are too long for the width are folded."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -83,7 +83,7 @@ class TerminalTable:
         )
         for column, heading in zip(table.columns, headings(table, "\n"), strict=True):
             built.add_column(
-                Text(heading),  # a name in square brackets is no markup
+                Text(heading),  # square brackets in a name are not markup
                 justify="left" if column.is_label else "right",
                 no_wrap=column.kind != "name",
                 overflow="fold" if column.kind == "name" else "ellipsis",
@@ -109,14 +109,14 @@ def fit(
     name_length: int = NAME,
     way_out: str = "--wide shows all",
 ) -> TerminalTable:
-    """Choose the widest form that fits: the whole table, or one with names folded if need be.
+    """Return the widest form of the table that fits; names are folded if necessary.
 
     Parameters
     ----------
     name_length
-        Longer names lose what they share, and may be folded to this length.
+        Longer names lose their shared words, and may be folded to this length.
     way_out
-        Where hidden columns are, for the note that names them.
+        How to see hidden columns, for the note that lists them.
     """
     form = TerminalTable(table, percent)
     if form.width() <= width:
@@ -129,7 +129,7 @@ def fit(
 
 
 def _forms(table: Table, percent: bool, way_out: str) -> Iterator[Table]:
-    """Give the table, then narrower and narrower forms of it."""
+    """Yield the table, then increasingly narrow forms of it."""
     yield table
     if table.narrow is not None:
         yield from _forms(table.narrow, percent, way_out)
@@ -151,7 +151,7 @@ def _forms(table: Table, percent: bool, way_out: str) -> Iterator[Table]:
 
 
 def _next_hidden(columns: Sequence[Column]) -> list[Column]:
-    """Give the columns to hide next: those of the first priority, else the last of the values."""
+    """Return the columns to hide next: those of the first priority, else the last value column."""
     if priorities := {column.drop_priority for column in columns} - {0}:
         return [column for column in columns if column.drop_priority == min(priorities)]
     return [column for column in columns if not column.is_label][1:][-1:]
@@ -204,7 +204,7 @@ def strip_shared(names: Iterable[str]) -> dict[str, str]:
 
 
 def _strip_names(table: Table, longest: int) -> Table:
-    """Leave out of names that are longer than `longest` what they share."""
+    """Remove the shared words from names that are longer than `longest`."""
     columns = []
     for column in table.columns:
         if column.kind == "name":

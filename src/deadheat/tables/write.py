@@ -29,16 +29,16 @@ P = TypeVar("P", bound=Part)
 def render(
     parts: Sequence[Part], style: str, *, percent: bool = False, width: int | None = None
 ) -> str:
-    """Write sentences and tables in one of `STYLES`.
+    """Return sentences and tables as text in one of `STYLES`.
 
     Parameters
     ----------
     parts
-        In the order they are read. CSV and JSON hold the frames of the tables alone.
+        Sentences and tables, in order. CSV and JSON contain only the frames of the tables.
     percent
-        73.53 for 0.7353, in the styles for people.
+        Whether to print 73.53 for 0.7353; CSV and JSON never do. Default: False.
     width
-        Columns of the terminal; as wide as the tables are unless given.
+        Width of the terminal in columns. Default: the width of the tables.
     """
     if style not in STYLES:
         raise InputError(f"unknown table style {style!r}: use one of {', '.join(STYLES)}")
@@ -51,7 +51,7 @@ def render(
         rows = [frame.to_dicts() for frame in frames]
         return json.dumps(rows[0] if len(rows) == 1 else rows, indent=1, ensure_ascii=False)
     write_table, write_sentence = _WRITERS[style]
-    if len(parts) == 1 and frames:  # on its own it goes under a heading of the reader's
+    if len(parts) == 1 and frames:  # a single table needs no heading
         parts = [replace(part, title="") for part in parts if isinstance(part, Table)]
     return "\n\n".join(
         write_table(part, percent) if isinstance(part, Table) else write_sentence(part)
@@ -60,7 +60,7 @@ def render(
 
 
 def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> Group:
-    """Build what rich prints to a terminal; tables fit themselves to its width."""
+    """Return the parts for rich to print; tables adapt to the width of the terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -70,20 +70,20 @@ def rich_parts(parts: Sequence[Part], *, percent: bool = False) -> Group:
             shown.append("")
         if isinstance(part, Table):
             shown.append(TerminalTable(part, percent))
-        else:  # as Text: a name in square brackets is no markup
+        else:  # as Text: square brackets in a name are not markup
             shown.append(Text(part, "bold" if isinstance(part, Heading) else ""))
     return Group(*shown)
 
 
 class Printable(ABC):
-    """Base of results: they print as sentences and tables, the same way in every style.
+    """Base class of results that print as sentences and tables in every style.
 
-    Options that a method does not name itself are those of the class's `parts` or `to_dict`.
+    Further options of a method are those of the class's `parts` or `to_dict`.
     """
 
     @abstractmethod
     def parts(self, *args: Any, **options: Any) -> Sequence[Part]:
-        """Return the sentences and tables in the order they are read."""
+        """Return the sentences and tables, in the order of printing."""
 
     @abstractmethod
     def to_dict(self, *args: Any, **options: Any) -> dict[str, object]:
@@ -120,7 +120,7 @@ class Printable(ABC):
 
 
 def _plain(content: Group, width: int | None) -> str:
-    """Print to text without colour, as wide as the content is unless a width is given."""
+    """Return text without colour. Default width: that of the content."""
     from rich.console import Console
 
     output = io.StringIO()
@@ -172,7 +172,7 @@ def _markdown_sentence(text: str) -> str:
 
 
 PAGE = 95
-"""Characters that a row of a LaTeX table may have: the full width of a two-column page at 10 pt."""
+"""Largest row of a LaTeX table, in characters: the full width of a two-column page at 10 pt."""
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {
@@ -207,7 +207,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _latex_heading(columns: Sequence[Column]) -> list[str]:
-    """One line of headings, and one above it where columns share a heading."""
+    """Return one line of headings, and a line above it if columns share a heading."""
     below = []
     for column in columns:
         words = [_latex_text(line) for line in column.heading.split("\n")]

@@ -21,51 +21,55 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ASCENDING = ("run", "rank", "best_rank", "worst_rank", "published_rank", "grid")
-"""Columns that are sorted from low to high; words are, too."""
+"""Columns that are sorted from low to high, as columns of words are."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Leaderboard(Printable):
-    """Every run of a board, what ties do to the board, and which rule made it."""
+    """The evaluated runs of a board, the effect of ties, and the rule of its published numbers.
+
+    The rule is the tie order, score precision and choice of queries that reproduces them.
+    """
 
     name: str
     rows: pl.DataFrame
     """A row per measure and run, in the official order; `ROWS` describes the columns."""
     summary: pl.DataFrame
-    """A row per measure: runs moved by ties, pairs reversed and undecided, Kendall's τ."""
+    """A row per measure: numbers of runs moved by ties and of reversed and undecided pairs, and
+    Kendall's τ."""
     decision_errors: list[DecisionError]
-    """Pairs whose official order contradicts their expected values: measure by measure, those at
-    the top of the board first."""
+    """Pairs whose official order contradicts their expected values, by measure; pairs at the top
+    of the board first."""
     winners: list[Winner]
-    """Who comes first in each measure: overall, and inside each group."""
+    """The first run in each measure: overall, and inside each group."""
     rules: list[FoundRule]
     """The rules found for the published columns; empty if there was no search."""
     settings: dict[Measure, EvalSettings]
     """How each measure was evaluated."""
     words: tuple[str, ...]
-    """Columns of words that the published board has."""
+    """Columns of words in the published board."""
     group: str | None
     alpha: float
     failures: dict[str, str]
-    """Runs that could not be evaluated, and why."""
+    """Runs that could not be evaluated, and the reason."""
     entries: dict[str, Entry]
-    """The values of every query, by the names of the runs."""
+    """Per run name: the values of every query."""
     remarks: tuple[Remark, ...]
     """Warnings and notes on the board."""
 
     @property
     def measures(self) -> list[Measure]:
-        """The measures, that of the official order first."""
+        """The measures; the one that gives the official order is first."""
         return list(self.settings)
 
     @property
     def unknown_definitions(self) -> list[dict[str, Any]]:
-        """Rows of the summary of measures whose published values have an unknown definition."""
+        """Summary rows of the measures whose published values have an unknown definition."""
         return self.summary.filter(pl.col("official").is_null()).to_dicts()
 
     @property
     def warnings(self) -> list[str]:
-        """Facts about the input that change the meaning of the numbers."""
+        """Warnings about the input that change the meaning of the numbers."""
         failed = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
         return [*failed, *texts(self.remarks, "warning"), *self._of_runs("warning")]
 
@@ -75,7 +79,7 @@ class Leaderboard(Printable):
         return [*self._rule_notes(), *texts(self.remarks, "note"), *self._of_runs("note")]
 
     def _rule_notes(self) -> list[str]:
-        """Describe the oblivious values; measure by measure where they differ."""
+        """Describe how the oblivious values are computed; per measure if that differs."""
         of: dict[str, list[str]] = {}
         for measure, setting in self.settings.items():
             of.setdefault(setting.note, []).append(repr(measure))
@@ -88,7 +92,7 @@ class Leaderboard(Printable):
             name: [remark for result in entry.results.values() for remark in result.remarks]
             for name, entry in self.entries.items()
         }
-        return lines(remarks, level)  # each once: several measures may share a result
+        return lines(remarks, level)  # without repetitions: several measures may share a result
 
     def ranking(
         self,
@@ -97,23 +101,26 @@ class Leaderboard(Printable):
         sort: str | None = None,
         top: int | None = None,
     ) -> pl.DataFrame:
-        """Rows of one measure.
+        """Return the rows of one measure.
 
         Parameters
         ----------
         measure
-            The first unless given.
+            A measure of the board. Default: the first.
         sort
-            A column to sort by in place of the official order: numbers from high to low, ranks
-            and words from low to high.
+            Column to sort by: numbers from high to low, ranks and words from low to high.
+            Default: the official order.
         top
-            Only the first rows.
+            Number of first rows to return. Default: all.
         """
         chosen = self._measure(measure)
         rows = self.rows.filter(measure=repr(chosen))
         if sort is not None:
             if sort not in rows.columns:
-                raise InputError(f"cannot sort by {sort!r}: there are {', '.join(rows.columns)}")
+                raise InputError(
+                    f"cannot sort by {sort!r}: there is no such column; use one of "
+                    f"{', '.join(rows.columns)}"
+                )
             up = sort in ASCENDING or rows[sort].dtype == pl.String
             rows = rows.sort(sort, descending=not up, nulls_last=True, maintain_order=True)
         return rows if top is None else rows.head(top)
@@ -127,7 +134,7 @@ class Leaderboard(Printable):
             if own in self.settings:
                 return own
         raise InputError(
-            f"{parsed} was not evaluated; the board has {', '.join(map(repr, self.settings))}"
+            f"{parsed} was not evaluated; use one of {', '.join(map(repr, self.settings))}"
         )
 
     def parts(
@@ -137,11 +144,11 @@ class Leaderboard(Printable):
         sort: str | None = None,
         top: int | None = None,
     ) -> list[Part]:
-        """Sentences and tables to read; the arguments are those of `ranking`."""
+        """Return sentences and tables to print; the arguments are those of `ranking`."""
         return board_parts(self, self.ranking(measure, sort=sort, top=top))
 
     def to_dict(self) -> dict[str, object]:
-        """Everything but the values of single queries, as plain numbers, lists and strings."""
+        """Return plain numbers, lists and strings: everything except values of single queries."""
         return {
             "name": self.name,
             "rules": [rule.to_dict() for rule in self.rules],
@@ -158,7 +165,7 @@ class Leaderboard(Printable):
         }
 
     def to_csv(self) -> str:
-        """Comma-separated values in full precision, a row per measure and run."""
+        """Return comma-separated values in full precision, a row per measure and run."""
         return self.rows.write_csv().rstrip("\n")
 
     def to_pandas(self) -> pd.DataFrame:
@@ -166,6 +173,6 @@ class Leaderboard(Printable):
         return pandas_frame(self.rows)
 
     def __repr__(self) -> str:
-        """Count runs and measures in one line; `print` shows the tables."""
+        """Return the number of runs and the measures; `print` shows the tables."""
         runs, measures = counted(len(self.entries), "run"), ", ".join(map(repr, self.settings))
         return f"<Leaderboard {self.name}, {runs}: {measures}>"

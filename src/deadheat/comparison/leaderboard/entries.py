@@ -29,9 +29,9 @@ ApplyToRuns = Callable[
 ]
 """`apply_to_runs` with workers, progress and engine given."""
 _QUOTE = re.compile(r"""['"`]|(?<=cannot be read as [CT]SV: )|(?<=cannot be read as PARQUET: )""")
-"""Where a message begins to quote a file, or what another library said of it."""
+"""Start of the part of a message that quotes a file, or another library's message about it."""
 _MANY = 2_000_000
-"""Of more distinct scores of a run in parts no grid is looked for: memory must not grow with it."""
+"""If a run in parts has more distinct scores than this, no grid is searched, to limit memory."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Entry:
 
     name: str
     results: Mapping[Measure, Result]
-    """Per measure the result under the setting that belongs to it."""
+    """Per measure: the result under the setting of that measure."""
     cut: Mapping[Measure, int]
-    """Per measure: lists that were cut inside a tie group which can move its digits."""
+    """Per measure: number of lists that were cut inside a tie group that can change its digits."""
     grid: str
-    """The number grid of the scores; of very many in a run of parts, the type they came as."""
+    """The number grid of the scores. If a run in parts has too many distinct scores, their type."""
 
 
 def evaluate_entry(
     source: Source, judgements: Judgements, settings: Mapping[Measure, EvalSettings]
 ) -> Entry:
-    """Read a run, and evaluate it under every setting."""
+    """Read a run and evaluate it under every setting."""
     asked = {s: [m for m in settings if settings[m] == s] for s in settings.values()}
     counted: dict[EvalSettings, list[Counted]] = {setting: [] for setting in asked}
     with_ranks = any(setting.needs_ranks for setting in asked)
@@ -80,9 +80,10 @@ def evaluate_entry(
 def read_parts(
     source: Source, judgements: Judgements, *, with_ranks: bool
 ) -> Iterator[tuple[Judgements, Run]]:
-    """Read a run, and yield it with the judgements; one of many files in parts that fit in memory.
+    """Read a run and yield it with the judgements.
 
-    `with_ranks` asks for ranks, but not every run has some.
+    A run of many files is yielded in parts that fit in memory. `with_ranks` asks for ranks, but
+    not every run has ranks.
     """
     if is_folder(source.run):
         yield from run_parts(judgements, run_folder(source.run))
@@ -105,26 +106,26 @@ def apply_to_runs(
     progress: Progress | None,
     engine: Engine | None,
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """Apply a function to every run: in threads of this process, or by the workers of an engine.
+    """Apply a function to every run, in threads of this process or with the workers of an engine.
 
     Parameters
     ----------
     what
-        Says to `progress` what is being done.
+        Description of the work, for `progress`.
     workers
-        How many threads; as many as there are cores unless given.
+        Number of threads. Default: the number of cores.
 
     Returns
     -------
     values, failures
-        By the names of the runs, in their order; a failure is what was wrong with the run.
+        Dicts from run names, in the order of the runs. A failure is an error message.
     """
     outcomes: dict[str, tuple[T | None, str]] = {}
     done: Iterable[tuple[Source, tuple[T | None, str]]]
     with contextlib.ExitStack() as stack:
         attempt = partial(_attempt, function)
         if engine is None:
-            # Decompressing, reading and counting leave the interpreter free for other threads.
+            # Threads work in parallel: decompressing, reading and counting release the GIL.
             in_order = share_work(attempt, sources, workers or available_cores())
             done = zip(sources, in_order, strict=True)
         else:
@@ -139,7 +140,7 @@ def apply_to_runs(
 
 
 def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None, str]:
-    """Return what a function returns for a run, or None and what was wrong with the run."""
+    """Return the function's value for a run and no error, or None and the error message."""
     try:
         return function(source), ""
     except InputError as error:
@@ -147,10 +148,10 @@ def _attempt(function: Callable[[Source], T], source: Source) -> tuple[T | None,
 
 
 def without_content(message: str, source: Source) -> str:
-    """Cut a message of a reader where it begins to quote the file.
+    """Cut an error message of a reader before the part that quotes the file.
 
-    Failures are stored, and shown to others. A file may hold what is not for them: it may be no
-    run at all. Readers say where and what is wrong first, and quote the file afterwards.
+    Failures are stored and shown to others, and a file that is not a run may contain private
+    text. Messages of readers name the place and the error first, and quote the file afterwards.
 
     >>> without_content("a.run, line 1: expected 6 fields, found 1: 'secret'", Source("a", "a.run"))
     'a.run, line 1: expected 6 fields, found 1: …'

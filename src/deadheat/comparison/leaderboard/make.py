@@ -1,4 +1,4 @@
-"""From judgements, runs and a published board to a leaderboard."""
+"""Make leaderboards from judgements, runs and a published board."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def leaderboard(
     name: str = "",
     **options: Unpack[EvalOptions],
 ) -> Leaderboard:
-    """Evaluate all runs of a board, compare them with what was published, and rank them.
+    """Evaluate all runs of a board, compare them with published numbers, and rank them.
 
-    Runs are read one at a time, and only their values per query are kept. One that
-    cannot be read is listed among the failures, and the others are evaluated.
+    Runs are read one at a time, and only their values per query are kept. A run that cannot be
+    read is listed in `failures`; the other runs are evaluated.
 
     Parameters
     ----------
@@ -64,37 +64,38 @@ def leaderboard(
         Judgements, as for `deadheat.evaluate`.
     runs
         ``{name: run}``; or paths of files, folders and patterns such as ``"runs/*.xz"``. A folder
-        stands for all runs in it; one that is given a name is a run in many Parquet files.
+        without a name means all runs in it; a folder with a name is one run in many Parquet files.
     measures
-        Those of the published board, or the usual ones, unless given. The first one gives the
-        official order.
+        Measures to evaluate. The first one gives the official order. Default: the measures of the
+        published board, or the default measures without a board.
     published
-        The board as it was published: a file (CSV, TSV, JSONL, Parquet), a table, or ``{run:
-        {measure: number}}``. Runs are found in it by the names of their files, or by their tags.
+        The published board: a file (CSV, TSV, JSONL, Parquet), a table, or ``{run: {measure:
+        number}}``. Runs are matched by file name, or by the tag in the file.
     columns
-        Measures of published columns whose headings name no measure; None leaves a column out.
+        ``{heading: measure}`` for published columns whose headings are no measures; None drops a
+        column.
     name_column
-        The published column of names, where it is neither called so nor the first.
+        The published column with the names of runs. Default: a column with a usual heading such
+        as "run", else the first column.
     group
-        A column of words of the published board, such as the team: winners are also found
-        inside each group.
+        A published column of words, such as the team. Winners are then also found inside each
+        group. Default: no groups.
     alpha
-        Pairs whose order random tie-breaking keeps with a probability below ``1 − alpha`` are
-        undecided.
+        A pair is undecided if random tie-breaking keeps its order with a probability below
+        ``1 − alpha``.
     workers
-        How many runs are evaluated at a time; as many as there are cores unless given. The
-        result does not depend on it.
+        Number of runs that are evaluated at a time. The result does not depend on it. Default:
+        the number of cores.
     progress
-        Called with what is being done, how many runs are done, and of how many.
+        Callback with a description, the number of runs done, and the total number.
     engine
-        Where runs are read and evaluated: such as ``RayCluster`` of `deadheat.engines.cluster`,
-        whose workers must find the files under the same paths. Threads of this process unless
-        given.
+        Where runs are read and evaluated, such as ``RayCluster`` of `deadheat.engines.cluster`,
+        whose workers must find the files under the same paths. Default: threads of this process.
     name
-        What the board is called.
+        Name of the board.
     **options
-        As for `deadheat.evaluate`. Unless one of them besides `nan` is given, and there is a
-        published board, the rule that made its numbers is searched for.
+        As for `deadheat.evaluate`. If there is a published board and no option except `nan` is
+        given, the rule that reproduces the published numbers is searched for.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def leaderboard(
         rows, remarks = match_runs(board, sources)
     if group is not None and group not in words:
         raise InputError(
-            f"there is no column of words {group!r} in the published board; it has "
+            f"the published board has no column of words {group!r}; columns of words: "
             f"{', '.join(map(repr, words)) or 'none'}"
         )
     judgements = read_qrels(qrels)
@@ -137,8 +138,8 @@ def leaderboard(
     source = judgements.source if board is None else board.source
     if not plan.settings and len(plan.failures) < len(sources):
         raise InputError(
-            f"{source}: no run that could be read has a published number; give the measures to "
-            "evaluate (-m)"
+            f"{source}: none of the runs that could be read has a published number; give the "
+            "measures to evaluate (-m)"
         )
     left = [source for source in sources if source.name not in plan.failures]
     with_nan = {m: replace(own, nan=settings.nan) for m, own in plan.settings.items()}
@@ -185,18 +186,19 @@ class BoardOptions(EvalOptions, total=False):
 def leaderboards(
     manifest: PathLike, *, allow_outside: bool = False, **options: Unpack[BoardOptions]
 ) -> list[Leaderboard]:
-    """Make every leaderboard of a manifest; warnings are on each, and none is emitted.
+    """Evaluate all leaderboards of a manifest. Emits no warnings; see `board.warnings`.
 
     Parameters
     ----------
     manifest
-        A TOML file with a table ``[[board]]`` per round or task: ``qrels`` and ``runs``, perhaps
-        ``name``, ``published``, ``measures`` and ``columns``, all as for `leaderboard`.
+        A TOML file with a table ``[[board]]`` per round or task. Required keys: ``qrels`` and
+        ``runs``. Optional keys: ``name``, ``published``, ``measures`` and ``columns``. All are as
+        for `leaderboard`.
     allow_outside
-        Read files outside of the folder of the manifest, too. Unless given, absolute paths,
-        ``..`` and links that lead out of that folder are refused.
+        Whether files outside of the manifest's folder may be read. Default: False, so absolute
+        paths, ``..`` and links that lead out of that folder are an error.
     **options
-        Further options of `leaderboard`, for all of them.
+        Further options of `leaderboard`, for all boards.
     """
     boards = []
     for number, spec in enumerate(read_manifest(manifest, allow_outside=allow_outside), 1):

@@ -17,13 +17,13 @@ from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, tab
 from deadheat.measures import MEASURES, Measure, parse_measure
 
 NAME_COLUMNS = ("tag", "run", "runid", "run_id", "runtag", "name", "system", "model", "method")
-"""Headings over the names of runs; the first column holds them where there is none of these."""
+"""Headings of the column of run names; without one of these, the first column is used."""
 NOT_MEASURES = ("rank", "place", "position", "#", "no", "no.", "year", "")
-"""Headings of numbers that measure nothing."""
+"""Headings of columns of numbers that are not measures."""
 MISSING = ("", "-", "–", "—", "na", "n/a", "nan", "null", "none")
 """Texts that mean a missing number."""
 PublishedLike = PathLike | TableLike | Mapping[str, Mapping[str, object]]
-"""What a published board may be: a file, a table, or ``{run: {measure: number}}``."""
+"""Types of a published board: a file, a table, or ``{run: {measure: number}}``."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Cell:
 
     value: float
     unit: float
-    """One in its last printed digit."""
+    """One unit of the last printed digit, such as 0.001 for 0.784."""
 
     @property
     def tolerance(self) -> float:
-        """How far a value may be from the number and still round to it."""
+        """Largest distance of a value that still rounds to the number."""
         return self.unit * (0.5 + 1e-6)
 
     def met_by(self, value: float) -> bool:
-        """Whether a value rounds to the number as it was printed.
+        """Return whether a value rounds to the printed number.
 
         >>> Cell(0.784, 0.001).met_by(0.78449), Cell(0.784, 0.001).met_by(0.7846)
         (True, False)
@@ -55,9 +55,9 @@ class PublishedColumn:
     name: str
     """Its heading."""
     measure: Measure
-    """The measure that the heading names; the numbers may be of a variant."""
+    """The measure that the heading names; the numbers may be those of a variant."""
     cells: Mapping[str, Cell]
-    """By the names of the board."""
+    """Per name of the board: the published number."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class PublishedBoard:
 
     source: str
     names: list[str]
-    """In the order of the board."""
+    """Names of the runs, in the order of the board."""
     columns: list[PublishedColumn]
     words: dict[str, list[str | None]]
-    """Columns that are no numbers, such as team or run type; a value per name."""
+    """Columns of words, such as team or run type; a value per name."""
 
 
 def read_published(
@@ -84,10 +84,10 @@ def read_published(
     board
         A file (CSV, TSV, JSONL, Parquet), a table, or ``{run: {measure: number}}``.
     columns
-        Measures of columns whose headings name none: ``{"rbp": "RBP(p=0.5)"}``; None in place
-        of a measure leaves a column out.
+        Measures of columns whose headings are no measures: ``{"rbp": "RBP(p=0.5)"}``; None drops
+        a column.
     name_column
-        The column of names, where it is neither called so nor the first.
+        The column of names. Default: a column with a usual heading such as "run", else the first.
     """
     source, frame = _read_texts(board)
     given = {
@@ -98,7 +98,7 @@ def read_published(
     known = ", ".join(measure.name for measure in MEASURES)
     for heading in given if name_column is None else [*given, name_column]:
         if heading not in frame.columns:
-            raise InputError(f"{source}: there is no column {heading!r}; it has {has}")
+            raise InputError(f"{source}: there is no column {heading!r}; use one of {has}")
     headings = {heading.strip().lower(): heading for heading in reversed(frame.columns)}
     usual = (headings[name] for name in NAME_COLUMNS if name in headings)
     names_in = name_column or next(usual, frame.columns[0])
@@ -117,20 +117,20 @@ def read_published(
             words[heading] = texts
         elif heading not in given and heading.strip().lower() not in NOT_MEASURES:
             raise InputError(
-                f"{source}: the column {heading!r} holds numbers, but that is no measure (known: "
-                f"{known}); name it with columns={{{heading!r}: 'nDCG@10'}} (--column "
-                f"{heading}=nDCG@10), or leave it out with None (--column {heading}=)"
+                f"{source}: the column {heading!r} contains numbers, but its heading is not a "
+                f"measure ({known}); name the measure with columns={{{heading!r}: 'nDCG@10'}} "
+                f"(--column {heading}=nDCG@10), or drop the column with None (--column {heading}=)"
             )
     if not measured:
         raise InputError(
-            f"{source}: no column is a measure: it has {has}; known are {known}, with a cutoff "
-            "such as nDCG@10"
+            f"{source}: no heading is a measure (columns: {has}); rename a column to one of "
+            f"{known}, with a cutoff such as nDCG@10"
         )
     return PublishedBoard(source, names, measured, words)
 
 
 def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
-    """Return the source of a board, and the board with every cell as text, as it was printed."""
+    """Return the source of a board, and the board with every cell as its printed text."""
     source = "the published board"
     if isinstance(board, (str, os.PathLike)):
         source = os.fspath(board)
@@ -153,24 +153,24 @@ def _read_texts(board: PublishedLike) -> tuple[str, pl.DataFrame]:
     try:
         return source, frame.cast(pl.String)
     except pl.exceptions.PolarsError as error:
-        fault = f"{source}: a column holds neither numbers nor words ({one_line(error)})"
+        fault = f"{source}: a column contains neither numbers nor words ({one_line(error)})"
         raise InputError(fault) from None
 
 
 def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list[str]:
-    """Return the names of the runs; refuse missing ones, and names that are there twice."""
+    """Return the names of the runs; refuse missing and repeated names."""
     names = [" ".join((text or "").split()) for text in texts]
     for row, name in enumerate(names):
         if not name or names.index(name) < row:
             raise InputError(
-                f"{source}: entry {row + 1} has the name {name!r} in the column {heading!r}: each "
-                "run needs a name of its own"
+                f"{source}: entry {row + 1} has the name {name!r} in the column {heading!r}, but "
+                "each run needs a unique name"
             )
     return names
 
 
 def _are_numbers(texts: list[str | None]) -> bool:
-    """Whether most of the texts that are not missing are numbers."""
+    """Return whether more than half of the texts that are not missing are numbers."""
     stated = [text for text in texts if not _is_missing(text)]
     return 2 * sum(_number(text) is not None for text in stated) > len(stated)
 
@@ -178,7 +178,7 @@ def _are_numbers(texts: list[str | None]) -> bool:
 def _read_cells(
     source: str, heading: str, measure: Measure, names: list[str], texts: list[str | None]
 ) -> dict[str, Cell]:
-    """Return published numbers; percentages of a measure that cannot exceed 1 become shares."""
+    """Return published numbers; percentages of a measure of at most 1 become fractions."""
     numbers: dict[str, Decimal] = {}
     for row, (name, text) in enumerate(zip(names, texts, strict=True), start=1):
         if _is_missing(text):
@@ -187,7 +187,7 @@ def _read_cells(
         if number is None:
             raise InputError(
                 f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column "
-                f"{heading!r:.60}, which is no value of a measure"
+                f"{heading!r:.60}, which is not a value of a measure; correct it or leave it empty"
             )
         numbers[name] = number
     above_one = any(number > 1 for number in numbers.values())
@@ -216,13 +216,13 @@ def _is_missing(text: str | None) -> bool:
 def match_runs(
     board: PublishedBoard, sources: Sequence[Source]
 ) -> tuple[dict[str, str], list[Remark]]:
-    """Find each run in the board: by the name of its file, else by the tag in it.
+    """Find each run in the board by its file name, else by the tag in the file.
 
     Returns
     -------
     rows, remarks
-        The board's name of each run by the run's own name; remarks on what is only in the board or
-        only among the runs.
+        A dict from the run's name to its name in the board, and remarks on runs that are only in
+        the board or only among the files.
     """
     rows: dict[str, str] = {}
     for source in sources:
@@ -230,15 +230,15 @@ def match_runs(
         for other, taken in rows.items():
             if taken == row:
                 raise InputError(
-                    f"{source.name} and {other} are both {row!r}, which is one row of "
-                    f"{board.source}: leave one of them out, or give runs as {{name: run}}"
+                    f"{source.name} and {other} both match the row {row!r} of {board.source}; "
+                    "leave one of them out, or give runs as {name: run}"
                 )
         if row is not None:
             rows[source.name] = row
     if not rows:
         raise InputError(
-            f"no run is in {board.source}: the runs are called like {sources[0].name!r}, the board "
-            f"names {board.names[0]!r}"
+            f"no run is in {board.source}: the first run is called {sources[0].name!r}, the first "
+            f"name of the board is {board.names[0]!r}; use the same names"
         )
     remarks = []
     if left := [source.name for source in sources if source.name not in rows]:
@@ -250,10 +250,10 @@ def match_runs(
 
 
 def _candidate_names(source: Source) -> Iterator[str]:
-    """Yield the names a run may have in a board, the likeliest first."""
+    """Yield the names that a run may have in a board, most likely first."""
     yield source.name
     if source.path is not None:
         yield source.path.name
-        with contextlib.suppress(InputError):  # evaluating it will say what is wrong
+        with contextlib.suppress(InputError):  # evaluating the run reports the error
             if tag := run_tag(source.path):
                 yield tag

@@ -1,8 +1,8 @@
-"""Which rule made these numbers: tie order, score precision, queries and variant of a measure.
+"""Find the rule behind published numbers: tie order, score precision, queries, measure variant.
 
 The mean of every run is computed under every setting and in every variant, and compared with the
-published columns. Lists and tie groups are built once per run, precision and tie rule; the variants
-of a measure only read them.
+published columns. Lists and tie groups are built once per run, precision and tie rule, and reused
+for all variants of a measure.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from deadheat.settings import QUERY_POLICIES, SCORE_PRECISIONS, EvalSettings
 from deadheat.ties import Floats, MatchReport, build_groups, match_lists, prepare_scores
 
 ORDERS = ("id_desc", "id_asc", "input", "rank")
-"""Tie rules to try, the likeliest first; that of pytrec_eval is id_desc on float32 scores."""
+"""Tie rules to try, most likely first; pytrec_eval's rule is id_desc on float32 scores."""
 PRECISIONS = ((None, "float32"), ("fp16", "bf16"))
-"""Score precisions to try: the second pair only where the first leaves a number unmet."""
+"""Score precisions to try; the second pair only if the first does not reproduce all numbers."""
 PERSISTENCE = (0.5, 0.8, 0.9, 0.95)
-"""Values of RBP's p to try where a heading does not name one."""
+"""Values of RBP's p to try if a heading does not name one."""
 ASPECTS = {"score_dtype": "score precision", "tie_break": "tie order", "queries": "queries"}
 """The parts of a setting, and their names."""
 _MOST_GRADES = 6
@@ -44,14 +44,14 @@ class FoundRule:
     stated: Measure
     """The measure that the heading names."""
     measure: Measure
-    """The variant of it that meets most of the numbers."""
+    """The variant of this measure that reproduces most of the numbers."""
     setting: EvalSettings
     met: int
-    """Published numbers that this rule gives, to their printed digits."""
+    """Count of published numbers that this rule reproduces to their printed digits."""
     of: int
-    """Published numbers of runs that could be read."""
+    """Count of published numbers of runs that could be read."""
     candidates: tuple[EvalSettings, ...]
-    """Settings that meet as many, and that also serve most other columns."""
+    """Settings that reproduce as many numbers, and that also fit most other columns."""
 
     @property
     def known(self) -> bool:
@@ -60,7 +60,7 @@ class FoundRule:
 
     @property
     def undetermined(self) -> list[str]:
-        """Parts of the setting, of `ASPECTS`, in which the candidates differ."""
+        """Names, out of `ASPECTS`, of the parts of the setting in which the candidates differ."""
         return [a for a in ASPECTS if len({getattr(s, a) for s in self.candidates}) > 1]
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class FoundRule:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain values."""
+        """Return plain numbers, lists and strings."""
         return {
             **vars(self),
             "stated": repr(self.stated),
@@ -98,18 +98,18 @@ class FoundRule:
 
 
 def is_known(met: int, of: int) -> bool:
-    """Whether the definition of published numbers is known: a rule meets more than half of them.
+    """Return whether the definition is known: a rule reproduces more than half of the numbers.
 
-    A few unmet numbers among many may be mistakes. Where most are unmet, those that are met may
-    be so by chance, and the evaluator computed something else.
+    If a few of many numbers are not reproduced, they may be mistakes. If most are not reproduced,
+    the others may match by chance: the evaluator probably computed something else.
     """
     return 2 * met > of
 
 
 def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
-    """Describe how an evaluator ranks and averages, or aspects of it.
+    """Describe settings, or the given aspects of them, in words.
 
-    The default choice of queries is not mentioned.
+    The choice of queries is left out if it is the default.
     """
     dtype = settings.score_dtype
     names = {format: word for word, format in SCORE_PRECISIONS.items()}
@@ -123,22 +123,22 @@ def describe(settings: EvalSettings, aspects: Iterable[str] = ASPECTS) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is evaluated, and how."""
+    """The measures to evaluate, and the setting of each."""
 
     settings: dict[Measure, EvalSettings]
     columns: dict[Measure, PublishedColumn] = field(default_factory=dict)
-    """Where each measure is published, if it is."""
+    """The published column of each measure, if it has one."""
     rules: list[FoundRule] = field(default_factory=list)
-    """The rules of the columns, if they were searched for."""
+    """The rules of the columns; empty if there was no search."""
     failures: dict[str, str] = field(default_factory=dict)
-    """Runs that could not be read in the search, and why."""
+    """Runs that could not be read in the search, and the reason."""
     remarks: tuple[Remark, ...] = ()
 
 
 def plan_given(
     board: PublishedBoard | None, asked: Sequence[Measure] | None, setting: EvalSettings
 ) -> Plan:
-    """Plan to evaluate all measures of a board, or those asked for, under one setting."""
+    """Return a plan that evaluates the given measures, or all of a board, under one setting."""
     columns = {} if board is None else {c.measure: c for c in reversed(board.columns)}
     every = [c.measure for c in board.columns] if board else parse_measures(DEFAULT_MEASURES)
     measures = every if asked is None else asked
@@ -154,14 +154,14 @@ def plan_found(
     judgements: Judgements,
     apply_to_runs: ApplyToRuns[Floats],
 ) -> Plan:
-    """Plan to evaluate all measures of a board, or those asked for, as the board was made.
+    """Return a plan that evaluates each measure under the rule found for its published column.
 
     Parameters
     ----------
     rows
-        The board's names of the runs that are in it.
+        A dict from the names of the runs to their names in the board.
     apply_to_runs
-        Applies a function to runs.
+        Function that applies a function to runs.
     """
     grades = np.unique(judgements.grades[judgements.grades > 0]).tolist()
     readings = {}
@@ -198,7 +198,7 @@ def plan_found(
         first = by_measure.setdefault(rule.measure, rule)
         if first is not rule:
             both = f"the columns {first.column} and {rule.column} are both {rule.measure}"
-            remarks.append(warning(f"{both}: the second is left out"))
+            remarks.append(warning(f"{both}: the second is ignored"))
     variant = {rule.stated: measure for measure, rule in by_measure.items()}
     chosen = list(by_measure) if asked is None else [variant.get(m, m) for m in asked]
     known = [rule.setting for rule in by_measure.values() if rule.known]
@@ -214,7 +214,7 @@ def plan_found(
 
 
 def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
-    """Note which columns need which setting, where none serves all of them."""
+    """Return a note on the setting that each column needs, if no setting fits all columns."""
     known = [rule for rule in rules if rule.known]
     if not known or set.intersection(*(set(rule.candidates) for rule in known)):
         return []
@@ -227,12 +227,12 @@ def _note_disagreement(rules: Sequence[FoundRule]) -> list[Remark]:
 
 
 def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
-    """Return all readings of a measure's name, that which it says first.
+    """Return all variants that a measure's name may mean, the literal one first.
 
     Parameters
     ----------
     grades
-        The positive grades of the judgements; each may be the lowest relevant one.
+        The positive grades of the judgements; each may be the lowest relevant grade.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def variants(measure: Measure, grades: Sequence[float]) -> list[Measure]:
     for name, declared in measure.parameters().items():
         own = getattr(measure, name)
         others: list[object] = list(declared.choices)
-        if name == "rel" and own is None:  # the lowest grade is in None; whole grades as integers
+        if name == "rel" and own is None:  # None means the lowest grade; whole grades as integers
             others = [int(g) if g == int(g) else g for g in sorted(grades)[1:_MOST_GRADES]]
         elif name == "p" and own == declared.default:
             others = list(PERSISTENCE)
@@ -263,7 +263,7 @@ def _find_means(
 ) -> Floats:
     """Return the means of a run: a row per precision, tie order and policy, a column per measure.
 
-    They are NaN for the order by ranks where the run has none.
+    They are NaN for the order by ranks if the run has no ranks.
     """
     with_judged = any(measure.needs_judged for measure in measures)
     top_grade = float(judgements.grades.max(initial=0))
@@ -300,18 +300,18 @@ def _choose_rules(
     measures: Sequence[Measure],
     means: Mapping[str, Floats],
 ) -> list[FoundRule]:
-    """Choose for each column the rule that meets most of its numbers.
+    """Choose for each column the rule that reproduces most of its numbers.
 
-    Among rules that meet as many, the one that also serves most other columns, and then the
-    one with most defaults; a variant of the measure only where it meets more than what its name
-    says.
+    Among equally good rules, prefer the one that also fits most other columns, then the one with
+    most defaults. A variant of the measure is chosen only if it reproduces more numbers than the
+    measure that the heading names.
 
     Parameters
     ----------
     readings
         The variants of the measure of each column.
     means
-        By the names of the board: the means of a run, a row per setting, a column per measure.
+        Per name of the board: the means of a run, a row per setting, a column per measure.
     """
     used = _distinct_settings(settings, means)
     found = []
@@ -353,10 +353,10 @@ def _n_choices(settings: EvalSettings) -> int:
 
 
 def _distinct_settings(settings: Sequence[EvalSettings], means: Mapping[str, Floats]) -> list[int]:
-    """Return the places of the settings that can be computed and whose policy is not superfluous.
+    """Return the indices of settings that can be computed and are not redundant.
 
-    A policy of queries is superfluous if it gives the same numbers as one before it: where every
-    run has every judged query, all of them choose the same queries.
+    A choice of queries is redundant if it gives the same numbers as an earlier one. If every run
+    has every judged query, all choices are the same.
     """
     policies: dict[str, Floats] = {}
     values = np.array(list(means.values()))

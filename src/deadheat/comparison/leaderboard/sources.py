@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
-"""What the runs of a board may be: named runs, or paths of files, folders and patterns."""
+"""Types of the runs of a board: ``{name: run}``, or paths of files, folders and patterns."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run before it is read."""
+    """A run that has not been read yet."""
 
     name: str
     run: RunLike
 
     @property
     def path(self) -> Path | None:
-        """Where the run lies, if it is a file."""
+        """The path of the run; None if it is not a file."""
         return Path(self.run) if isinstance(self.run, (str, os.PathLike)) else None
 
 
@@ -48,31 +48,31 @@ def run_sources(runs: RunsLike, *, without: Iterable[object] = ()) -> list[Sourc
     ----------
     runs
         ``{name: run}``; or paths of files, folders (every file in them) and patterns such as
-        ``runs/*.xz``, one or several. A path that exists means itself, whatever is in its name.
+        ``runs/*.xz``, one or several. A path that exists is never read as a pattern.
     without
-        Files that are not runs, though they may lie among them: the judgements, the board.
+        Files in these folders that are not runs: the judgements, the board.
     """
     if isinstance(runs, Mapping):
         sources = [Source(text_id(name), run) for name, run in runs.items()]
     else:
         sources = find_runs(runs, without)
     if not sources:
-        raise InputError("there is no run: give files, folders or patterns such as 'runs/*.xz'")
+        raise InputError("no runs were given; give files, folders or patterns such as 'runs/*.xz'")
     return sources
 
 
 def find_runs(
     runs: PathLike | Iterable[PathLike], without: Iterable[object], inside: Path | None = None
 ) -> list[Source]:
-    """List the files that paths, folders and patterns name, each once, under distinct names.
+    """List the files of paths, folders and patterns, each once, under distinct names.
 
-    A file that does not lie in the folder `inside` is refused.
+    A file outside of the folder `inside` is an error.
     """
     given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
     for run in given:
         if not isinstance(run, (str, os.PathLike)):
             raise InputError(
-                f"runs are given by their paths, or as {{name: run}}, not as a "
+                f"a run must be a path, or have a name ({{name: run}}), but one is a "
                 f"{type(run).__name__} without a name"
             )
     others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
@@ -84,16 +84,16 @@ def find_runs(
 
 
 def _list_files(path: Path) -> list[Path]:
-    """Return the files that a path, a folder or a pattern names."""
+    """Return the files of a path, a folder or a pattern."""
     with _naming(path):
         if path.is_dir():
             found = [file for file in path.iterdir() if not file.name.startswith(".")]
-            missing = "there is no file in this folder"
+            missing = "this folder contains no files"
         elif path.exists() or not glob.has_magic(str(path)):
-            return [path]  # one that does not exist is reported when it is read
+            return [path]  # a missing file is reported when it is read
         else:
             found = list(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
-            missing = "no file has such a name"
+            missing = "no file matches this pattern"
         files = sorted(file for file in found if file.is_file())
     if not files:
         raise InputError(f"{path}: {missing}")
@@ -101,20 +101,20 @@ def _list_files(path: Path) -> list[Path]:
 
 
 def _check_path(path: Path, inside: Path | None) -> None:
-    """Refuse a name that no file can have, and one that leads out of a folder, also by a link."""
+    """Raise InputError if a path is invalid, or leads out of a folder, directly or by a link."""
     with _naming(path), suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
     if inside is None:
         return
     if ".." in path.parts or not _resolve(path).is_relative_to(_resolve(inside)):
         raise InputError(
-            f"{_text(path):.200}: a manifest may only name files in its own folder; if these files "
-            "are meant, allow it with --allow-outside (allow_outside=True)"
+            f"{_text(path):.200}: the file is outside of the manifest's folder; if you trust the "
+            "manifest, use --allow-outside (allow_outside=True)"
         )
 
 
 def _resolve(path: Path) -> Path:
-    """Return where a path leads, links followed."""
+    """Return a path with all links resolved."""
     with _naming(path):
         return path.resolve()
 
@@ -126,7 +126,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, links in a circle
         fault = getattr(error, "strerror", None) or error
-        raise InputError(f"{_text(path):.200}: this is no name of a file ({fault})") from None
+        raise InputError(f"{_text(path):.200}: this is not a valid path ({fault})") from None
 
 
 def _text(path: Path) -> str:
@@ -150,14 +150,14 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("runs", "measures"), (str, list)),
     "columns": dict,
 }
-"""The fields of a board of a manifest; lists and tables hold texts."""
+"""The fields of a manifest's board and their types; items of lists and tables are texts."""
 
 
 def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardSpec]:
     """Read a TOML file with a ``[[board]]`` per round or task.
 
-    Each has ``qrels`` and ``runs``, perhaps ``name``, ``published``, ``measures`` and
-    ``columns``. Paths start at the folder of the manifest.
+    Each board has ``qrels`` and ``runs``, and optionally ``name``, ``published``, ``measures`` and
+    ``columns``. Paths are relative to the folder of the manifest.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardS
 
 
 def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> BoardSpec:
-    """Check the fields of a board of a manifest, and find its files."""
+    """Check the fields of a manifest's board, and find its files."""
     for key in dict.fromkeys(("qrels", "runs", *board)):
         value = board.get(key)
         inner = value.values() if isinstance(value, dict) else value
@@ -195,9 +195,9 @@ def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> Boa
         fits = bool(value) and isinstance(value, _TYPES.get(key, ()))
         if not fits or not all(isinstance(text, str) and text != "-" for text in texts):
             raise InputError(
-                f"{key!r:.60} is missing, unknown or of another type: a board has the texts qrels "
-                "and perhaps name and published, the lists of texts runs and perhaps measures, and "
-                "perhaps the table of texts columns; none can be standard input (-)"
+                f"{key!r:.60} is missing, unknown or of the wrong type; a board has qrels (text), "
+                "runs (list of texts), and optionally name and published (texts), measures (list "
+                "of texts) and columns (table of texts); none can be standard input (-)"
             )
     inside = None if allow_outside else folder
     files = {key: folder / board[key] for key in ("qrels", "published") if key in board}

@@ -1,4 +1,4 @@
-"""All runs of a board in one measure: their rows, and what ties do to ranks, pairs and winners."""
+"""All runs of a board in one measure: their rows, and how ties affect ranks, pairs and winners."""
 
 from __future__ import annotations
 
@@ -30,47 +30,47 @@ from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 
 ROWS = {
-    "measure": "what the row is about",
+    "measure": "name of the measure",
     "run": "name of the run",
     "published": "the published value",
-    "unit": "one in the last digit of the published value, as it was printed",
-    "reproduced": "whether the oblivious value rounds to it, in the digits it was printed with",
+    "unit": "one unit of the last printed digit of the published value",
+    "reproduced": "whether the oblivious value rounds to the published value",
     "published_rank": "rank by the published value, among all runs of the board",
     "expected": "mean over all orders of tied documents",
     "std": "tie std: standard deviation of the mean under random tie-breaking",
-    "worst": "value with ties broken against the run",
-    "best": "value with ties broken in favour of it",
+    "worst": "value with all ties broken against the run",
+    "best": "value with all ties broken for the run",
     "range": "best − worst",
     "oblivious": "value under the tie rule",
     "bias": "oblivious − expected",
-    "rank": "rank in expectation; equal values share the better rank",
-    "best_rank": "rank with its ties broken for it and those of all others against them",
-    "worst_rank": "rank with its ties broken against it and those of all others for them",
-    "cut_lists": "lists cut inside a tie group that can move the digits of the measure",
+    "rank": "rank by expected value; equal values share the better rank",
+    "best_rank": "rank with ties broken for this run and against all other runs",
+    "worst_rank": "rank with ties broken against this run and for all other runs",
+    "cut_lists": "lists cut inside a tie group that can change the digits of the measure",
     "grid": "the number grid of its scores",
-    "queries": "how many queries were averaged",
+    "queries": "number of queries that were averaged",
 }
-"""The columns of `Leaderboard.rows`; those of words that a published board has come after `run`."""
+"""The columns of `Leaderboard.rows`; columns of words of a published board follow after `run`."""
 MOVED = (0.0, 0.001, 0.01)
-"""Ranges from which on a run counts as moved by its ties."""
+"""Ranges above which a run is counted as moved by its ties."""
 
 
 @dataclass(frozen=True)
 class DecisionError:
-    """Two runs whose official order is the reverse of the one that their ties leave them."""
+    """Two runs whose official order is the reverse of the order of their expected values."""
 
     measure: str
     above: str
-    """The run with the higher official value, and the lower expected one."""
+    """The run with the higher official value and the lower expected value."""
     below: str
     official: tuple[float, float]
     """Their official values."""
     expected: tuple[float, float]
     """Their means over all orders of tied documents."""
     rank: int
-    """Rank of the upper one by its official value, among the runs that were evaluated."""
+    """Rank of the upper run by official value, among the evaluated runs."""
     published: bool
-    """Whether the official values were published; else they are the oblivious ones."""
+    """Whether the official values were published; otherwise they are the oblivious values."""
 
     def __str__(self) -> str:
         high, low = format_apart(*self.official)
@@ -84,7 +84,7 @@ class DecisionError:
 
 
 def format_apart(one: float, other: float) -> tuple[str, str]:
-    """Write two values with four decimals, or with as many as tell them apart.
+    """Write two values with four decimals, or with more if they would look equal.
 
     >>> format_apart(0.702, 0.6968), format_apart(0.70201, 0.70203)
     (('0.7020', '0.6968'), ('0.70201', '0.70203'))
@@ -98,28 +98,28 @@ def format_apart(one: float, other: float) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Winner:
-    """Who comes first in a measure, on the whole board or inside a group of it."""
+    """The first run in a measure, on the whole board or inside a group."""
 
     measure: str
     group: str | None
-    """None: the whole board."""
+    """Name of the group; None for the whole board."""
     official: list[str]
-    """First by the published values, or by the oblivious ones without a board; several share
-    the place where they are equal. Empty where the published value of the first is not met."""
+    """First runs by published value, or by oblivious value without a board; runs with equal values
+    share the place. Empty if the published value of the first run is not reproduced."""
     expected: str
-    """First in expectation."""
+    """First runs by expected value."""
     probability: float
-    """That the expected winner comes first under random tie-breaking."""
+    """Probability that the expected winner comes first under random tie-breaking."""
     method: str
     """One of `deadheat.comparison.METHODS`."""
     contenders: dict[str, float]
-    """Runs that some tie order puts first, with the probability of that."""
+    """Other runs that some tie order puts first, with the probability of that."""
     error: float = 0.0
     """Largest distance of these probabilities from the true ones."""
 
     @property
     def contested(self) -> bool:
-        """Whether ties can change who comes first."""
+        """Whether ties can change which run comes first."""
         return self.method != "certain"
 
 
@@ -129,7 +129,7 @@ class Standing:
     Parameters
     ----------
     rows
-        The names of the runs in the board.
+        A dict from the names of the runs to their names in the board.
     column
         The published column of the measure.
     """
@@ -172,23 +172,24 @@ class Standing:
         self.official = "oblivious" if column is None else "published"
         """The column of `runs` with the official values."""
         self.runs = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-        """A row per run: the columns of `ROWS`, those of words, and ``_place``, the row of the
-        board."""
+        """A row per run: the columns of `ROWS`, the columns of words, and ``_place``, the row
+        number in the board."""
         self.known = column is None or is_known(met.count(True), len(met) - met.count(None))
-        """Whether the definition of the published values is known: more than half are met."""
+        """Whether the definition of the published values is known: more than half of them are
+        reproduced."""
         self.outcomes = [Outcomes.of(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
 
     def values(self, column: str) -> Floats:
-        """Return a column of numbers, NaN where there is none."""
+        """Return a column of numbers; missing numbers are NaN."""
         return np.asarray(self.runs[column].cast(pl.Float64).fill_null(np.nan), np.float64)
 
     @property
     def comparable(self) -> Floats:
-        """The official values whose order says something about ties; NaN elsewhere.
+        """The official values that deadheat reproduces; NaN for others.
 
-        A published value that deadheat does not compute itself may differ from the expected one
-        for any other reason.
+        A value that is not reproduced may differ from the expected value for other reasons than
+        ties.
         """
         official = self.values(self.official)
         if self.column is None:
@@ -196,19 +197,20 @@ class Standing:
         return np.where((self.values("reproduced") == 1) & self.known, official, np.nan)
 
     def in_official_order(self) -> pl.DataFrame:
-        """Return the rows of the runs, the first one officially first."""
+        """Return the rows of the runs in the official order."""
         order = {self.official: True, "_place": False, "expected": True}
         down = list(order.values())
         rows = self.runs.sort(list(order), descending=down, nulls_last=True, maintain_order=True)
         return rows.drop("_place")
 
     def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
-        """Warn of published numbers that are not met, and say what follows from that.
+        """Return warnings about published numbers that are not reproduced, and the consequence.
 
         Parameters
         ----------
         searched
-            Whether `setting` is the one that meets most numbers of all that were tried.
+            Whether `setting` is the result of a search for the setting that reproduces most
+            numbers.
         """
         missed = self.runs.filter(pl.col("reproduced") == False)  # noqa: E712
         if self.column is None or missed.is_empty():
@@ -231,19 +233,19 @@ class Standing:
         return [warning(f"{self.column.name}: {text}")]
 
     def summarise(self, alpha: float) -> tuple[dict[str, object], list[DecisionError]]:
-        """Count what ties do to the runs and pairs of a board, and compare its orders.
+        """Count runs and pairs that ties affect, and compare the orders of a board.
 
-        ``reversed``: pairs whose official order is not that of their expectations. ``overlapping``:
-        pairs that some way to break their ties reverses. ``undecided``: pairs that random
-        tie-breaking leaves in the order of their expectations with a probability below
-        ``1 − alpha``. ``decision_errors``: reversed pairs that are not undecided.
+        ``reversed``: pairs whose official order is not that of their expected values.
+        ``overlapping``: pairs that some tie order reverses. ``undecided``: pairs whose order of
+        expected values has a probability below ``1 − alpha`` under random tie-breaking.
+        ``decision_errors``: reversed pairs that are not undecided.
 
-        Where the definition of the published values is unknown, nothing about their order is
-        attributed to ties: ``reversed``, ``decision_errors`` and the τ of the official order are
-        None. ``oblivious_reversed`` and ``oblivious_errors`` count the same for the oblivious
-        values, which are always computed here. Kendall's τ-b compares the official order with
-        those by expected, best and worst values; with a published board, of the runs whose numbers
-        are met.
+        If the definition of the published values is unknown, their order may have other causes
+        than ties: ``reversed``, ``decision_errors`` and the τ of the official order are None.
+        ``oblivious_reversed`` and ``oblivious_errors`` are the same counts for the oblivious
+        values, which are always computed here. Kendall's τ-b compares the official order with the
+        orders by expected, best and worst values. With a published board, it uses only runs whose
+        numbers are reproduced.
         """
         expected, oblivious = self.values("expected"), self.values("oblivious")
         comparable = self.comparable
@@ -285,7 +287,7 @@ class Standing:
                 for view in ("expected", "best", "worst")
             },
         }
-        # Those at the top of the board first, then those with a wide gap.
+        # Pairs at the top of the board first, then pairs with a wide gap.
         errors.sort(key=lambda error: (error.rank, error.expected[0] - error.expected[1]))
         return facts, errors
 
@@ -303,12 +305,12 @@ class Standing:
         )
 
     def winners(self, group: str | None) -> list[Winner]:
-        """Find who comes first, and who inside each group of two runs or more.
+        """Return the winner of the board, and of each group of two or more runs.
 
         Parameters
         ----------
         group
-            The column of `runs` that says which group a run belongs to; None for no groups.
+            The column of `runs` with the name of each run's group; None for no groups.
         """
         winners = [self._winner(range(len(self.runs)), None)]
         members: dict[str, list[int]] = {}
@@ -318,7 +320,7 @@ class Standing:
         return winners + [self._winner(own, w) for w, own in members.items() if len(own) > 1]
 
     def _winner(self, members: Sequence[int], group: str | None) -> Winner:
-        """Find who comes first of some runs, and how certain that is."""
+        """Return the winner among some runs, and its probability to be first."""
         own = np.array(members)
         worst, best = self.values("worst")[own], self.values("best")[own]
         leader = int(own[np.argmax(self.values("expected")[own])])
@@ -346,8 +348,8 @@ class Standing:
 
 
 def _kendall_tau(one: Floats, other: Floats) -> float | None:
-    """Return Kendall's τ-b of two orders; None where one of them has no order."""
-    # Values that differ in the last bits only are equal.
+    """Return Kendall's τ-b of two orders; None if all values of one of them are equal."""
+    # Values that differ only in the last bits count as equal.
     a, b = (np.sign(np.subtract.outer(x, x)) for x in (np.round(one, 12), np.round(other, 12)))
     pairs = np.sqrt((a * a).sum() * (b * b).sum())
     return float((a * b).sum() / pairs) if pairs else None

@@ -45,7 +45,7 @@ WINNERS = (
 
 
 def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
-    """Sentences and tables of a board, `rows` being those of it that are shown."""
+    """Return the sentences and tables of a board; `rows` are the rows to show."""
     of = rows["measure"][0]
     runs, queries = counted(len(board.entries), "run"), counted(rows["queries"].max(), "query")  # type: ignore[arg-type]
     shown = f", the first {len(rows)}" if len(rows) < len(board.entries) else ""
@@ -64,7 +64,7 @@ def board_parts(board: Leaderboard, rows: pl.DataFrame) -> list[Part]:
 
 
 def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
-    """Return the columns of a board's rows that hold something."""
+    """Return the columns of a board's rows that are not empty."""
     columns = [
         Column("published_rank", "count", title="board"),
         Column("rank", "count"),
@@ -85,7 +85,7 @@ def row_columns(board: Leaderboard, rows: pl.DataFrame) -> list[Column]:
 
 
 def summary_table(board: Leaderboard) -> Table:
-    """Count what ties do to the runs and pairs of a board, measure by measure."""
+    """Return a table of the runs and pairs that ties affect, a row per measure."""
     runs, pairs = len(board.entries), board.summary["pairs"][0]
     empty = [series.name for series in board.summary if series.null_count() == len(series)]
     columns = [c for c in SUMMARY if c.kind != "ratio" or c.of not in empty]
@@ -98,7 +98,7 @@ def summary_table(board: Leaderboard) -> Table:
 
 
 def _note_unknown(row: dict[str, Any]) -> str:
-    """Describe what is missing from a row of the summary, and what is computed instead."""
+    """Return a note on the missing values of a summary row, with the oblivious counts instead."""
     return (
         f"{row['measure']}: the definition of the published numbers is unknown ({row['met']} of "
         f"{row['published']} met), so nothing is said about their order; of the values computed "
@@ -109,14 +109,14 @@ def _note_unknown(row: dict[str, Any]) -> str:
 
 
 def error_lines(board: Leaderboard, most: int = 5) -> list[str]:
-    """Describe the first decision errors, a sentence each, and say how many more there are."""
+    """Return a sentence for each of the first decision errors, and the number of the others."""
     lines = [f"{error}." for error in board.decision_errors[:most]]
     more = len(board.decision_errors) - most
     return [*lines, f"{more:,} more (all are in --format json)."] if more > 0 else lines
 
 
 def winner_parts(board: Leaderboard) -> list[Part]:
-    """Return the winners that ties can change, or say that there is none."""
+    """Return a table of the winners that ties can change, or a sentence that there are none."""
     contested = [winner for winner in board.winners if winner.contested]
     if not contested:
         where = "" if board.group is None else f", overall and by {board.group}"

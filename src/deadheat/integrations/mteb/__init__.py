@@ -1,6 +1,6 @@
 """MTEB: models in a named regime, tasks that report ties, and stored predictions.
 
-MTEB is imported on first use of what needs it, so stored predictions can be read without it.
+MTEB is imported only when it is needed, so stored predictions can be read without it.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Models that MTEB runs unchanged, in the regime asked for."""
+"""Wrap models so that MTEB runs them unchanged, in a given regime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTING = "deadheat_regime"
 
 
 def wrap(model: Any, regime: Regime | None = None) -> Any:
-    """Wrap a model for MTEB, so that it scores in the regime asked for.
+    """Wrap a model for MTEB, so that it scores in the given regime.
 
     MTEB runs the scoring head of every ``CrossEncoder`` in FP32, by changing the model itself. It
     does not change the model that this function returns, nor the model that you pass in.
@@ -28,18 +28,18 @@ def wrap(model: Any, regime: Regime | None = None) -> Any:
     ----------
     model
         A sentence-transformers ``CrossEncoder`` or ``SentenceTransformer``, or MTEB's own wrapper
-        of a ``SentenceTransformer`` (what ``mteb.get_model`` gives), whose prompts are kept.
+        of a ``SentenceTransformer`` (from ``mteb.get_model``), whose prompts are kept.
     regime
         ``"native"``: scoring in the model's dtype; ``"hps"``: FP32 scoring of the logits or
-        embeddings the model gives; ``"head"``: for a CrossEncoder, its scoring head in FP32, too.
-        None is the regime of a view that `deadheat.high_precision` gave; for other models
-        ``"head"`` where the layer is found, otherwise ``"hps"``.
+        embeddings of the model; ``"head"``: for a CrossEncoder, also its scoring head in FP32.
+        Default (None): the regime of a view from `deadheat.high_precision`; for other models
+        ``"head"`` if the layer is found, otherwise ``"hps"``.
 
     Returns
     -------
     object
-        A model for ``mteb.evaluate``. Its ``mteb_model_meta.experiment_kwargs`` name the regime,
-        and so does the folder in which MTEB stores its results. Load them by regime:
+        A model for ``mteb.evaluate``. Its ``mteb_model_meta.experiment_kwargs`` contain the regime,
+        and so does the name of the folder in which MTEB stores its results. Load them by regime:
         ``cache.load_results(experiment_kwargs={"deadheat_regime": "hps"})``. With
         ``load_experiments="match_name"``, MTEB averages the regimes.
 
@@ -53,20 +53,20 @@ def wrap(model: Any, regime: Regime | None = None) -> Any:
     regime = None if regime is None else parse_regime(regime)
     if isinstance(model, _models.CrossEncoderWrapper):
         raise InputError(
-            "MTEB loaded this CrossEncoder and has changed its scoring head: load it with "
+            "MTEB loaded this CrossEncoder and has changed its scoring head; load it with "
             "sentence-transformers, CrossEncoder(name), and wrap that"
         )
     if isinstance(model, _models.SentenceTransformerEncoderWrapper):
         wrapped = copy.copy(model)
         wrapped.model = view = regime_view(model.model, regime)
     else:
-        view = regime_view(model, regime)  # refuses what is neither
+        view = regime_view(model, regime)  # refuses other models
         if is_a(view, "CrossEncoder"):
             wrapped = _wrap_reranker(view)
         elif scores_tokens(view):
             raise InputError(
-                f"`wrap` takes a CrossEncoder or a SentenceTransformer, not a model that scores by "
-                f"MaxSim: give the {type(model).__name__} to MTEB itself"
+                f"`wrap` needs a CrossEncoder or a SentenceTransformer, not a model that scores by "
+                f"MaxSim; give the {type(model).__name__} to MTEB itself"
             )
         else:
             wrapped = _models.SentenceTransformerEncoderWrapper(view)

@@ -1,4 +1,4 @@
-"""Predictions that MTEB stored (``prediction_folder=…``): read, judged, evaluated."""
+"""Read and evaluate predictions that MTEB stored (``prediction_folder=…``)."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Predictions:
 
     @property
     def name(self) -> str:
-        """Task, subset and split, as ``--qrels`` names them."""
+        """Task, subset and split, in the form of ``--qrels``."""
         return f"{self.task}/{self.subset}/{self.split}"
 
     @property
     def names(self) -> list[str]:
-        """The names under which judgements may be given, the closest first."""
+        """The names under which judgements may be given, most specific first."""
         return [self.name, f"{self.task}/{self.subset}", self.task, ""]
 
 
@@ -52,7 +52,7 @@ class Evaluated:
 
     predictions: Predictions
     results: list[tuple[str, Result]]
-    """Each measure, and the result that holds it under MTEB's tie rule."""
+    """Each measure, and the result with its value under MTEB's tie rule."""
     remarks: list[Remark]
 
 
@@ -62,17 +62,17 @@ def evaluate_predictions(
     *,
     qrels: Mapping[str, QrelsLike] | None = None,
 ) -> list[Evaluated]:
-    """Evaluate every task, subset and split in a folder of predictions as MTEB did.
+    """Evaluate every task, subset and split in a folder of predictions, as MTEB does.
 
     Parameters
     ----------
     folder
-        What was given to ``mteb.evaluate`` as ``prediction_folder``, or one of its files.
+        The ``prediction_folder`` of ``mteb.evaluate``, or one of its files.
     measures
         As for `deadheat.evaluate`.
     qrels
         Judgements by task, ``task/subset`` or ``task/subset/split``; an empty name is for all.
-        Those of other splits come from the task as the installed MTEB has it.
+        Default: the judgements of the task in the installed MTEB.
     """
     names = list(map(repr, parse_measures(measures)))
     given = dict(qrels or {})
@@ -90,8 +90,8 @@ def read_predictions(folder: Path) -> list[Predictions]:
     files = sorted(folder.glob(f"*{ENDING}")) if folder.is_dir() else [folder]
     if not files:
         raise InputError(
-            f"{folder}: there are no predictions of MTEB in it, files named TASK{ENDING}; they are "
-            "written by mteb.evaluate(…, prediction_folder=…)"
+            f"{folder}: contains no predictions of MTEB (files TASK{ENDING}); write them with "
+            "mteb.evaluate(…, prediction_folder=…)"
         )
     found: list[Predictions] = []
     models = set()
@@ -101,11 +101,11 @@ def read_predictions(folder: Path) -> list[Predictions]:
         found += _splits(path, content)
     if len(models) > 1:
         raise InputError(
-            f"{folder}: the predictions are of several models: give each model a folder of its "
-            "own, or one file at a time"
+            f"{folder}: the predictions are of several models; use one folder per model, or give "
+            "one file at a time"
         )
     if not found:
-        raise InputError(f"{folder}: the files of predictions hold no lists")
+        raise InputError(f"{folder}: the files of predictions contain no lists")
     return found
 
 
@@ -128,14 +128,14 @@ def _splits(path: Path, content: Mapping[str, Any]) -> Iterator[Predictions]:
         for split, lists in (splits if isinstance(splits, dict) else {"": splits}).items():
             if not isinstance(lists, dict) or not all(isinstance(v, dict) for v in lists.values()):
                 raise InputError(
-                    f"{path}: the predictions of {subset!r} are no ranked lists of documents: "
-                    f"{task} is not a retrieval or reranking task, and has no ties"
+                    f"{path}: the predictions of {subset!r} are not ranked lists of documents; "
+                    f"{task} is not a retrieval or reranking task"
                 )
             yield Predictions(path, task, subset, split, lists)
 
 
 def _load_task(predictions: Predictions) -> Any:
-    """Return the task as the installed MTEB has it, for this split only."""
+    """Return the task of the installed MTEB, for this split only."""
     mteb = require_host("mteb", "mteb", "taking judgements from a task (without --qrels)")
     name, split, subset = predictions.task, predictions.split, predictions.subset
     try:
@@ -148,14 +148,14 @@ def _load_task(predictions: Predictions) -> Any:
 
 
 def _load_judgements(predictions: Predictions, task: Any) -> tuple[Judgements, bool]:
-    """Return the judgements of a task, and whether the lists hold every candidate: it reranks."""
+    """Return the judgements of a task, and whether it reranks (its lists are complete)."""
     try:
         task.load_data()
         task.convert_v1_dataset_format_to_v2(num_proc=None)
         data = task.dataset[predictions.subset][predictions.split]
     except ImportError:
         raise
-    except Exception as error:  # whatever the hub, a dataset or its code raises
+    except Exception as error:  # errors of the hub, a dataset or its code
         raise InputError(
             f"the judgements of {predictions.name} could not be loaded ({one_line(error)}); give "
             f"them with --qrels {predictions.name}=FILE"
@@ -168,7 +168,7 @@ def _load_judgements(predictions: Predictions, task: Any) -> tuple[Judgements, b
 def _evaluate(
     predictions: Predictions, given: Mapping[str, QrelsLike], names: Sequence[str]
 ) -> Evaluated:
-    """Evaluate with the judgements given for a split, or else those of the installed task."""
+    """Evaluate with the given judgements of a split, or with those of the installed task."""
     name = next((name for name in predictions.names if name in given), None)
     task, lists, remarks = None, predictions.lists, list[Remark]()
     try:
@@ -204,7 +204,7 @@ def _evaluate(
 
 
 def predictions_table(evaluated: Sequence[Evaluated]) -> Table:
-    """Return a table of MTEB's values and the views of them: a row per split and measure."""
+    """Return a table of MTEB's values and their views: a row per split and measure."""
     views = ("expected", "std", "worst", "best", "range", "bias")
     rows = [
         {

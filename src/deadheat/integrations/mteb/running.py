@@ -1,4 +1,4 @@
-"""`mteb.evaluate` with every view of the ties, and a cache that detects results without them."""
+"""`mteb.evaluate` with every view of ties, and a cache that detects results without views."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def evaluate(
     regime: Regime | None = None,
     **options: Any,
 ) -> ModelResult:
-    """Evaluate as ``mteb.evaluate`` does, with every view of the ties in the results.
+    """Evaluate like ``mteb.evaluate``, with every view of ties in the results.
 
     Parameters
     ----------
     model, tasks
         As for ``mteb.evaluate``; the tasks become `tie_aware`.
     regime
-        As for `wrap`; None leaves the model to MTEB as it is given.
+        As for `wrap`. Default (None): the model is not wrapped.
     options
-        Passed on to ``mteb.evaluate``. A result in its cache that lacks the keys of ties is not
-        reused: the task is run again, with a warning (`tie_aware_cache`). Where the
-        `overwrite_strategy` forbids that, it is an error.
+        Passed on to ``mteb.evaluate``. A cached result without the keys of ties is not reused: the
+        task is run again, with a warning (`tie_aware_cache`). If `overwrite_strategy` forbids
+        that, it is an error.
 
     Returns
     -------
     mteb.results.ModelResult
-        What ``mteb.evaluate`` gives.
+        The result of ``mteb.evaluate``.
     """
     model = model if regime is None else wrap(model, regime)
     tasks = tie_aware(tasks if hasattr(tasks, "metadata") else list(tasks))
@@ -59,29 +59,29 @@ def evaluate(
         options["cache"] = tie_aware_cache(cache, run_again=strategy == "only-missing")
         aggregate = load_host("mteb.abstasks.aggregated_task", "mteb").AbsTaskAggregate
         for task in tasks if isinstance(tasks, list) else [tasks]:
-            if isinstance(task, aggregate):  # its stored result would hide those of its parts
+            if isinstance(task, aggregate):  # its stored result would replace those of its parts
                 evaluate(model, task.tasks, **options)
     return _mteb.evaluate(model, tasks, **options)
 
 
 def tie_aware_cache(cache: ResultCache | None = None, *, run_again: bool = True) -> ResultCache:
-    """Return a cache of MTEB that does not reuse results without the views of their ties.
+    """Return a cache of MTEB that does not reuse results without views of ties.
 
-    MTEB reuses a stored result whatever keys it has, so a task made `tie_aware` after its result
-    was stored would stay without them, and without a warning.
+    MTEB reuses a stored result with any keys. If a task is made `tie_aware` after its result was
+    stored, the result would stay without views, and there would be no warning.
 
     Parameters
     ----------
     cache
-        An ``mteb.ResultCache``; None is MTEB's own.
+        An ``mteb.ResultCache``. Default: MTEB's own.
     run_again
-        What to do with a result of a retrieval or reranking task without the keys: warn, and let
-        MTEB run the task again and store that; or, if false, raise an error.
+        What to do with a result of a retrieval or reranking task without views. True: warn, and
+        let MTEB run the task again and store the new result. False: raise an error.
 
     Returns
     -------
     mteb.ResultCache
-        To pass on to ``mteb.evaluate``. It reads and writes where `cache` does.
+        A cache for ``mteb.evaluate``. It uses the files of `cache`.
 
     Examples
     --------
@@ -91,19 +91,19 @@ def tie_aware_cache(cache: ResultCache | None = None, *, run_again: bool = True)
     """
     checking = copy.copy(_mteb.ResultCache() if cache is None else cache)
     if not isinstance(checking, _mteb.ResultCache):
-        raise InputError(f"{cache!r:.60} is no cache of MTEB: give an mteb.ResultCache")
+        raise InputError(f"{cache!r:.60} is not a cache of MTEB; give an mteb.ResultCache")
     load = partial(type(checking).load_task_result, checking)
 
     def load_task_result(*args: object, **options: object) -> TaskResult | None:
-        """Load a result as the cache does; one without the keys of ties is not found."""
+        """Load a result like the cache; a result without the keys of ties is not found."""
         stored = load(*args, **options)
         if stored is None or all(has_keys(s) for each in stored.scores.values() for s in each):
             return stored
         lacking = f"the cached results of {stored.task_name} have no views of their ties"
         if not run_again:
             raise InputError(
-                f"{lacking}, and must not be run again: allow it (overwrite_strategy), or read the "
-                "predictions with `deadheat mteb`"
+                f"{lacking}, and overwrite_strategy forbids to run the task again; change it, or "
+                "read the predictions with `deadheat mteb`"
             )
         warnings.warn(f"{lacking}: the task is run again", DeadheatWarning, stacklevel=2)
         return None

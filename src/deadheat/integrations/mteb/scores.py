@@ -1,4 +1,4 @@
-"""The scores that MTEB reports for a retrieval task, with every view of their ties."""
+"""The scores that MTEB reports for a retrieval task, with every view of ties."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 KINDS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
 """The measures of MTEB's retrieval tasks, each at every cutoff of the task."""
 VIEWS = {"expected": "expected", **TIE_VIEWS}
-"""Suffixes of the keys added to each of MTEB's, and the view of each."""
+"""Suffixes of the keys that are added to each key of MTEB, and their views."""
 ACCURACY = "accuracy"
 """MTEB's name for recall at 1."""
 
 
 def tie_rule(measure: Measure) -> str:
-    """Name the rule by which MTEB orders tied documents for a measure.
+    """Return the rule by which MTEB orders tied documents for a measure.
 
-    Its MRR sorts by score, then by id, descending; pytrec_eval computes the others, which does
-    the same after a cast of the scores to float32.
+    MTEB's MRR sorts by score, then by id, descending. pytrec_eval computes the other measures; it
+    sorts in the same way after a cast of the scores to float32.
     """
     return "id_desc" if isinstance(measure, type(MRR)) else "pytrec_eval"
 
@@ -52,20 +52,20 @@ def tie_aware_scores(
     Parameters
     ----------
     qrels, results
-        Judgements and retrieved documents of each query, as MTEB has them. As there, the queries
-        of `results` count that are judged, one without a relevant document as 0.
+        Judgements and retrieved documents of each query, in MTEB's form. As in MTEB, the mean is
+        over the judged queries of `results`; a query without a relevant document counts as 0.
     cutoffs
         The task's ``k_values``.
     counts
-        Of a search of the whole corpus, whose lists are cut: what was lost with the cut.
+        Counts of the scores of a search of the whole corpus, whose lists are cut.
 
     Returns
     -------
     dict
         ``ndcg_at_10_expected``, ``…_best``, ``…_worst``, ``…_range``, ``…_tie_std`` and
         ``…_bias``, for each measure and cutoff. The bias is that of MTEB's own value.
-        ``ties_counted_in`` says what the views rest on: ``"corpus"``, every score of a search,
-        or ``"lists"``, the retrieved documents alone.
+        ``ties_counted_in`` is the basis of the views: ``"corpus"`` for every score of a search,
+        ``"lists"`` for the retrieved documents only.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def tie_aware_scores(
 def evaluate_as_mteb(
     judgements: Judgements, run: Run, names: Sequence[str]
 ) -> list[tuple[str, Result]]:
-    """Evaluate measures by MTEB's names, each with the tie rule that MTEB has for it."""
+    """Evaluate measures under MTEB's names, each with MTEB's tie rule for it."""
     measures = dict(zip(names, parse_measures(names), strict=True))
     results = {}
     for rule in dict.fromkeys(map(tie_rule, measures.values())):
@@ -103,16 +103,16 @@ def evaluate_as_mteb(
 
 
 def has_keys(scores: Mapping[str, object]) -> bool:
-    """Whether the scores of a task that retrieves were stored with the keys of ties.
+    """Return whether the stored scores of a retrieval task have the keys of ties.
 
-    Tasks of other kinds need none.
+    It is True for tasks of other kinds, which need no such keys.
     """
     ndcg = [name for name in scores if name.startswith("ndcg_at_")]
     return not ndcg or any(name.endswith("_expected") for name in ndcg)
 
 
 def without_first(listed: Mapping[str, float]) -> dict[str, float]:
-    """Leave out the document that MTEB leaves out: of the best ones, the first of the list."""
+    """Drop the document that MTEB drops: the first of the list among those with the best score."""
     if not listed:
         return {}
     first = max(listed, key=listed.__getitem__)

@@ -1,7 +1,7 @@
-"""Tasks of MTEB whose results hold every view of their ties.
+"""Tasks of MTEB whose results contain every view of ties.
 
 MTEB keeps a thousand documents of each query. Of the documents that tie with the last one, it keeps
-arbitrary ones, and their number is lost. Where an encoder searches the whole corpus, every score is
+arbitrary ones, and their number is lost. So if an encoder searches the whole corpus, every score is
 counted.
 """
 
@@ -28,20 +28,20 @@ Tasks = TypeVar("Tasks")
 
 
 def tie_aware(tasks: Tasks) -> Tasks:
-    """Make retrieval and reranking tasks report every view of their ties with MTEB's values.
+    """Make retrieval and reranking tasks report every view of ties with MTEB's values.
 
     Parameters
     ----------
     tasks
-        A task, or several: a list, a benchmark. They are changed in place; those that do not
-        retrieve stay as they are.
+        A task, a list of tasks, or a benchmark. Retrieval and reranking tasks are changed in
+        place; other tasks are not changed.
 
     Returns
     -------
     object
-        What was given, to pass on to ``mteb.evaluate``. The task result and its JSON file then
-        have the keys that `tie_aware_scores` describes, unless MTEB finds an older result of the
-        task in its cache: `tie_aware_cache`, or `deadheat.integrations.mteb.evaluate`, notices.
+        The given object, for ``mteb.evaluate``. The task result and its JSON file then have the
+        keys that `tie_aware_scores` describes, unless MTEB finds an older result of the task in
+        its cache. `tie_aware_cache` and `deadheat.integrations.mteb.evaluate` detect that.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _each_task(tasks: object) -> Iterator[AbsTask]:
         for task in tasks:
             yield from _each_task(task)
     else:
-        raise InputError(f"{tasks!r:.60} is no task of MTEB: give what mteb.get_tasks(...) gives")
+        raise InputError(f"{tasks!r:.60} is not a task of MTEB; give tasks of mteb.get_tasks(...)")
 
 
 class _Hook:
@@ -77,10 +77,10 @@ class _Hook:
         self.task = task
         self.own = task.evaluate, task.task_specific_scores
         self.counts: CorpusCounts | None = None
-        """Of the search that has run last, where it was one of the whole corpus."""
+        """Counts of the last search, if it was a search of the whole corpus."""
 
     def evaluate(self, model: object, *args: object, **options: object) -> object:
-        """Evaluate as the task does; what an encoder finds in the whole corpus is counted."""
+        """Evaluate like the task; the scores of an encoder with the whole corpus are counted."""
         searches = isinstance(model, _models.SearchProtocol) or self.task.skip_first_result
         if isinstance(model, _models.EncoderProtocol) and not searches:
             model = _CountingSearch(model, self)

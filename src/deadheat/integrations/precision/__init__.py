@@ -62,23 +62,24 @@ def high_precision(
         ``"head"``: the linear layer that gives the logits runs in FP32, from the model-dtype
         hidden state, and so does all that follows. deadheat finds the layer by running two short
         inputs. ``"hps"``: logits or embeddings are cast to FP32 as they leave the model, before a
-        difference yes − no, an activation or a similarity is taken. None is ``"head"`` where the
-        model has such a layer, otherwise ``"hps"``; ``repr(view)`` and ``view.scoring`` say which.
+        difference yes − no, an activation or a similarity is computed. Default (None): ``"head"``
+        if the model has such a layer, otherwise ``"hps"``; ``repr(view)`` and ``view.scoring``
+        show the regime.
     scores
-        What a CrossEncoder returns. ``"probability"``: what its activation makes of a logit.
-        ``"logit"``: the logit of relevance, for yes and no their difference. It orders documents
-        in the same way, and does not round large values to 1. Other rerankers return logits
-        unless they are asked to normalise them.
+        Scores of a CrossEncoder. ``"probability"``: the output of its activation. ``"logit"``: the
+        logit of relevance, or the difference of the logits of yes and no. It orders documents in
+        the same way, and does not round large values to 1. Other rerankers return logits unless
+        you ask them to normalise.
     tokens, tokenizer
         For a causal language model of transformers: the tokens whose logits are compared, such as
-        ``("no", "yes")``, and the tokenizer that knows them; token ids need no tokenizer. In the
-        regime head the logits of all other tokens are −inf.
+        ``("no", "yes")``, and its tokenizer; token ids need no tokenizer. In the regime head, the
+        logits of all other tokens are −inf.
 
     Returns
     -------
     object
-        A view, to use in place of the model, which stays as it is. As a context manager it makes
-        the model itself score this way too, for as long as the block runs.
+        A view, to use in place of the model. The model does not change. As a context manager, the
+        view makes the model itself score this way inside the block.
 
     Warns
     -----
@@ -93,13 +94,13 @@ def high_precision(
         model = high_precision(CrossEncoder(name, model_kwargs={"dtype": "bfloat16"}))
         model.predict(pairs)
 
-        with high_precision(model):  # where something else already holds the model
+        with high_precision(model):  # if other code already has the model
             evaluator(model)
     """
     if scores not in ("probability", "logit"):
         raise InputError(f"scores must be 'probability' or 'logit', not {scores!r}")
     if regime is not None and parse_regime(regime) == "native":
-        raise InputError("native scoring is not high precision: use low_precision(model)")
+        raise InputError("native scoring is not high precision; use low_precision(model)")
     ids = _token_ids(tokenizer, tokens)
     view, no_head = _high_view(model, regime, LOGIT if scores == "logit" else "", ids)
     emit_warnings(explain_no_effect(view, no_head))
@@ -107,7 +108,7 @@ def high_precision(
 
 
 def low_precision(model: Model, dtype: object = None) -> Model:
-    """Return a view of a model that scores in low precision, where its library would cast up.
+    """Return a view of a model that scores in low precision, even if its library casts to FP32.
 
     The difference yes − no of a causal reranker, the activation and softmax of a CrossEncoder, the
     dot product or cosine of a SentenceTransformer run in `dtype`.
@@ -117,12 +118,12 @@ def low_precision(model: Model, dtype: object = None) -> Model:
     model
         A ``CrossEncoder`` or ``SentenceTransformer`` of sentence-transformers.
     dtype
-        A floating-point format; None is the model's own: the regime ``"native"``.
+        A floating-point format. Default: the model's own (the regime ``"native"``).
 
     Returns
     -------
     object
-        A view and context manager, as `high_precision` gives.
+        A view and context manager, like that of `high_precision`.
     """
     view: Model = _low_view(model, dtype)
     source: Source = vars(view)["_deadheat"]
@@ -136,9 +137,9 @@ def low_precision(model: Model, dtype: object = None) -> Model:
 
 
 def regime_view(model: Any, regime: Regime | None) -> Any:
-    """Return a view of a model in a regime, without a warning where it does not change scores.
+    """Return a view of a model in a regime; do not warn if it does not change scores.
 
-    None is the regime of a view, and for a model the default of `high_precision`.
+    Default (None): the regime of a view; for a model, the default of `high_precision`.
     """
     if regime is None and source_of(model) is not None:
         return model
@@ -156,7 +157,7 @@ def regime_of(model: object) -> str | None:
 def _high_view(
     model: Any, regime: Regime | None, ending: str = "", tokens: tuple[int, ...] = ()
 ) -> tuple[Any, str]:
-    """Return a view in high precision, and why the regime head cannot be used where it cannot."""
+    """Return a view in high precision, and the reason if the regime head cannot be used."""
     no_head = ""
     if regime is None:
         try:
@@ -181,12 +182,12 @@ def _view(model: Any, regime: str, format: object, tokens: tuple[int, ...] = ())
     if kind is None:
         accepted = ", ".join(f"{library} {name}" for (library, name), view in KINDS.items() if view)
         raise InputError(
-            f"cannot change how a {type(model).__name__} scores: give a model of one of these "
+            f"cannot change how a {type(model).__name__} scores; give a model of one of these "
             f"classes: {accepted}; or pass its logits to deadheat.scoring.torch_functions"
         )
     if tokens and kind is not TransformersView:
         raise InputError(
-            f"tokens are for a causal language model of transformers: leave them out for a "
+            f"tokens are for a causal language model of transformers; leave them out for a "
             f"{type(model).__name__}"
         )
     return build_view(kind, Source(model, regime, parse_format(format), tokens))
@@ -204,5 +205,5 @@ def _token_ids(tokenizer: Any, tokens: Sequence[str | int] | None) -> tuple[int,
     ids = {word: tokenizer.convert_tokens_to_ids(word) for word in words}
     for word, number in ids.items():
         if number is None or number == tokenizer.unk_token_id:
-            raise InputError(f"the tokenizer has no token {word!r}: give a token of its own")
+            raise InputError(f"the tokenizer has no token {word!r}; give one of its tokens")
     return tuple(token if isinstance(token, int) else ids[token] for token in tokens)

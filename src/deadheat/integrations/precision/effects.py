@@ -1,4 +1,4 @@
-"""Whether a view in FP32 can change the scores of a model, and why not."""
+"""Explain why a view in FP32 does not change the scores of a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
-    """Return the reason why a view does not change a model's scores; nothing where it does.
+    """Return the reason why a view does not change a model's scores; empty if it does.
 
     Parameters
     ----------
     view
         A view in high precision.
     no_head
-        Why the regime head cannot be used with this model, where that was tried.
+        The reason why the regime head cannot be used with this model, if it was tried.
     """
     import torch
     from packaging.version import Version
@@ -70,7 +70,7 @@ def explain_no_effect(view: Any, no_head: str = "") -> list[str]:
 
 
 def has_fp32_weights(model: Module) -> bool:
-    """Tell whether all parameters of a model are FP32 or wider; False where there are none."""
+    """Return whether all parameters of a model are FP32 or wider; False if there are none."""
     import torch
 
     dtypes = {parameter.dtype for parameter in model.parameters()}
@@ -78,8 +78,8 @@ def has_fp32_weights(model: Module) -> bool:
 
 
 def scores_tokens(model: Any) -> bool:
-    """Tell whether a bi-encoder scores the embeddings of tokens, by a variant of MaxSim.
+    """Return whether a bi-encoder scores token embeddings, with a variant of MaxSim.
 
-    Asking a model may set its similarity to the library's default.
+    This may set the model's similarity to the library's default.
     """
     return "maxsim" in str(model.similarity_fn_name).lower()

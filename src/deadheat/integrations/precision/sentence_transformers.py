@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CrossEncoderView(View):
-    """Of a CrossEncoder."""
+    """View of a CrossEncoder."""
 
     activation_fn: Any
 
@@ -25,7 +25,7 @@ class CrossEncoderView(View):
         model = source.model
         if source.logit and model.num_labels > 2:
             raise InputError(
-                f"a model of {model.num_labels} labels has no single logit of relevance: leave out "
+                f"a model of {model.num_labels} labels has no single logit of relevance; leave out "
                 "scores='logit'"
             )
         if source.layer == "head":
@@ -39,7 +39,7 @@ class CrossEncoderView(View):
         apply_softmax: object = False,
         **options: object,
     ) -> object:
-        """Score pairs as the model does, activation and softmax in the scoring dtype."""
+        """Score pairs like the model, with activation and softmax in the scoring dtype."""
         import torch
 
         own, format, logit = self.activation_fn, self._deadheat.format, self._deadheat.logit
@@ -67,30 +67,30 @@ class CrossEncoderView(View):
 
 
 class EncoderView(View):
-    """Of a bi-encoder, with one embedding for a text or one for each token."""
+    """View of a bi-encoder with one embedding per text or per token."""
 
     similarity_fn_name: Any
 
     @classmethod
     def prepare(cls, source: Source) -> dict[str, Any]:
-        """Change no module: embeddings are cast as they leave the model."""
+        """Change no module: the output embeddings are cast."""
         model = source.model
         if source.logit:
-            raise InputError("a bi-encoder scores by similarity, not by logits: leave out scores")
+            raise InputError("a bi-encoder scores by similarity, not by logits; leave out scores")
         if source.layer == "head":
-            raise InputError("a bi-encoder has no scoring head: use the regime hps")
+            raise InputError("a bi-encoder has no scoring head; use the regime hps")
         if source.layer != "hps" and scores_tokens(clone(model, type(model))):
             raise InputError(
-                f"cannot score a {type(model).__name__} in low precision: low_precision takes "
-                "models that score by a dot product or cosine, not by MaxSim"
+                f"cannot score a {type(model).__name__} in low precision; low_precision needs a "
+                "model that scores by dot product or cosine, not by MaxSim"
             )
         return {"_modules": model._modules}
 
     def forward(self, *args: object, **options: object) -> dict[str, Tensor]:
-        """Encode as the model does; in high precision all that follows, norms too, is in FP32."""
+        """Encode like the model; in high precision, all later steps and norms are in FP32."""
         features: dict[str, Tensor] = super().forward(*args, **options)  # type: ignore[misc]
         if self._deadheat.regime == "hps":
-            # A late-interaction model has no embedding of a whole text: it scores its tokens.
+            # A late-interaction model has no embedding of a whole text, only of tokens.
             for scored in ("sentence_embedding", "token_embeddings"):
                 if features.get(scored) is not None:
                     features[scored] = features[scored].float()

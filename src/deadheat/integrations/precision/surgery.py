@@ -20,22 +20,22 @@ M = TypeVar("M")
 
 
 def is_a(module: object, *names: str) -> bool:
-    """Tell whether a module is of a sentence-transformers class, without importing the library."""
+    """Return whether a module has a sentence-transformers class, without importing the library."""
     return any(("sentence_transformers", name) in class_names(module) for name in names)
 
 
 def class_names(model: object) -> Iterator[tuple[str, str]]:
-    """Yield the library and the name of each class of an object, the most special one first."""
+    """Yield the library and the name of each class of an object, most specific first."""
     for cls in type(model).__mro__:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
 def clone(module: Any, cls: type[M]) -> M:
-    """Copy an object as a `cls`; a module with its parameters, hooks and a list of its children."""
+    """Copy an object as a `cls`; a module shares its parameters, hooks and children."""
     if "forward" in vars(module):
         raise InputError(
             f"the {type(module).__name__} in this model has a forward of its own (a device_map "
-            "over several devices sets one), which a view would bypass: load it onto one device"
+            "over several devices sets one), which a view would bypass; load it onto one device"
         )
     copy: M = object.__new__(cls)
     vars(copy).update(vars(module))
@@ -52,7 +52,7 @@ def with_cast_logits(model: CrossEncoder, format: Format) -> Modules:
         return model._modules
 
     def forward(features: dict[str, Tensor], **options: object) -> object:
-        """Cast both logits of the last token, then let the model take their difference."""
+        """Cast both logits of the last token before the model computes their difference."""
         name = score.module_input_name
         features[name] = torch_functions.cast(features[name][:, -1:], format)
         return type(score).forward(score, features, **options)
@@ -63,8 +63,8 @@ def with_cast_logits(model: CrossEncoder, format: Format) -> Modules:
 def with_fp32_head(model: CrossEncoder) -> Modules:
     """Return the modules of a CrossEncoder, with a head in FP32.
 
-    The head is the linear layer that gives the logits. Only the rows that score are computed: of a
-    causal model's output layer, no and yes.
+    The head is the linear layer that computes the logits. Only the rows that score are computed:
+    for a causal model, the rows of no and yes.
     """
     rows, score = _logit_rows(model), logit_score(model)
     modules = with_fp32_layer(model._modules, find_scoring_head(model).layer, rows)
@@ -80,7 +80,7 @@ def with_fp32_layer(
 ) -> Modules:
     """Return modules in which a linear layer computes some of its outputs in FP32.
 
-    With `keep_width` the others are there as well, as −inf.
+    With `keep_width`, the other outputs are −inf; otherwise they are dropped.
     """
     import torch
 
@@ -100,13 +100,13 @@ def with_fp32_layer(
 
 
 def find_scoring_head(model: CrossEncoder) -> Activation:
-    """Find the linear layer that gives the logits, and what entered and left it."""
+    """Find the linear layer that computes the logits, with its input and output."""
     import torch
 
     probed = clone(model, type(model))  # before 5.4 it would keep the activation
 
     def run() -> Tensor:
-        # One pair at a time: the last position is no padding, whichever side that stands on.
+        # One pair at a time: the last position is then never padding.
         logits = probed.predict(
             list(PROBE),
             batch_size=1,
@@ -125,12 +125,12 @@ def find_scoring_head(model: CrossEncoder) -> Activation:
 
 
 def logit_score(model: CrossEncoder) -> Any:
-    """Return the module that scores by the logits of no and yes; None where there is none."""
+    """Return the module that scores by the logits of no and yes; None if there is none."""
     return next((m for m in model._modules.values() if is_a(m, "LogitScore")), None)
 
 
 def _logit_rows(model: CrossEncoder) -> list[int]:
-    """Return which outputs of the linear layer are the logits: the labels, or no and yes."""
+    """Return the indices of the linear layer's outputs that are logits: labels, or no and yes."""
     score = logit_score(model)
     if score is None:
         return list(range(model.num_labels))

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class TransformersView(View):
-    """Of a sequence classifier, or of a causal language model some of whose tokens score."""
+    """View of a sequence classifier, or of a causal language model with scoring tokens."""
 
     def forward(self, *args: object, **options: object) -> Any:
         """Run the model; in the regime hps its logits are FP32."""
         output = super().forward(*args, **options)  # type: ignore[misc]
         if self._deadheat.layer == "hps":
             if isinstance(output, tuple):
-                raise InputError("logits in a tuple are not cast: call the model with return_dict")
+                raise InputError("logits in a tuple are not cast; call the model with return_dict")
             output["logits"] = output["logits"].float()
         return output
 
@@ -31,8 +31,8 @@ class TransformersView(View):
         model, name = source.model, f"this {type(source.model).__name__}"
         if source.layer not in ("hps", "head"):
             raise InputError(
-                f"{name} returns logits, which are scored elsewhere: for low precision pass them "
-                "to deadheat.scoring.torch_functions, with a dtype"
+                f"{name} returns logits, which other code scores; for low precision, pass them to "
+                "deadheat.scoring.torch_functions with a dtype"
             )
         rows = list(source.tokens) or list(range(model.config.num_labels))
         _run_probe(model, source.tokens, rows)
@@ -44,7 +44,7 @@ class TransformersView(View):
 
 
 class RerankerView(View):
-    """Of a reranker that runs a transformers model."""
+    """View of a reranker that runs a transformers model."""
 
     _has_methods = False
 
@@ -52,7 +52,7 @@ class RerankerView(View):
     def prepare(cls, source: Source) -> dict[str, Any]:
         """Replace the reranker's model by a view of it."""
         reranker = source.model
-        # A reranker that runs a causal model holds the id of the token that it scores.
+        # A reranker with a causal model has the id of the token that it scores.
         tokens = (reranker.yes_loc,) if "yes_loc" in vars(reranker) else ()
         model = build_view(TransformersView, source._replace(model=reranker.model, tokens=tokens))
         changes = {"model": model}
@@ -76,17 +76,17 @@ def _run_probe(model: Any, tokens: tuple[int, ...], rows: list[int]) -> Tensor:
                 logits.append(model(**inputs).logits)
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
-            f"{name} gave no logits for a few token ids ({one_line(error)}): give a sequence "
+            f"{name} gave no logits for a few token ids ({one_line(error)}); give a sequence "
             "classifier or a causal language model"
         ) from error
     shape = tuple(logits[0].shape)
     if len(shape) == 3 and not tokens:
         raise InputError(
-            f"{name} has a logit for each of {shape[-1]} tokens: say which of them score, "
+            f"{name} has a logit for each of {shape[-1]} tokens; give the tokens that score: "
             "high_precision(model, tokenizer=tokenizer, tokens=('no', 'yes'))"
         )
     if len(shape) == 2 and tokens:
-        raise InputError(f"{name} is a classifier of {shape[-1]} labels: leave tokens out")
+        raise InputError(f"{name} is a classifier of {shape[-1]} labels; leave tokens out")
     if max(rows) >= shape[-1]:
         raise InputError(f"{name} has {shape[-1]} logits, but none with the number {max(rows)}")
     return torch.cat([each[:, -1] if len(shape) == 3 else each for each in logits])[:, rows]

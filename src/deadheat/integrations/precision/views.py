@@ -1,4 +1,4 @@
-"""What all views have in common: how they are made, named, entered and left."""
+"""Shared parts of all views: construction, names, and use as a context manager."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source(NamedTuple):
 
     @property
     def layer(self) -> str:
-        """The regime without the ending for log-odds: it says where FP32 begins."""
+        """The regime without the ending for log-odds: the layer from which FP32 is used."""
         return self.regime.removesuffix(LOGIT)
 
     @property
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
 
 class View:
-    """What every view adds to the class of its model."""
+    """Base of views: attributes and methods that a view adds to the class of its model."""
 
     _deadheat: Source
     _changes: dict[str, Any]
@@ -80,7 +80,7 @@ class View:
 
 
 def build_view(kind: type[View], source: Source) -> Any:
-    """Make a view of a kind, of the model and in the precision of `source`."""
+    """Make a view of this kind for the model and the precision of `source`."""
     model = source.model
     _check_outside(model)
     changes = kind.prepare(source)
@@ -107,4 +107,4 @@ def _view_class(kind: type[View], base: type) -> Any:
 
 def _check_outside(model: object) -> None:
     if source_of(model) is not None:
-        raise InputError("this model is inside a precision block already: leave that block first")
+        raise InputError("this model is inside a precision block already; leave that block first")

@@ -1,6 +1,7 @@
 """sentence-transformers: tie-aware evaluators, and models in high or low precision.
 
-The evaluators have the names of those that they replace, and are imported on first use.
+The evaluators have the names of the library's evaluators that they replace. They are imported
+lazily.
 """
 
 import importlib

@@ -1,11 +1,11 @@
 """Tie-aware evaluators for sentence-transformers, each under the name of the library's own.
 
-They are constructed, called, stored and used in training like the evaluators that they replace.
-Where the library reports a value that depends on its order of tied documents, they report the mean
-over all orders. `…_best`, `…_worst`, `…_range`, `…_tie_std` and `…_bias` (the library's value minus
-the mean) are returned as well. Measures are defined as the library defines them: MAP@k
-divides by min(relevant documents, k), samples without a positive count as 0 to the CrossEncoder's
-evaluator and not at all to `RerankingEvaluator`, every positive has the gain 1.
+They are constructed, called, stored and used in training like the evaluators that they replace. If
+a value of the library depends on its order of tied documents, they report the mean over all orders.
+They also return `…_best`, `…_worst`, `…_range`, `…_tie_std` and `…_bias` (the library's value minus
+the mean). Measures have the library's definitions. MAP@k divides by min(relevant documents, k).
+Samples without a positive count as 0 in the CrossEncoder's evaluator, and are ignored by
+`RerankingEvaluator`. Every positive has the gain 1.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
 
     regime: Regime | None = None
     _scored: str | None = None
-    """The regime of the model of the last call, where that is a view."""
+    """The regime of the model of the last call, if that is a view."""
     results: Mapping[str, Result]
-    """Of the last call: every view of every measure and query, by the name of the score function
-    ("" where there is but one)."""
+    """Results of the last call, by the name of the score function ("" if there is only one):
+    every view of every measure and query."""
 
     def __init__(self, *args: object, regime: Regime | None = None, **options: object) -> None:
         super().__init__(*args, **options)
@@ -64,7 +64,7 @@ class TieAware(_bi_encoder.SentenceEvaluator):  # type: ignore[misc]
     def store_metrics_in_model_card_data(
         self, model: object, metrics: Mapping[str, float], *args: object, **options: object
     ) -> None:
-        """Fill the model card as the library does, with expected values in place of its own."""
+        """Fill the model card like the library, with expected values in place of its own."""
         endings = tuple(f"_{key}" for key in TIE_VIEWS)
         own = {name: value for name, value in metrics.items() if not name.endswith(endings)}
         super().store_metrics_in_model_card_data(model, own, *args, **options)
@@ -81,7 +81,7 @@ class _Reranking(TieAware):
     _reported: Sequence[float]
     """The library's own values of the last call, in the order of the measures."""
     _seen: list[tuple[Floats, Sequence[int], Sequence[float]]]
-    """Per sample that was scored alone: scores, relevance, and the library's values."""
+    """Per sample that was scored separately: scores, relevance, and the library's values."""
 
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
         """Evaluate a model; the arguments are those of the library's evaluator."""
@@ -94,7 +94,7 @@ class _Reranking(TieAware):
         return {**metrics, **self.prefix_name_to_metrics(views, self.name)}
 
     def _finish(self) -> None:
-        """Set `results` and `_reported`, where that waits until all lists are known."""
+        """Set `results` and `_reported` after all lists are known."""
 
     def _measures(self) -> dict[str, Measure]:
         k = self.at_k
@@ -112,17 +112,17 @@ class CrossEncoderRerankingEvaluator(_Reranking, _cross_encoder.CrossEncoderRera
     args, options
         As for the evaluator of that name in sentence-transformers.
     regime
-        ``"native"``, ``"hps"`` or ``"head"``, as for `deadheat.integrations.mteb.wrap`; None is
-        the model as it is given.
+        ``"native"``, ``"hps"`` or ``"head"``, as for `deadheat.integrations.mteb.wrap`. Default
+        (None): the given model, unchanged.
     """
 
     def compute_metrics(self, y_true: Sequence[int], y_pred: Floats) -> tuple[float, float, float]:
         """Return the expected MRR, nDCG and average precision of one list."""
         result = self._evaluate([y_pred], [y_true])
         ap, mrr, ndcg = map(float, result.values())
-        if y_pred.dtype.kind == "f":  # what was reranked; before that, whole numbers are ranks
+        if y_pred.dtype.kind == "f":  # reranked scores; integers are the ranks before reranking
             reported = (mrr, ndcg, ap)
-            if len(y_pred) > 1:  # of one document scikit-learn gives no nDCG
+            if len(y_pred) > 1:  # scikit-learn has no nDCG of one document
                 reported = super().compute_metrics(y_true, y_pred)
             self._seen.append((y_pred, y_true, reported))
         return mrr, ndcg, ap
@@ -145,7 +145,7 @@ class RerankingEvaluator(_Reranking, _bi_encoder.RerankingEvaluator):  # type: i
         As for the evaluator of that name in sentence-transformers.
     regime
         ``"native"`` or ``"hps"``: the model's own similarity in that regime, unless a
-        `similarity_fct` is given; None is the library's cosine of the embeddings as they are.
+        `similarity_fct` is given. Default (None): the library's cosine of the embeddings.
     """
 
     similarity_fct: ScoreFunction
@@ -211,7 +211,7 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
     compute_metrices = compute_all_metrics
 
     def compute_metrics(self, _: object) -> dict[str, dict[int, float]]:
-        """Return each measure at each cutoff; the library asks for one score function at a time."""
+        """Return each measure at each cutoff; the library calls this once per score function."""
         function = next(name for name in self._counts if name not in self.results)
         measures = self._measures()
         result = self._counts[function].evaluate([measure for _, _, measure in measures])
@@ -237,10 +237,10 @@ class Search(TieAware, _bi_encoder.InformationRetrievalEvaluator):  # type: igno
 
 
 def _count_scores(score: ScoreFunction, counts: CorpusCounts, keep: bool) -> ScoreFunction:
-    """Return a function that scores as another does, and counts the scores.
+    """Return a function that scores like another, and counts the scores.
 
-    The library keeps the best documents, which are only used for predictions. Unless these are
-    written (`keep`), it gets one score per piece of the corpus, so that it has little to sort.
+    The library keeps the best documents, but uses them only for predictions. If no predictions are
+    written (`keep` is False), it gets only one score per piece of the corpus, to save sorting.
     """
     import torch
 
@@ -256,16 +256,16 @@ class InformationRetrievalEvaluator(Search):
     """Evaluate how a SentenceTransformer retrieves, over all orders of tied documents.
 
     Every score of every query with the corpus is counted, so the values are those of the whole
-    lists, although only as many documents are kept as the deepest cutoff needs. `…_bias` is that
-    of ties in ascending order of ids, which is the library's order from version 6.2 on.
+    lists, although only the documents up to the deepest cutoff are kept. `…_bias` is for ties in
+    ascending order of ids, which is the library's order since version 6.2.
 
     Parameters
     ----------
     args, options
         As for the evaluator of that name in sentence-transformers.
     regime
-        ``"native"`` or ``"hps"``: the model's own similarity in that regime; None is the model as
-        it is given. `score_functions` score as they do.
+        ``"native"`` or ``"hps"``: the model's own similarity in that regime. Default (None): the
+        given model, unchanged. `score_functions` are not changed.
     """
 
     def __call__(self, model: object, *args: object, **options: object) -> dict[str, float]:
@@ -273,7 +273,7 @@ class InformationRetrievalEvaluator(Search):
         for kind in ("Sparse", "MultiVector"):
             if is_a(model, f"{kind}Encoder"):
                 raise InputError(
-                    f"a {kind}Encoder cannot be evaluated by InformationRetrievalEvaluator: use "
+                    f"a {kind}Encoder cannot be evaluated by InformationRetrievalEvaluator; use "
                     f"{kind}InformationRetrievalEvaluator"
                 )
         return super().__call__(model, *args, **options)

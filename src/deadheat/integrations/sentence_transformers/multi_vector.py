@@ -29,6 +29,6 @@ class MultiVectorInformationRetrievalEvaluator(
     args, options
         As for the evaluator of that name in sentence-transformers.
     regime
-        ``"hps"``: token embeddings are cast to FP32 before they are multiplied; None is the model
-        as it is given. `score_functions` score as they do.
+        ``"hps"``: token embeddings are cast to FP32 before they are multiplied. Default (None):
+        the given model, unchanged. `score_functions` are not changed.
     """

@@ -19,27 +19,27 @@ PRECISIONS = ("binary", "int8")
 def quantised(
     precision: str, *, rescore: bool = False, ranges: Sequence[ArrayLike | Tensor] | None = None
 ) -> Callable[[ArrayLike | Tensor, ArrayLike | Tensor], Tensor]:
-    """Return a function that scores queries with documents in quantised embeddings.
+    """Return a function that scores queries and documents with quantised embeddings.
 
     Parameters
     ----------
     precision
-        ``"binary"``: the sign of each dimension; a score is minus the number of those that
-        differ. ``"int8"``: each dimension on a grid of 256 values; a score is the dot product,
+        ``"binary"``: the sign of each dimension; the score is minus the number of dimensions that
+        differ. ``"int8"``: each dimension on a grid of 256 values; the score is the dot product,
         an exact whole number.
     rescore
-        Only documents are quantised, not queries: as a second stage rescores the documents that a
-        first stage found. Here every document is scored this way, without a first stage, whose
-        cut would go through ties.
+        Whether only documents are quantised, not queries, as in the second stage of a search with
+        rescoring. Here every document is scored this way: there is no first stage, whose cut could
+        split tie groups. Default: False.
     ranges
-        For ``"int8"``: the least and the largest value of each dimension, ``[2, dimensions]``.
-        Unless given they are taken from the documents of the first call, and kept; a value
-        outside gets the nearest value on the grid.
+        For ``"int8"``: the smallest and the largest value of each dimension, ``[2, dimensions]``.
+        A value outside gets the nearest value of the grid. Default: the ranges of the documents of
+        the first call.
 
     Returns
     -------
     callable
-        For ``InformationRetrievalEvaluator(…, score_functions={"binary": …})``.
+        A score function for ``InformationRetrievalEvaluator(…, score_functions={"binary": …})``.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def quantised(
     kind: Product = "hamming" if precision == "binary" else "dot"
 
     def quantise(embeddings: Tensor) -> Tensor:
-        """Return signs, or the places of each dimension on 256 values between its ranges."""
+        """Return signs, or the index of each dimension on a grid of 256 values in its range."""
         nonlocal ranges
         if precision == "binary":
             return embeddings > 0
@@ -67,7 +67,7 @@ def quantised(
 
     def score(queries: ArrayLike | Tensor, documents: ArrayLike | Tensor) -> Tensor:
         q, d = (torch.atleast_2d(torch.as_tensor(x).float()) for x in (queries, documents))
-        d = quantise(d)  # first: ranges that are not given are those of documents
+        d = quantise(d)  # before the queries: documents set the default ranges
         if not rescore:
             return torch_functions.product(quantise(q), d, precision, kind)
         return torch_functions.product(q, 2 * d.float() - 1 if precision == "binary" else d.float())

@@ -1,9 +1,9 @@
-"""Vector search: what an index finds, and all documents that tie with the last one.
+"""Vector search: the documents that an index finds, and all that tie with the last one.
 
-An index gives the k nearest documents and drops others that are exactly as near as the last of
-them. `search` fetches these as well, so that every view of a measure with a cutoff of at most k is
-that of the whole collection, although little more than k documents are fetched. faiss, usearch,
-hnswlib, qdrant and lancedb are supported; for others, write a subclass of `Index`.
+An index returns the k nearest documents and drops others that are exactly as near as the last of
+them. `search` fetches these, too. So every view of a measure with a cutoff of at most k is that of
+the whole collection, although few more than k documents are fetched. faiss, usearch, hnswlib,
+qdrant and lancedb are supported; for others, write a subclass of `Index`.
 """
 
 from deadheat.integrations.vector_search.completing import (

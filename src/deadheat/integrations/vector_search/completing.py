@@ -1,4 +1,4 @@
-"""Search results whose last tie group is whole."""
+"""Search results whose last tie group is complete."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from deadheat.ties import check_number
 
 @dataclass(frozen=True)
 class Completed:
-    """Search results whose last tie group is whole; `deadheat.search_results` takes its fields."""
+    """Search results whose last tie group is complete, for `deadheat.search_results`."""
 
     ids: list[Array]
     """Per query: the documents found, then the others that tie with the last of them."""
     scores: list[Array]
     """Their scores or distances."""
     last_group_size: list[int]
-    """Per query: how many documents of the index have the last score."""
+    """Per query: the number of documents of the index that have the last score."""
     asked: str
-    """How the index was asked: ``"range search"`` or ``"growing k"``."""
+    """How the index was searched: ``"range search"`` or ``"growing k"``."""
 
 
 def search(
@@ -46,15 +46,15 @@ def search(
     index
         Of faiss, usearch or hnswlib, a table of lancedb, or one of the classes of this module.
     queries
-        ``[queries, width]``, in the type that the index takes.
+        ``[queries, width]``, in the type that the index accepts.
     k
-        How many documents to find, the deepest cutoff of the measures.
+        Number of documents to find: the deepest cutoff of the measures.
     query_ids, document_ids
         Names, as for `deadheat.search_results`.
     complete
-        Whether to ask for the other documents that tie with the last one found, as
-        `complete_groups` does. They stand behind those found: the order of ties that the index
-        chose is the rule ``"input"``.
+        Whether to fetch the other documents that tie with the last one found, as in
+        `complete_groups`. They follow after the found documents, so the index's own order of ties
+        is the tie rule ``"input"``.
     """
     known, vectors = find_index(index), _read_queries(queries)
     found = known.nearest(vectors, check_number("k", k, least=1))
@@ -74,18 +74,18 @@ def search(
 def complete_groups(
     index: object, queries: ArrayLike, ids: Sequence[ArrayLike], scores: Sequence[ArrayLike]
 ) -> Completed:
-    """Ask an index which documents have the last score of each list, and append them to it.
+    """Append to each list all documents of the index that have its last score.
 
-    An index that has a range search is asked for all documents that are as near. Any other is
-    searched with k doubled until the group ends. An approximate index finds as much of a group as
-    it finds of anything.
+    An index with a range search returns all documents that are as near. Any other index is
+    searched with k doubled until the group ends. An approximate index may not find all documents
+    of a group.
 
     Parameters
     ----------
     index, queries
         As for `search`.
     ids, scores
-        ``[queries, k]``: what the index found for these queries, −1 where it found fewer.
+        ``[queries, k]``: the index's results for these queries; missing results are −1.
     """
     known, vectors = find_index(index), _read_queries(queries)
     if len(ids) != len(vectors) or len(scores) != len(vectors):
@@ -101,12 +101,12 @@ def complete_groups(
 def _complete(index: Index, queries: Array, found: Lists) -> tuple[Lists, list[int], str]:
     """Append the other documents that tie with the last one to each list.
 
-    Returns the lists, the sizes of their last groups, and how the index was asked.
+    Returns the lists, the sizes of their last groups, and how the index was searched.
     """
     last = {q: index.worst(scores) for q, (_, scores) in enumerate(found) if len(scores)}
     reached = index.within(queries[list(last)], list(last.values())) if last else []
     asked = "range search"
-    # Some libraries add up the same distance in another order in another kind of search.
+    # In another kind of search, some libraries sum the same distance in another order.
     if reached is None or not all(
         np.isin(found[q][0][found[q][1] == score], ids[scores == score]).all()
         for (q, score), (ids, scores) in zip(last.items(), reached, strict=True)

@@ -1,4 +1,4 @@
-"""The interface of an index, whatever its library."""
+"""The interface of an index of any library."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class Index(ABC):
     """An index that can be searched; some can also return all documents down to a score."""
 
     larger_is_better: bool = False
-    """Whether its scores are similarities; False where they are distances."""
+    """Whether its scores are similarities; False if they are distances."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many documents it holds."""
+        """Number of documents in the index."""
 
     @abstractmethod
     def nearest(self, queries: Array, k: int) -> Lists:
-        """The k nearest documents of each query, fewer where there are fewer."""
+        """Return the k nearest documents of each query, or all if there are fewer."""
 
     def within(self, queries: Array, last: Sequence[float]) -> Lists | None:
-        """All documents of each query that are as near as a score; None without such a search."""
+        """Return all documents of each query that are as near as a score; None if unsupported."""
         return None
 
     def worst(self, scores: Array) -> float:
-        """The worst of some scores, in their own type."""
+        """Return the worst of some scores, in their own type."""
         worst: float = scores.min() if self.larger_is_better else scores.max()
         return worst
 
     def beyond(self, score: float) -> np.float32:
-        """The next float32 that is worse than a score: a limit that leaves the score inside."""
+        """Return the next float32 that is worse than a score, for an exclusive limit."""
         worse = -np.inf if self.larger_is_better else np.inf
         limit: np.float32 = np.nextafter(np.float32(score), np.float32(worse))
         return limit

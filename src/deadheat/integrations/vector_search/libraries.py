@@ -16,8 +16,8 @@ from deadheat.integrations.vector_search.index import Array, Index, Lists, witho
 class Faiss(Index):
     """An index of faiss, of floats or of bits.
 
-    A flat index is asked by its range search, any other by growing k. Float distances may differ
-    in the last bit between the two searches of a flat index; k grows there, too.
+    A flat index is searched with its range search, any other with growing k. If the float
+    distances of the two searches of a flat index differ in the last bit, k grows there, too.
     """
 
     def __init__(self, index: Any) -> None:
@@ -84,7 +84,7 @@ class USearch(Index):
 class Hnswlib(Index):
     """An index of hnswlib, `Index` or `BFIndex`; it has no range search, so k grows.
 
-    While a group is completed ``ef`` is at least k; afterwards it is what it was.
+    While a group is completed, ``ef`` is at least k; afterwards the old value is restored.
     """
 
     def __init__(self, index: Any) -> None:
@@ -116,16 +116,16 @@ class Hnswlib(Index):
 
 @dataclass(eq=False)
 class Qdrant(Index):
-    """A collection of qdrant; a threshold of the score asks for all documents that are as near.
+    """A collection of qdrant; a score threshold returns all documents that are as near.
 
     Parameters
     ----------
     client, collection
         A ``QdrantClient``, and the name of the collection.
     using
-        The name of the vector, where the collection has several.
+        The name of the vector, if the collection has several.
     params
-        ``SearchParams`` of every search: ``SearchParams(exact=True)``, say.
+        ``SearchParams`` of every search, such as ``SearchParams(exact=True)``.
     """
 
     client: Any
@@ -180,7 +180,7 @@ class Qdrant(Index):
 
 @dataclass(eq=False)
 class LanceDB(Index):
-    """A table of lancedb; a range of distances asks for all documents that are as near.
+    """A table of lancedb; a distance range returns all documents that are as near.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ class LanceDB(Index):
     distance_type
         ``"l2"``, ``"cosine"``, ``"dot"`` or ``"hamming"``.
     id_column
-        The column that names documents; the number of the row unless given.
+        The column of document ids. Default: the row number.
     vector_column
-        The column of vectors, where the table has several.
+        The column of vectors, if the table has several.
     prepare
-        What to do with every query before it runs: ``lambda query: query.nprobes(20)``, say.
+        Function that changes every query before it runs: ``lambda query: query.nprobes(20)``.
     """
 
     table: Any
@@ -234,7 +234,7 @@ class LanceDB(Index):
 
 
 def _read_ids(ids: Sequence[object]) -> Array:
-    """Return ids as an array that leaves them as they are."""
+    """Return ids as an array without converting them."""
     whole = all(isinstance(value, int) for value in ids)
     return np.array(ids, np.int64 if whole else object)
 

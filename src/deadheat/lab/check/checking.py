@@ -1,7 +1,7 @@
-"""``check``: do ties decide the numbers of a run or a model, why, and what to change.
+"""``check``: effect, cause and remedy of ties in a run or a model.
 
-A model is run once. Its logits or embeddings, and the input of its last linear layer, give the
-scores of every regime, so that what a remedy leaves is measured.
+A model is run once. The scores of every regime are computed from its logits or embeddings and from
+the input of its last linear layer, so the effect of a remedy is measured.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 SAMPLES = 100
-"""Queries that a model is run on. The mean of values between 0 and 1 over 100 queries has a
-standard error of at most 0.05."""
+"""Default number of queries for a model. The mean of values between 0 and 1 over 100 queries has
+a standard error of at most 0.05."""
 BATCH_SIZE = 16
 GIVEN = "as given"
-"""The scores that a library itself gave, where they are those of no regime."""
+"""Name for the scores of a library that are those of no regime."""
 NEEDS = (
-    "check runs a sentence-transformers CrossEncoder, SentenceTransformer or MultiVectorEncoder, a "
-    "PyLate ColBERT, a transformers sequence classifier with its tokenizer, or what "
-    "deadheat.lab.models.load_model returns"
+    "give a sentence-transformers CrossEncoder, SentenceTransformer or MultiVectorEncoder, a "
+    "PyLate ColBERT, a transformers sequence classifier with its tokenizer, or a model from "
+    "deadheat.lab.models.load_model"
 )
 
 
@@ -78,7 +78,7 @@ def check(
     progress: Progress | None = None,
     **options: Unpack[EvalOptions],
 ) -> Check:
-    """Check whether ties decide the numbers of a run or a model, why, and what to change.
+    """Check whether ties affect the numbers of a run or a model, why, and what to change.
 
     Parameters
     ----------
@@ -91,24 +91,24 @@ def check(
     measures
         The measures to check.
     samples
-        How many queries a model is run on, evenly spaced in the dataset.
+        Number of queries to run a model on, evenly spaced in the dataset.
     batch_size
         Inputs per forward pass of a model.
     tokenizer
-        The tokenizer of a transformers model; unless given, that of its checkpoint.
+        The tokenizer of a transformers model. Default: that of its checkpoint.
     regime
-        The regime that your own code scores in, where `subject` does not show it: a model of
-        `deadheat.lab.models` (``"hps"`` unless given).
+        The regime of your own code, for a model of `deadheat.lab.models`, which does not define
+        it. Default: ``"hps"``.
     progress
-        Called with what is done, how much of it, and how much in all.
+        Callback with a description, the amount of work done, and the total amount.
     **options
         Fields of `deadheat.EvalSettings`, as for `deadheat.diagnose`.
 
     Returns
     -------
     Check
-        `effect`, `cause` and `remedy` as text; `print` shows the three lines. ``ok(max_range)``
-        is for tests.
+        `effect`, `cause` and `remedy` as text; `print` shows the three lines. Use
+        ``ok(max_range)`` in tests.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def check(
     }
     now = ran.now if ran.now != GIVEN else _name_given(frames, ran.model_dtype)
     if now not in frames:
-        raise InputError(f"this model has no regime {now!r}: choose one of {', '.join(frames)}")
+        raise InputError(f"this model has no regime {now!r}; choose one of {', '.join(frames)}")
     judgements = read_qrels(dict(dataset.judgements))
     regimes = {}
     for name, frame in frames.items():
@@ -161,20 +161,20 @@ def check(
 
 
 class _Run(NamedTuple):
-    """What a model gave for all pairs, and how each regime makes scores of it."""
+    """The outputs of a model for all pairs, and the scoring function of each regime."""
 
     name: str
     model_dtype: str
     outputs: dict[str, Any]
-    """As `deadheat.lab.experiment.score_lists` takes them."""
+    """The outputs, in the form that `deadheat.lab.experiment.score_lists` accepts."""
     scoring: dict[str, Callable[..., Scores]]
-    """Per regime: makes scores of the outputs."""
+    """Per regime: the function that computes scores from the outputs."""
     cost: Mapping[str, float]
-    """Per regime: time that it adds to the forward pass, as a share of it."""
+    """Per regime: the time that it adds, as a share of the forward pass."""
     now: str
     """The regime that the user's code computes, or `GIVEN`."""
     how: str
-    """Which code that is, in words."""
+    """Description of the code that scores in `now`."""
 
 
 def _is_model(subject: object) -> bool:
@@ -188,17 +188,17 @@ def _load(data: object) -> RetrievalDataset:
     if isinstance(data, str | os.PathLike):
         return load_dataset(os.fspath(data))
     raise InputError(
-        f"a model is checked on a dataset, not on a {type(data).__name__}: give a folder, a file, "
-        "a hub id, or a deadheat.lab.datasets.RetrievalDataset"
+        f"a model needs a dataset, not a {type(data).__name__}; give a folder, a file, a hub id, "
+        "or a deadheat.lab.datasets.RetrievalDataset"
     )
 
 
 def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, int]:
-    """Return the dataset with evenly spaced queries, and how many there were to choose from."""
+    """Return the dataset with evenly spaced queries, and the number of all usable queries."""
     lists, judged = dataset.candidates, dataset.judgements
     if lists is None:
         raise InputError(
-            f"{dataset.name} has no candidate lists, which check scores: load it with "
+            f"{dataset.name} has no candidate lists, which check needs; load it with "
             "deadheat.lab.datasets.load_dataset(…, candidates='bm25')"
         )
     relevant = {query for query, own in judged.items() if any(grade > 0 for grade in own.values())}
@@ -219,9 +219,9 @@ def _sample(dataset: RetrievalDataset, samples: int) -> tuple[RetrievalDataset, 
 
 
 def _name_given(frames: dict[str, pl.DataFrame], model_dtype: str) -> str:
-    """Find the regime whose scores a library gave, and put them in its place."""
+    """Return the regime whose scores equal those of a library, and replace its scores by them."""
     given = frames[GIVEN]["score"]
-    # FP32 functions may differ in their last bit with the size of a batch.
+    # The last bit of an FP32 function may depend on the batch size.
     same = (
         regime
         for regime in ("hps", "native")
@@ -300,22 +300,22 @@ def _score_logits(
     dtype: str,
     seconds: float,
 ) -> tuple[dict[str, Tensor], dict[str, Callable[..., Scores]], dict[str, float]]:
-    """Return outputs, the scoring of every regime, and what each adds to the forward pass.
+    """Return outputs, the scoring function of every regime, and the cost of each.
 
     Parameters
     ----------
     logits
         ``[n, 1]``, or ``[n, 2]`` in the order (no, yes).
     head
-        Input, weight and bias of the linear layer that gave them; None where it is not known.
+        Input, weight and bias of the linear layer that computes the logits; None if it is unknown.
     dtype
         The format of the logits.
     seconds
-        What the forward pass took.
+        Duration of the forward pass.
     """
     outputs, cost = {"logits": logits}, {}
     if head is not None and dtype != "fp32":
-        for _ in range(2):  # the first time includes what torch sets up
+        for _ in range(2):  # the first time includes the setup of torch
             begun = time.perf_counter()
             outputs["head_logits"] = torch_functions.head_logits(*head)
             added = (time.perf_counter() - begun) / seconds
@@ -329,7 +329,7 @@ def _score_logits(
 def _scoring(
     kind: Scoring, model_dtype: str, outputs: Mapping[str, Tensor]
 ) -> dict[str, Callable[..., Scores]]:
-    """Return how each regime that these outputs allow makes scores of them."""
+    """Return the scoring function of each regime that is possible with these outputs."""
     return {
         regime: partial(score, kind, regime=regime, model_dtype=model_dtype)
         for regime in REGIMES
@@ -340,14 +340,14 @@ def _scoring(
 
 
 def _wrap_classifier(model: Any, tokenizer: Any, batch_size: int) -> ClassifierReranker:
-    """Make a reranker of a sequence classifier of transformers."""
+    """Make a reranker from a sequence classifier of transformers."""
     if tokenizer is None:
         auto = require("transformers", "running a reranker").AutoTokenizer
         try:
             tokenizer = auto.from_pretrained(model.name_or_path)
         except Exception as error:  # transformers has many kinds of errors for this
             raise InputError(
-                f"the tokenizer of this {type(model).__name__} was not found: pass tokenizer="
+                f"the tokenizer of this {type(model).__name__} was not found; pass tokenizer="
             ) from error
     longest = getattr(model.config, "max_position_embeddings", None) or 512
     settings = ModelProvenance(
@@ -367,11 +367,11 @@ def _wrap_classifier(model: Any, tokenizer: Any, batch_size: int) -> ClassifierR
 def _run_cross_encoder(
     model: Any, dataset: RetrievalDataset, batch_size: int, progress: Progress
 ) -> _Run:
-    """Run a CrossEncoder through its own `predict`, and keep what entered its last layer."""
+    """Run a CrossEncoder through its own `predict`, and keep the input of its last layer."""
     import torch
 
     if model.num_labels > 2:
-        raise InputError(f"a reranker has one logit or two, not {model.num_labels}")
+        raise InputError(f"a reranker must have one logit or two, not {model.num_labels}")
     judge = next((m for m in model.children() if type(m).__name__ == "LogitScore"), None)
     rows = list(range(model.num_labels))
     if judge is not None:
@@ -461,7 +461,7 @@ def _run_encoder(
     def compare(queries: Any, documents: Any, wide: bool = False) -> Scores:
         """Call the library's own similarity."""
         each = [(queries, documents)]
-        if not isinstance(documents, torch.Tensor):  # alone, since their numbers of tokens differ
+        if not isinstance(documents, torch.Tensor):  # one by one: numbers of tokens differ
             each = [(queries[0][None], document[None]) for document in documents]
         if wide:
             each = [(query.float(), own.float()) for query, own in each]
@@ -479,7 +479,7 @@ def _run_encoder(
 
 
 def _describe(model: Any) -> dict[str, Any]:
-    """Name a model of sentence-transformers or PyLate, its format, and whose scores it gives."""
+    """Return name, format and library of a sentence-transformers or PyLate model."""
     title = getattr(getattr(model, "model_card_data", None), "base_model", None)
     packages = {cls.__module__.partition(".")[0] for cls in type(model).__mro__}
     library = "pylate" if "pylate" in packages else "sentence-transformers"
@@ -498,6 +498,6 @@ def _dtype_of(model: Any) -> str:
 
 
 def _format_of(values: Tensor, model: Any) -> str:
-    """Return the format of a model's output: that of its weights, or FP32 where it is finer."""
+    """Return the format of a model's output: that of its weights, or FP32 if it is finer."""
     own = parse_format(_dtype_of(model))
     return own.name if bool((values.to(own.torch) == values).all()) else "fp32"

@@ -1,7 +1,7 @@
 """Load queries, candidates and judgements from a hub id, a folder or a file.
 
-The packages that read the hub (``datasets``), build BM25
-candidates (``bm25s``) and serve ``ir_datasets:`` ids are imported only when needed.
+The packages for the hub (``datasets``), BM25 candidates (``bm25s``) and ``ir_datasets:`` ids are
+imported only when needed.
 """
 
 from deadheat.lab.datasets.dataset import RetrievalDataset as RetrievalDataset

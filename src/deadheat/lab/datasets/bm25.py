@@ -18,11 +18,11 @@ def bm25_candidates(
 ) -> tuple[dict[str, list[str]], list[str], str]:
     """Rank the corpus for every query and keep the first ``depth`` documents.
 
-    Scores are those of ``bm25s`` (Lucene's formula, k1 = 1.5, b = 0.75) over lower-cased
-    words of two or more letters, without stop words or stemming, so that no language is
-    favoured. ``bm25s`` itself picks any of the documents that tie at the cut; here equal
-    scores keep the order of the corpus. A document that shares no word with the query
-    scores zero and can still fill up a list.
+    Scores are those of ``bm25s`` (Lucene's formula, k1 = 1.5, b = 0.75) over lower-cased words of
+    two or more letters. There are no stop words and no stemming, so no language has an advantage.
+    ``bm25s`` itself keeps arbitrary documents of those that tie at the cut; here equal scores keep
+    the order of the corpus. A document without a word of the query scores zero, but can still be
+    part of a list.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def bm25_candidates(
     documents = list(corpus)
     tokenize = partial(library.tokenize, stopwords=None, return_ids=False, show_progress=False)
     words = tokenize(list(corpus.values()))
-    # Without a single word there is nothing to index, and every score is zero.
+    # A corpus without words cannot be indexed, and every score is zero.
     index = library.BM25(method="lucene", k1=K1, b=B)
     vocabulary: Container[str] = set()
     if any(words):
@@ -61,7 +61,7 @@ def bm25_candidates(
 
 
 def select_top(scores: npt.NDArray[np.float32], depth: int) -> tuple[list[int], bool]:
-    """Return the indices of the ``depth`` highest scores, and whether the cut divides a tie group.
+    """Return the indices of the ``depth`` highest scores, and whether the cut splits a tie group.
 
     Examples
     --------

@@ -21,27 +21,26 @@ class RetrievalDataset:
     name
         The hub id, the name of the folder, or the ``ir_datasets:`` id.
     queries
-        Query id to text, in the dataset's order; every one has a relevant document.
+        Query id to text, in the dataset's order; every query has a relevant document.
     corpus
-        Document id to text (title and text joined by a space), in the dataset's order. Where
-        there are candidate lists, only documents that are listed or judged.
+        Document id to text (title and text joined by a space), in the dataset's order. If there
+        are candidate lists, only documents that are listed or judged.
     judgements
         Query id to document id to grade; a grade above zero means relevant. A judged document
-        that the corpus lacks is empty, and cannot be retrieved.
+        that is not in the corpus is empty, and cannot be retrieved.
     candidates
         Query id to the documents to score, in order; ``None`` means the whole corpus,
         in its order.
     candidate_rule
         The rule that made the candidate lists, as text.
     subset, split, revision
-        Which part and which version of the source was read; ``revision`` is the commit
-        on the hub where it is known.
+        Part and version of the source; ``revision`` is the commit on the hub, if it is known.
     cut_inside_ties
         Queries whose BM25 list was cut between documents of equal score.
     left_out
-        Descriptions of what was dropped, each with its count.
+        Descriptions of dropped data, each with its count.
     remarks
-        What the user of the dataset should know.
+        Warnings and notes on the dataset.
 
     Examples
     --------
@@ -73,14 +72,14 @@ class RetrievalDataset:
 
     @property
     def pairs(self) -> int:
-        """How many query-document pairs there are to score."""
+        """Number of query-document pairs to score."""
         if self.candidates is None:
             return len(self.queries) * len(self.corpus)
         return sum(len(documents) for documents in self.candidates.values())
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Queries none of whose relevant documents is a candidate; they score 0."""
+        """Queries without a relevant document among their candidates; they score 0."""
         unreachable = []
         for query, grades in self.judgements.items():
             listed = self.corpus if self.candidates is None else set(self.candidates[query])
@@ -90,10 +89,11 @@ class RetrievalDataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the content, whatever file it was read from.
+        """SHA-256 of the content, independent of the source files.
 
-        The order of candidates counts, and that of the corpus where it is the candidate
-        list; the order of queries and judgements does not, nor do names and revisions.
+        It depends on the order of candidates, and on the order of the corpus if that is the
+        candidate list. It does not depend on the order of queries and judgements, nor on names and
+        revisions.
         """
         lists, corpus = self.candidates, self.corpus.items()
         digest = hashlib.sha256()
@@ -111,7 +111,7 @@ class RetrievalDataset:
         return digest.hexdigest()
 
     def provenance(self) -> DatasetProvenance:
-        """Return everything that is needed to trace a number back to this data."""
+        """Return the facts that identify this data, to store with results."""
         return DatasetProvenance(
             name=self.name,
             subset=self.subset,

@@ -1,4 +1,4 @@
-"""The layouts retrieval datasets come in, and what each holds.
+"""Read the layouts of retrieval datasets.
 
 *Current* (MTEB, BEIR): the tables ``corpus``, ``queries`` and ``qrels``, and for reranking
 ``top_ranked``; with several subsets each name has a prefix, ``en-corpus``.
@@ -30,11 +30,11 @@ V = TypeVar("V")
 
 
 POOLED = "given, in rows"
-"""The candidate rule of rows of texts, whose corpus is only the candidates of all queries."""
+"""The candidate rule of rows of texts; their corpus is the union of all candidates."""
 
 
 def read_contents(source: TableSource, subset: str | None, split: str | None) -> RetrievalDataset:
-    """Recognise the layout of a source and read one subset and split of it, whatever it holds."""
+    """Recognise the layout of a source, and read one subset and split of it without checks."""
     names = source.tables
     subsets = [name.removesuffix("-corpus") for name in names if name.endswith("-corpus")]
     if subset == "default":
@@ -98,17 +98,17 @@ def _read_current(source: TableSource, prefix: str, split: str | None) -> Retrie
 def _read_rows(source: TableSource, subset: str | None, split: str | None) -> RetrievalDataset:
     """Read rows of texts; row 7 becomes query ``q7`` with the documents ``q7-d0``, ``q7-d1``.
 
-    Positives come first, as in MTEB and in the paper. Every text is a document of its own:
-    a query that occurs twice stays two queries, and a text that occurs twice stays two
-    documents, so that lists keep their length and copies tie as they did in the paper.
+    Positives come first, as in MTEB and in the paper. Every text is a separate document: a query
+    that occurs twice stays two queries, and a text that occurs twice stays two documents. So lists
+    keep their length, and copies tie as in the paper.
     """
     names = source.tables
     table = subset or ("default" if "default" in names or len(names) != 1 else names[0])
     if table not in names:
         raise InputError(
-            f"{source.location} is in no known layout; found the tables: "
+            f"{source.location} has an unknown layout with the tables: "
             f"{', '.join(names) or 'none'}; expected corpus, queries, qrels (and top_ranked), or "
-            f"rows of query, positive, negative in the table {table!r} (subset= names another)"
+            f"rows of query, positive, negative in the table {table!r} (subset= chooses another)"
         )
     split = _choose_split(source, table, split)
     frame, location = source.read(table, split), f"{source.location}, {table}"
@@ -135,7 +135,7 @@ def _read_rows(source: TableSource, subset: str | None, split: str | None) -> Re
 
 
 def _choose_split(source: TableSource, table: str, split: str | None) -> str:
-    """Choose the split to evaluate on: the one asked for, else ``test``, else the only one."""
+    """Return the split to evaluate on: the given one, else ``test``, else the only one."""
     splits = source.list_splits(table)
     if (split or "test") in splits:
         return split or "test"
@@ -151,20 +151,20 @@ def _choose_split(source: TableSource, table: str, split: str | None) -> str:
 
 
 def _match_split(source: TableSource, table: str, split: str) -> str:
-    """Choose the split of a table that belongs to the judgements' split."""
+    """Return the split of a table that belongs to the judgements' split."""
     splits = source.list_splits(table)
     if split in splits or len(splits) == 1:
         return split if split in splits else splits[0]
     raise InputError(
-        f"{source.location}, {table} has no split {split!r} like the judgements, and more than one "
-        f"other: {', '.join(splits)}; choose another split"
+        f"{source.location}, {table} has no split {split!r} as the judgements have, but several "
+        f"others: {', '.join(splits)}; choose another split"
     )
 
 
 def _read_texts_by_id(
     location: str, frame: pl.DataFrame, before: str | None = None, after: str | None = None
 ) -> dict[str, str]:
-    """Map ids to texts; those of two other columns, if they are there, are joined as MTEB does."""
+    """Map ids to texts; the texts of two optional columns are joined as in MTEB."""
     texts = _read_texts(location, frame, "text")
     if before and find_column(frame, before):
         titles = _read_texts(location, frame, before)

@@ -36,40 +36,40 @@ def load_dataset(
     Parameters
     ----------
     name_or_path
-        A folder or file that exists (MTEB or BEIR layout; Parquet, JSON lines, CSV), an id
-        such as ``ir_datasets:beir/scifact/test``, or else a dataset on the hub such as
+        An existing folder or file (MTEB or BEIR layout; Parquet, JSON lines, CSV), an id such as
+        ``ir_datasets:beir/scifact/test``, or a dataset on the hub such as
         ``mteb/AskUbuntuDupQuestions``.
     subset
         Part of the dataset, often a language: ``en`` of ``mteb/MIRACLReranking``.
     split
-        Default: ``test``, or the only split there is.
+        Split of the dataset. Default: ``test``, or the only split.
     revision
         Commit, tag or branch on the hub.
     candidates
-        ``given``: the lists of the dataset; ``bm25``: the best documents by BM25; ``full``:
-        the whole corpus for every query.
+        ``given``: the lists of the dataset; ``bm25``: the best documents by BM25; ``full``: the
+        whole corpus for every query.
     depth
-        Length at which candidate lists are cut; unless given, 100 for BM25, else uncut.
+        Largest length of candidate lists. Default: 100 for BM25, otherwise no limit.
     limit
-        Keep only the first queries.
+        Number of first queries to keep. Default: all.
 
     Returns
     -------
     RetrievalDataset
-        Queries without a relevant document are left out, as in the paper, and so are empty texts,
-        which models refuse: an empty document is no candidate, and if it is relevant, it counts
-        as not retrieved; a query that is empty, or has no candidate left, is dropped. All that is
-        counted in ``left_out``.
+        Queries without a relevant document are dropped, as in the paper. Empty documents, which
+        models do not accept, are removed from the candidates; a relevant one counts as not
+        retrieved. Queries that are empty, or have no candidates left, are dropped. ``left_out``
+        contains all these counts.
 
     Warns
     -----
     DeadheatWarning
-        Of the warnings among the dataset's ``remarks``.
+        For each warning in the dataset's ``remarks``.
 
     Raises
     ------
     InputError
-        The data cannot be evaluated; the message says where and what to do.
+        The data cannot be evaluated; the message contains the place and the remedy.
     MissingPackageError
         The source or BM25 needs a package that is not installed.
     """
@@ -84,18 +84,18 @@ def load_dataset(
     source = open_source(name_or_path, revision)
     contents = read_contents(source, subset, split)
     name = Path(name_or_path).resolve().name if Path(name_or_path).exists() else str(name_or_path)
-    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may be no text
+    name = os.fsencode(name).decode(errors="backslashreplace")  # a path may not be UTF-8
     if candidates != "given":
         if contents.candidate_rule == POOLED:
             raise InputError(
-                f"{name} has candidate lists but no corpus: its texts are judged for one query "
-                "only, copies included; use candidates='given'"
+                f"{name} has candidate lists but no corpus: each text is judged for one query "
+                "only; use candidates='given'"
             )
         contents = replace(contents, candidates=None)
     _check_contents(contents, source.location)
     if candidates == "given" and contents.candidates is None:
         raise InputError(
-            f"{source.location} gives no candidate lists (top_ranked); pass candidates='bm25' or "
+            f"{source.location} has no candidate lists (top_ranked); pass candidates='bm25' or "
             "'full'"
         )
     queries, left_out, remarks = _select_queries(contents, source.location, limit)
@@ -121,7 +121,7 @@ def load_dataset(
 
 
 def _check_contents(contents: RetrievalDataset, location: str) -> None:
-    """Refuse contents that are empty, or that refer to texts which are not there."""
+    """Raise InputError for contents that are empty, or that refer to missing texts."""
     queries, corpus, judgements = contents.queries, contents.corpus, contents.judgements
     if not corpus or not queries or not judgements:
         raise InputError(
@@ -130,7 +130,7 @@ def _check_contents(contents: RetrievalDataset, location: str) -> None:
         )
     for query in judgements:
         if query not in queries:
-            raise InputError(f"{location}: query {query!r} is judged but has no text: add it")
+            raise InputError(f"{location}: query {query!r} is judged but has no text; add it")
     references: dict[str, Mapping[str, Iterable[str]]] = {
         "judges": judgements,
         "lists": contents.candidates or {},
@@ -142,8 +142,8 @@ def _check_contents(contents: RetrievalDataset, location: str) -> None:
         if missing:
             query, document = missing[0]
             raise InputError(
-                f"{location}: query {query!r} {verb} document {document!r}, which the corpus lacks "
-                f"({len(missing)} such references in all); add the documents or remove the "
+                f"{location}: query {query!r} {verb} document {document!r}, which is not in the "
+                f"corpus ({len(missing)} such references in all); add the documents or remove the "
                 "references"
             )
 
@@ -151,7 +151,7 @@ def _check_contents(contents: RetrievalDataset, location: str) -> None:
 def _select_queries(
     contents: RetrievalDataset, location: str, limit: int | None
 ) -> tuple[dict[str, str], dict[str, int], tuple[Remark, ...]]:
-    """Return the queries that can be evaluated, what was left out, and remarks on it."""
+    """Return the queries that can be evaluated, counts of dropped queries, and remarks."""
     lists, judgements = contents.candidates, contents.judgements
     judged = [query for query in contents.queries if query in judgements]
     relevant = [query for query in judged if any(grade > 0 for grade in judgements[query].values())]
@@ -161,8 +161,8 @@ def _select_queries(
     remarks: tuple[Remark, ...] = ()
     if unlisted := [query for query in relevant if lists is not None and not lists.get(query)]:
         pattern = (
-            "{location}: {unlisted:query} with relevant documents but no candidates, {example} for "
-            "one: dropped"
+            "{location}: {unlisted:query} with relevant documents but no candidates, for example "
+            "{example}: dropped"
         )
         example = repr(unlisted[0])
         remarks = (warning(pattern, location=location, unlisted=len(unlisted), example=example),)
@@ -177,7 +177,7 @@ def _select_queries(
 
 
 def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalDataset:
-    """Leave out empty texts, and documents that are then neither listed nor judged."""
+    """Drop empty texts, and documents that are then neither listed nor judged."""
     corpus = {doc: text for doc, text in dataset.corpus.items() if text.strip()}
     queries = {query: text for query, text in dataset.queries.items() if text.strip()}
     left_out = {
@@ -196,7 +196,7 @@ def _drop_empty_texts(dataset: RetrievalDataset, location: str) -> RetrievalData
         used.update(doc for query in queries for doc in dataset.judgements[query])
         corpus = {doc: text for doc, text in corpus.items() if doc in used}
     if not queries or not corpus:
-        raise InputError(f"{location}: nothing is left, its queries or documents are empty")
+        raise InputError(f"{location}: all queries or all documents are empty; add texts")
     return replace(
         dataset,
         queries=queries,

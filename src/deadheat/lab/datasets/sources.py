@@ -16,7 +16,7 @@ from deadheat.errors import InputError
 from deadheat.formats import COMPRESSED, TABLES, column_of, is_known, table_from_file, with_names
 
 IR_DATASETS = "ir_datasets:"
-"""Before the id of a dataset of the package ``ir_datasets``."""
+"""Prefix of the id of a dataset of the package ``ir_datasets``."""
 Splits: TypeAlias = dict[str, list[tuple[Path, str]]]
 """Files of each split, with their formats."""
 _FORMATS = {**{name: name for name in TABLES}, "ndjson": "jsonl"}
@@ -30,24 +30,23 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class TableSource:
-    """A place that holds named tables, each in one or more splits."""
+    """A source of named tables, each in one or more splits."""
 
     location: str
-    """What the source is called in messages."""
+    """Name of the source in messages."""
     tables: Sequence[str]
     list_splits: Callable[[str], list[str]]
-    """Returns the splits of a table; one with an empty name where there are none."""
+    """Returns the splits of a table; one split with an empty name if there are no splits."""
     read: Callable[[str, str], pl.DataFrame]
     """Reads one split of a table.
 
-    Columns that `deadheat.formats.frames.is_known` does not know, images for one, may be there by
-    name alone.
+    Columns that `deadheat.formats.frames.is_known` rejects, such as images, may have no values.
     """
     revision: str | None = None
 
 
 def open_source(name_or_path: str | Path, revision: str | None) -> TableSource:
-    """Open a folder or file that exists, a dataset of ``ir_datasets``, or one of the hub."""
+    """Open an existing folder or file, a dataset of ``ir_datasets``, or a dataset on the hub."""
     name = str(name_or_path)
     path = Path(name_or_path).expanduser()
     if name.startswith(IR_DATASETS) or path.exists():
@@ -83,7 +82,7 @@ def open_folder(path: Path) -> TableSource:
     if any(name.endswith("corpus") for name in [*top, *folders]):
         if twice := sorted(top.keys() & folders.keys()):
             raise InputError(
-                f"{path} holds both a file and a folder called {twice[0]!r}: remove one"
+                f"{path} contains both a file and a folder called {twice[0]!r}; remove one"
             )
         tables = {stem: {"": files} for stem, files in top.items()} | folders
     else:
@@ -93,7 +92,7 @@ def open_folder(path: Path) -> TableSource:
         shards = [table_from_file(file, kind) for file, kind in tables[table][split]]
         try:
             return pl.concat(shards, how="diagonal")
-        except pl.exceptions.PolarsError:  # a column has another type in another shard
+        except pl.exceptions.PolarsError:  # a column has different types in two shards
             names = dict.fromkeys(name for shard in shards for name in shard.columns)
             rows = [row for shard in shards for row in shard.iter_rows(named=True)]
             return pl.DataFrame([column_of(n, [row.get(n) for row in rows]) for n in names])
@@ -114,16 +113,16 @@ def _group_by_stem(paths: Iterable[Path]) -> Splits:
         if len(shards) != expected[stem]:
             names = ", ".join(shard.name for shard, _ in shards)
             raise InputError(
-                f"{shards[0][0].parent} should hold {expected[stem]} file(s) of {stem!r} but holds "
-                f"{names}; add what is missing or remove what is double"
+                f"{shards[0][0].parent} should contain {expected[stem]} file(s) of {stem!r}, but "
+                f"contains {names}; add missing files or remove duplicates"
             )
     return dict(groups)
 
 
 def open_hub(name: str, revision: str | None) -> TableSource:
-    """Open a hub dataset; without a connection, its downloaded copy.
+    """Open a hub dataset; without a connection, open its downloaded copy.
 
-    Offline, ``datasets`` alone would list no configs and take any cached revision.
+    Without a connection, ``datasets`` itself would list no configs and use any cached revision.
     """
     hub = require("huggingface_hub", _PURPOSE)
     at = f" at revision {revision!r}" if revision else ""
@@ -131,10 +130,10 @@ def open_hub(name: str, revision: str | None) -> TableSource:
         info = hub.HfApi().dataset_info(name, revision=revision, timeout=_TIMEOUT)
     except (hub.errors.RepositoryNotFoundError, hub.errors.RevisionNotFoundError) as error:
         raise InputError(
-            f"the hub shows no dataset {name!r}{at}, and no folder has that name; check the "
+            f"the hub has no dataset {name!r}{at}, and no local folder has that name; check the "
             "spelling, or log in with `hf auth login` if it is private or gated"
         ) from error
-    except Exception as error:  # several HTTP libraries' errors, depending on version and cause
+    except Exception as error:  # errors of several HTTP libraries
         with _explain_errors(f"{name}{at}", error):
             copy = hub.snapshot_download(
                 name, repo_type="dataset", revision=revision, local_files_only=True
@@ -151,10 +150,10 @@ def open_configs(name: str, revision: str | None, commit: str | None = None) -> 
     name
         ``owner/name`` on the hub.
     revision
-        Branch, tag or commit to read. It is passed on as it was given: asking for a branch
-        by its commit would leave a download that cannot be found by the branch's name.
+        Branch, tag or commit to read. It is passed on unchanged: if a branch were replaced by its
+        commit, the download could not be found by the name of the branch.
     commit
-        The commit ``revision`` stands for, if known.
+        The commit of ``revision``, if known.
     """
     library = require("datasets", _PURPOSE)
 
@@ -175,18 +174,18 @@ def open_configs(name: str, revision: str | None, commit: str | None = None) -> 
 
 @contextmanager
 def _explain_errors(name: str, cause: Exception | None = None) -> Iterator[None]:
-    """Turn any error of a library that reads the hub into a message that says what to do.
+    """Turn any error of a library that reads the hub into an InputError with advice.
 
-    The message names `cause` instead of the error, where it is given.
+    If `cause` is given, the message contains it instead of the error.
     """
     try:
         yield
-    except Exception as own:  # the network may fail, or the files, in any library below
+    except Exception as own:  # errors of the network or the files, from several libraries
         error = cause or own
         reason = re.split(r"\.?\n|\. ", str(error))[0] or type(error).__name__
         raise InputError(
-            f"dataset {name} could not be read from the hub ({reason}), and no folder has that "
-            "name; check the connection, or download it elsewhere and give the path of its folder"
+            f"dataset {name} could not be read from the hub ({reason}), and no local folder has "
+            "that name; check the connection, or download it elsewhere and give its folder"
         ) from error
 
 
@@ -200,7 +199,7 @@ def open_ir_datasets(name: str) -> TableSource:
     try:
         data = library.load(own)
     except KeyError as error:
-        raise InputError(f"ir_datasets has no dataset {own!r}") from error
+        raise InputError(f"ir_datasets has no dataset {own!r}; check the spelling") from error
     rows: dict[str, Callable[[], list[tuple[object, ...]]]] = {}
     if data.has_docs():
         rows["corpus"] = lambda: [(doc.doc_id, doc.default_text()) for doc in data.docs_iter()]

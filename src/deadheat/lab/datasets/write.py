@@ -12,17 +12,17 @@ from deadheat.lab.datasets.dataset import RetrievalDataset
 def write_dataset(dataset: RetrievalDataset, write: Callable[[str, bytes], None]) -> None:
     """Write the texts, judgements and candidates of a dataset.
 
-    `load_dataset` of the folder gives an equal dataset: equal in what `content_hash` covers;
-    name, split and revision are not part of the files. It takes ``candidates="full"`` where the
-    dataset has no lists.
+    `load_dataset` of the folder returns a dataset with the same `content_hash`; name, split and
+    revision are not part of the files. If the dataset has no lists, load it with
+    ``candidates="full"``.
 
     Parameters
     ----------
     dataset
-        As `load_dataset` gives it.
+        A dataset from `load_dataset`.
     write
-        Called with the name and the bytes of each file: ``corpus.parquet``, ``queries.parquet``,
-        ``qrels.parquet`` and, where there are candidate lists, ``top_ranked.parquet``.
+        Callback with the name and the bytes of each file: ``corpus.parquet``, ``queries.parquet``,
+        ``qrels.parquet`` and, if there are candidate lists, ``top_ranked.parquet``.
     """
     # Judged documents without a text were empty; every judged document must be in the corpus.
     judged = (doc for grades in dataset.judgements.values() for doc in grades)

@@ -1,4 +1,4 @@
-"""Experiments: model × model dtype × dataset in, stored and resumable results out."""
+"""Experiments: run models × model dtypes × datasets, with stored and resumable results."""
 
 from deadheat.lab.experiment.budget import (
     error_budget as error_budget,

@@ -1,4 +1,4 @@
-"""The error budget of a number: how far ties, computing and the choice of queries move it."""
+"""The error budget of a number: how far ties, compute settings and queries move it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deadheat.measures import Measure, parse_measures
 from deadheat.tables import Column, Table
 
 COMPUTE_SETTINGS = tuple(field.name for field in fields(Compute))
-"""Settings of how a forward pass is computed; its numbers should not depend on them."""
+"""Settings of a forward pass that should not change its numbers."""
 
 _COLUMNS = (
     Column("dataset", "name"),
@@ -43,24 +43,23 @@ _COLUMNS = (
 def error_budget(
     results: Sequence[StoredResult], measures: Iterable[str | Measure] | None = None
 ) -> Table:
-    """Return the errors of each number side by side: of ties, of computing, of the queries.
+    """Return a table of each number's errors from ties, compute settings and queries.
 
     Parameters
     ----------
     results
-        What `deadheat.lab.experiment.load_results` gives. Cells that differ in batch size,
-        attention or threads alone, and were evaluated on the same texts, are variants of one
-        number.
+        Results from `deadheat.lab.experiment.load_results`. Cells that differ only in batch size,
+        attention or threads, and were evaluated on the same texts, are variants of one number.
     measures
-        Those to show; all unless given, and of very many each at one cutoff.
+        Measures to show. Default: all; of more than eight, each at one cutoff.
 
     Returns
     -------
     Table
-        Per model, dtype, dataset, regime and measure the expected value of the first variant;
-        *ties*: its tie std and range; *compute*: how far the expected value moves between the
-        variants, nothing where there is one; *queries*: the standard error of having sampled
-        these queries; *scores*: the share that differs between variants, and by how much at most.
+        A row per model, dtype, dataset, regime and measure, with the expected value of the first
+        variant. *ties*: its tie std and range. *compute*: how far the expected value moves between
+        the variants; empty for one variant. *queries*: the standard error over queries. *scores*:
+        the share of scores that differ between variants, and the largest difference.
     """
     every = every_measure(results)
     chosen = headline(every) if measures is None else parse_measures(measures)
@@ -90,7 +89,7 @@ def error_budget(
 
 
 def is_computed_twice(results: Sequence[StoredResult]) -> bool:
-    """Whether some number was computed in more than one way."""
+    """Return whether some number has more than one variant."""
     return any(len(variants) > 1 for variants in _group_variants(results))
 
 
@@ -109,7 +108,7 @@ def _group_variants(results: Sequence[StoredResult]) -> list[list[StoredResult]]
 
 
 def _describe_ways(variants: Sequence[StoredResult]) -> list[str]:
-    """Return how each was computed: the settings in which they differ."""
+    """Return the settings of each variant that differ between variants."""
     settings = [stored.manifest.settings for stored in variants]
     differing = [name for name in COMPUTE_SETTINGS if len({s.get(name) for s in settings}) > 1]
     return [", ".join(f"{n} {s.get(n, 'default')}" for n in differing) for s in settings]
@@ -125,7 +124,7 @@ def _find_changes(variants: Sequence[StoredResult]) -> Changes | None:
 
 
 def _compare_corpus(variants: Sequence[StoredResult]) -> Changes:
-    """Compare scores that are too many to be stored: those of every query with the full corpus."""
+    """Compare the scores of every query with the full corpus, which are too many to be stored."""
     orders, embeddings = [], []
     for stored in variants:
         paths, texts = zip(*stored.cell.streams()["documents"].indices(), strict=True)

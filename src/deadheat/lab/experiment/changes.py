@@ -1,4 +1,4 @@
-"""How many scores change, and how far, where the same forward pass is computed in several ways."""
+"""Count scores that change, and how far, if a forward pass is computed with other settings."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from deadheat.ties import Ints
 
 
 class Changes(NamedTuple):
-    """Scores that are not the same in all variants."""
+    """The scores that differ between variants: their number and largest difference."""
 
     scores: int
-    """Scores that were compared."""
+    """Number of compared scores."""
     changed: int
     farthest: float
-    """The farthest that one of them moved."""
+    """Largest difference of one score between variants."""
 
 
 def compare_scores(frames: Sequence[pl.DataFrame]) -> Changes:
-    """Compare stored scores: of each variant query_id, doc_id and score.
+    """Compare stored scores; each frame has query_id, doc_id and score.
 
-    Where each variant keeps its own best documents, those that all of them keep are compared.
+    If each variant keeps its own best documents, only documents of all variants are compared.
     """
     together = pl.concat(frames).group_by(["query_id", "doc_id"]).agg("score")
     of_all = together.filter(pl.col("score").list.len() == len(frames))
@@ -50,17 +50,17 @@ def compare_embeddings(
     variants: Sequence[tuple[Products, Sequence[StoredShard]]],
     documents: Ints,
 ) -> Changes:
-    """Compare scores that are too many to be stored: multiply the embeddings of all variants again.
+    """Compare scores that are too many to be stored: compute them again from the embeddings.
 
-    The texts of every variant are in the same order. Memory holds, for each thread, a block of
-    embeddings and one of scores of every variant, and what they are compared in.
+    The texts of every variant are in the same order. Each thread needs memory for one block of
+    embeddings and one block of scores of every variant, and for their comparison.
 
     Parameters
     ----------
     variants
-        Per variant: its queries, and the stored parts that hold a row for each text.
+        Per variant: its queries, and the stored parts, which have a row per text.
     documents
-        Per text: how many documents have it.
+        Per text: the number of documents with this text.
     """
     texts = len(documents)
     for _, parts in variants:

@@ -1,4 +1,4 @@
-"""From a model's stored output to scores and results, under every regime."""
+"""Compute scores and results of a model's stored output under every regime."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from deadheat.scoring import Matrix
 
 CHUNK = 1 << 16
-"""Documents of the full corpus whose embeddings are read together, and at most a part more."""
+"""Documents of the full corpus whose embeddings are read together (at most one part more)."""
 LONGEST_RUN = 10_000_000
-"""Scores of the full corpus beyond which only results are written, and no run."""
+"""Largest number of scores of the full corpus for which a run is written, not only results."""
 
 
 def evaluate_cell(
@@ -47,8 +47,8 @@ def evaluate_cell(
 ) -> None:
     """Score and evaluate a complete cell under every regime, and store scores and results.
 
-    `depth` cuts the ranked lists of the full corpus; None evaluates the whole of it, which the
-    engine counts where it is too long to be stored. `progress` is called while that is done.
+    `depth` is the largest length of the ranked lists of the full corpus. None evaluates whole
+    lists; if they are too long to be stored, the engine counts them and calls `progress`.
     """
     model, origin = manifest.model, manifest.dataset
     full = dataset.candidates is None
@@ -93,10 +93,10 @@ def evaluate_cell(
 
 
 def group_texts(dataset: RetrievalDataset) -> dict[str, list[str]]:
-    """Return the texts of the listed documents, each once, with the documents that have it.
+    """Return the distinct texts of the listed documents, each with its document ids.
 
-    A text is encoded once and scored once, so that its documents tie exactly: the place of a row in
-    a product may change its last bit.
+    A text is encoded and scored once, so its documents tie exactly: the last bit of a product may
+    depend on the position of its row.
     """
     lists = dataset.candidates
     listed = dataset.corpus if lists is None else {doc for own in lists.values() for doc in own}
@@ -108,7 +108,7 @@ def group_texts(dataset: RetrievalDataset) -> dict[str, list[str]]:
 
 
 def read_queries(cell: CellFolder, manifest: Manifest, regime: str) -> Products:
-    """Read the stored queries of a bi-encoder, ready to be multiplied with documents."""
+    """Read the stored query embeddings of a bi-encoder, ready for products with documents."""
     queries = cell.streams()["queries"].read()["queries"]
     return Products.of(queries, cast(Product, manifest.function), regime)
 
@@ -120,15 +120,16 @@ def _report_regime(progress: Progress, regime: str, what: str, done: int, total:
 def score_lists(
     outputs: Mapping[str, Any], compute: Callable[..., Scores], dataset: RetrievalDataset
 ) -> pl.DataFrame:
-    """Score candidate lists: pairs of a reranker, or each query with its own candidates alone.
+    """Score candidate lists: pairs of a reranker, or each query with its own candidates.
 
     Parameters
     ----------
     outputs
-        ``logits`` and perhaps ``head_logits``, a row per pair; or ``queries`` and ``documents``,
-        a row per query and per text of `group_texts`.
+        ``logits`` and optionally ``head_logits``, a row per pair; or ``queries`` and
+        ``documents``, a row per query and per text of `group_texts`.
     compute
-        Makes scores of pairs, or of a query and documents; called with the outputs by name.
+        Function that computes scores of pairs, or of a query and documents, from the outputs by
+        name.
     """
     lists = dataset.candidates or {}
     if "logits" in outputs:
@@ -153,13 +154,13 @@ def score_lists(
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """Some stored parts of the embeddings of a corpus, read wherever this is called."""
+    """Some stored parts of the embeddings of a corpus; the process that calls it reads them."""
 
     paths: list[Path]
     ids: list[str]
     positions: list[int]
     rows: list[int]
-    """Per document: its row among the embeddings; documents of one text share it."""
+    """Per document: its row of the embeddings; documents with the same text share a row."""
 
     def __call__(self) -> Iterator[tuple[list[str], torch.Tensor, list[int], list[int]]]:
         """Yield the only chunk."""
@@ -179,7 +180,7 @@ def _open_corpus(
 ) -> Corpus:
     """Return the queries, and the documents as shards that read some stored parts each.
 
-    An engine whose workers see the stored parts reads and counts them.
+    The workers of an engine read and count the shards if they can access the stored parts.
     """
     chunks = list(_list_chunks(cell.streams()["documents"], dataset))
     queries = read_queries(cell, manifest, regime)
@@ -209,7 +210,7 @@ def _score_corpus(
 ) -> pl.DataFrame:
     """Score every document of the corpus, or keep the first documents of every query.
 
-    At the cut ties keep the order of the corpus.
+    Documents that tie at the cut keep the order of the corpus.
     """
     queries, documents = len(dataset.queries), len(dataset.corpus)
     if depth is None:

@@ -1,4 +1,4 @@
-"""Files of an experiment: written atomically, inside their folder, checked by their hash."""
+"""Files of an experiment: written atomically, inside their folder, checked with their hash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 SUMS = "SHA256SUMS"
-"""Name of the file of hashes, which ``sha256sum -c`` reads, too."""
+"""Name of the file of hashes; ``sha256sum -c`` can read it."""
 MAX_PARTS = 1000
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 _PART = re.compile(r"(\d{6})\.([0-9a-f]{16})\.safetensors")
@@ -40,15 +40,15 @@ ADVICE: dict[What, str] = {
     "foreign": "was not written by deadheat: delete it and run again",
     "unfinished": "is not complete, because a run was interrupted: run the same command again",
 }
-"""What can be wrong with a file, and what to do about it."""
+"""Faults of a file, and the remedy of each."""
 
 
 class FolderError(InputError):
-    """Something is wrong with the folder or the disk; what was stored before stays valid."""
+    """The folder or the disk cannot be used; files that are already stored stay valid."""
 
 
 class FileError(FolderError):
-    """A file that is not what was written; an error that says what to do."""
+    """A file is damaged, missing, foreign or unfinished; the message contains the remedy."""
 
     def __init__(self, path: Path, what: What) -> None:
         super().__init__(f"{path} {ADVICE[what]}")
@@ -59,9 +59,9 @@ class FileError(FolderError):
 class HashedFolder:
     """A folder whose files are listed with their hashes in ``SHA256SUMS``.
 
-    The hash of a file that is about to change is removed from the list first, and the new hash is
-    added after the write. However a run ends, no listed hash is that of other bytes, and a file
-    without a hash is not complete.
+    Before a file changes, its hash is removed from the list; the new hash is added after the write.
+    So even if a run is killed, every listed hash is correct, and a file without a hash is not
+    complete.
     """
 
     path: Path
@@ -89,7 +89,7 @@ class HashedFolder:
                 (self.path / name).unlink(missing_ok=True)
 
     def read(self, name: str, parse: Callable[[bytes], T]) -> T:
-        """Read and parse a file; refuse one that is missing, damaged or not parsed."""
+        """Read and parse a file; refuse a file that is missing, damaged or cannot be parsed."""
         path = self.path / name
         if not path.is_file():
             raise FileError(path, "missing")
@@ -99,9 +99,9 @@ class HashedFolder:
             raise FileError(path, "damaged")
         try:
             return parse(data)
-        except Exception as error:  # each parser has its own
+        except Exception as error:  # parsers raise different exceptions
             raise FolderError(
-                f"{path} cannot be read ({error}): delete it and run the same command again"
+                f"{path} cannot be read ({error}); delete it and run the same command again"
             ) from None
 
     def read_record(self, name: str, kind: type[R]) -> R:
@@ -116,14 +116,14 @@ class HashedFolder:
         with explain_errors(path, "read"):
             lines = path.read_bytes().decode(errors="replace").splitlines()
         found = [_LINE.fullmatch(line) for line in lines]
-        # A path of Windows, because it knows the separators and drives of every system.
+        # A Windows path, because it recognises the separators and drives of every system.
         names = [PureWindowsPath(line[2]) for line in found if line]
         if None in found or any(name.anchor or ".." in name.parts for name in names):
-            raise FolderError(f"{path} is damaged: delete it and run the same command again")
+            raise FolderError(f"{path} is damaged; delete it and run the same command again")
         return {line[2]: line[1] for line in found if line}
 
     def find_faults(self) -> list[FileError]:
-        """Return the files that are complete according to the list, and are not."""
+        """Return the files that are listed as complete, but are missing or damaged."""
         faults = []
         for name, recorded in self.read_hashes().items():
             found = _hash_file(self.path / name)
@@ -170,7 +170,7 @@ class Parts:
         return {name: rows[order] for name, rows in whole.items()}
 
     def indices(self) -> Iterator[tuple[Path, Ints]]:
-        """Yield the file of each part and the inputs it has rows for, without the rows."""
+        """Yield the file of each part and the indices of its inputs, without reading the rows."""
         for path in self._complete():
             index = read_safetensors_header(path)[0]["index"]
             count = (index.stop - index.start) // 8
@@ -217,11 +217,11 @@ def refuse_outside_links(folder: Path) -> None:
     inside = folder.resolve()
     for path in folder.rglob("*"):
         if path.is_symlink() and not path.resolve().is_relative_to(inside):
-            raise FolderError(f"{path} leads out of {folder}: put the files themselves there")
+            raise FolderError(f"{path} is a link out of {folder}; replace it by the files")
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that appears under its name only when it is complete and on disk."""
+    """Write a file atomically: it gets its name when it is complete and on disk."""
     with explain_errors(path, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
@@ -229,13 +229,13 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextmanager
 def explain_errors(path: Path, action: Literal["read", "written"]) -> Iterator[None]:
-    """Turn an OSError about a file into a `FolderError` that says what to do."""
+    """Turn an OSError about a file into a `FolderError` with advice."""
     try:
         yield
     except OSError as error:
         raise FolderError(
-            f"{path} cannot be {action} ({error.strerror}): check its permissions and the space on "
-            "the disk, and run the same command again; what was stored before stays valid"
+            f"{path} cannot be {action} ({error.strerror}); check its permissions and the space on "
+            "the disk, and run the same command again; files that are already stored stay valid"
         ) from None
 
 

@@ -14,10 +14,10 @@
         runs/REGIME.txt                  the same as a TREC run
         results/REGIME.json              what `deadheat.Result.from_json` reads
 
-The hash of a dataset is that of its content, the hash of a cell that of its settings: other
-settings make another folder, and stored files stay valid. A file appears under
-its name only when it is complete and on disk. The name of a part carries the SHA-256 of its bytes,
-the others are listed with theirs: `ExperimentFolder.verify` names what is not as it was written.
+The hash of a dataset is that of its content, the hash of a cell is that of its settings. Other
+settings make another folder, and stored files stay valid. A file gets its name when it is complete
+and on disk. The name of a part contains the SHA-256 of its bytes; the hashes of other files are in
+SHA256SUMS. `ExperimentFolder.verify` finds files that have changed.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ _OWN_FILES = re.compile(
     r"datasets/[^/]+/((corpus|queries|qrels|top_ranked)\.parquet|qrels\.txt|dataset\.json)"
     r"|cells/[^/]+/(manifest\.json|scores/[^/]+\.parquet|runs/[^/]+\.txt|results/[^/]+\.json)"
 )
-"""Names of the files that are listed with their hashes once they are complete."""
+"""Names of the files whose hashes are listed when they are complete."""
 
 
 @dataclass(frozen=True)
 class Manifest(Record):
-    """All facts about a cell that its numbers depend on."""
+    """All facts about a cell that determine its numbers."""
 
     settings: Mapping[str, str]
     """Settings of the study and the environment; their hash is part of the cell's folder name."""
     model: ModelProvenance
     function: str
-    """What makes scores of the model's output: ``sigmoid``, ``softmax``, ``dot``, ``cosine``."""
+    """Function that computes scores: ``sigmoid``, ``softmax``, ``dot`` or ``cosine``."""
     backend: str
     threads: int
     dataset: DatasetProvenance
@@ -87,7 +87,7 @@ class Manifest(Record):
     inputs: Mapping[str, InputFacts] = field(default_factory=dict)
     """Per stream of inputs: ``logits``, or ``queries`` and ``documents``."""
     label: str | None = None
-    """What the user calls the model; no number depends on it."""
+    """The user's name for the model; no number depends on it."""
 
 
 class ExperimentFolder:
@@ -96,40 +96,40 @@ class ExperimentFolder:
     Parameters
     ----------
     path
-        Where it is.
+        Path of the folder.
     create
-        Make it if it does not exist yet.
+        Whether to create the folder if it does not exist. Default: False.
     """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
-            raise FolderError(f"{path} is a file: choose a folder")
+            raise FolderError(f"{path} is a file; choose a folder")
         mark = self.path / MARK
         if not mark.is_file():
             if not create:
                 raise FolderError(
-                    f"{path} is not the folder of an experiment (there is no {MARK} in it): give "
-                    "the folder that deadheat run wrote; run files go to deadheat eval, or to "
-                    "deadheat report with --qrels"
+                    f"{path} is not the folder of an experiment (there is no {MARK} in it); give "
+                    "the folder of deadheat run; for run files, use deadheat eval, or deadheat "
+                    "report with --qrels"
                 )
             if self.path.is_dir() and any(p.name[0] != "." for p in self.path.iterdir()):
                 raise FolderError(
-                    f"{path} holds other files and no {MARK}, so it is not the folder of an "
-                    "experiment: choose a new or empty folder"
+                    f"{path} contains other files and no {MARK}, so it is not the folder of an "
+                    "experiment; choose a new or empty folder"
                 )
             write_file(mark, dump_json({"schema": SCHEMA, "what": "deadheat experiment"}))
         schema = HashedFolder(self.path).read(MARK, lambda data: json.loads(data).get("schema"))
         if schema != SCHEMA:
             raise FolderError(
-                f"{mark} is of schema {schema!r}, and this version reads {SCHEMA}: use another "
+                f"{mark} has schema {schema!r}, but this version reads {SCHEMA}; use another "
                 "folder, or the version of deadheat that wrote it"
             )
         refuse_outside_links(self.path)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes from writing; the lock ends with the process that holds it."""
+        """Lock the folder for writing; the lock ends with this process at the latest."""
         filelock = require("filelock", "Running a study")
         with explain_errors(self.path / ".lock", "written"):
             lock = filelock.FileLock(self.path / ".lock", timeout=0)
@@ -137,7 +137,7 @@ class ExperimentFolder:
                 lock.acquire()
             except filelock.Timeout:
                 raise FolderError(
-                    f"{self.path} is in use by another process: wait for it, or choose another "
+                    f"{self.path} is in use by another process; wait for it, or choose another "
                     "folder (--output)"
                 ) from None
         try:
@@ -164,7 +164,7 @@ class ExperimentFolder:
     def dataset(self, name: str) -> RetrievalDataset:
         """Read a stored dataset."""
         if Path(name).name != name:  # a manifest may be untrusted
-            raise FolderError(f"{name!r} is no name of a dataset in {self.path}")
+            raise FolderError(f"{name!r} is not the name of a dataset in {self.path}")
         folder = self.path / "datasets" / name
         raise_first(HashedFolder(folder).find_faults())
         origin = HashedFolder(folder).read_record(DATASET, DatasetProvenance)
@@ -183,12 +183,12 @@ class ExperimentFolder:
     def cell(
         self, model: str, model_dtype: str, dataset: str, settings: Mapping[str, str]
     ) -> CellFolder:
-        """Return the folder of a cell, which need not exist yet."""
+        """Return the folder of a cell; it may not exist yet."""
         name = f"{slug(model)}.{model_dtype}.{dataset.rpartition('-')[0]}-{hash_short(settings)}"
         return CellFolder(self.path / "cells" / name)
 
     def cells(self) -> list[CellFolder]:
-        """Return the cells that were begun, by name."""
+        """Return the folders of all started cells, sorted by name."""
         cells = self.path / "cells"
         begun = {file.parent for name in (MANIFEST, SUMS) for file in cells.glob(f"*/{name}")}
         return [CellFolder(path) for path in sorted(begun)]
@@ -199,8 +199,8 @@ class ExperimentFolder:
         Returns
         -------
         tuple
-            The number of files that are as they were written, and all that is not: damaged,
-            missing, foreign or, where a run was ended, unfinished.
+            The number of unchanged files, and the faults: files that are damaged, missing,
+            foreign or, after an interrupted run, unfinished.
         """
         known: dict[Path, FileError | None] = {self.path / MARK: None}
         cells = sorted(self.path.glob("cells/*/"))
@@ -234,7 +234,7 @@ class CellFolder(HashedFolder):
         sizes = [manifest.model.batch_size, *(facts.count for facts in manifest.inputs.values())]
         if not manifest.inputs.keys() <= set(STREAMS) or min(sizes) < 1:
             raise FolderError(
-                f"{path} cannot be read (its inputs are not those of a model): delete it and run "
+                f"{path} cannot be read (its inputs are not those of a model); delete it and run "
                 "the same command again"
             )
         return manifest
@@ -244,7 +244,7 @@ class CellFolder(HashedFolder):
         self.write({MANIFEST: dump_json(manifest.to_dict())})
 
     def streams(self) -> dict[str, Parts]:
-        """Return the parts of every stream of inputs; none for a cell that was not begun."""
+        """Return the parts of every stream of inputs; empty for a cell without a manifest."""
         manifest = self.manifest
         if manifest is None:
             return {}
@@ -255,7 +255,7 @@ class CellFolder(HashedFolder):
         }
 
     def check_parts(self) -> dict[Path, FileError | None]:
-        """Check all parts; without a manifest it is not known which are missing."""
+        """Check all parts; missing parts are found only if there is a manifest."""
         known: dict[Path, FileError | None] = {}
         streams: dict[str, Parts] = {}
         try:
@@ -275,16 +275,16 @@ class CellFolder(HashedFolder):
         return {name: rows for parts in streams for name, rows in parts.read().items()}
 
     def regimes(self) -> list[str]:
-        """Return the regimes that the cell was evaluated under, as tables list them."""
+        """Return the regimes of the cell's results, in the order of tables."""
         listed = [name for name in self.read_hashes() if name.startswith("results/")]
         paths = [*map(Path, listed), *(self.path / "results").glob("*.json")]
         return sorted({path.stem for path in paths}, key=regime_order)
 
     def write_result(self, regime: str, result: Result, scores: pl.DataFrame | None) -> None:
-        """Store a result and, unless they are too many, its scores: Parquet and a TREC run."""
+        """Store a result and its scores (Parquet and a TREC run); None stores no scores."""
         files = {}
         run_file = f"runs/{regime}.txt"
-        if scores is None:  # an earlier evaluation may have left those of shorter lists
+        if scores is None:  # remove the scores of an earlier evaluation with shorter lists
             self.remove(_scores_file(regime), run_file)
         else:
             files[_scores_file(regime)] = to_parquet(scores)
@@ -292,12 +292,12 @@ class CellFolder(HashedFolder):
         self.write({**files, f"results/{regime}.json": utf8(result.to_json())})
 
     def has_scores(self, regime: str) -> bool:
-        """Whether scores were stored; those of a full corpus may be too many."""
+        """Return whether scores were stored; those of a full corpus may be too many."""
         name = _scores_file(regime)
         return (self.path / name).is_file() or name in self.read_hashes()
 
     def scores(self, regime: str) -> pl.DataFrame:
-        """Read query_id, doc_id and score, candidates in their order."""
+        """Read query_id, doc_id and score, in the order of the candidates."""
         name = _scores_file(regime)
         if not self.has_scores(regime):
             raise InputError(
@@ -312,14 +312,14 @@ class CellFolder(HashedFolder):
 
 
 def slug(name: str) -> str:
-    """Make a folder name: of a hub id its words, of a path its last part.
+    """Return a folder name: the words of a hub id, or the last part of a path.
 
     >>> slug("BAAI/bge-reranker-v2-m3"), slug("/models/my model")
     ('BAAI--bge-reranker-v2-m3', 'my-model')
     """
     hub_id = re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)
     word = name.replace("/", "--") if hub_id else re.sub(r"[^\w.-]+", "-", Path(name).name)
-    short = word.encode()[-80:].decode(errors="ignore")  # the names of files end at 255 bytes
+    short = word.encode()[-80:].decode(errors="ignore")  # file names have at most 255 bytes
     return short.lstrip(".") or "unnamed"
 
 

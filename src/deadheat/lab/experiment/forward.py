@@ -1,4 +1,4 @@
-"""The forward pass of a cell, part by part, in whatever process runs it."""
+"""The forward pass of a cell, part by part, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ PartOutput = dict[str, "torch.Tensor"]
 
 @dataclass(frozen=True)
 class Environment:
-    """What the outputs of a model depend on besides texts and settings: where it runs."""
+    """Properties of the machine on which the outputs of a model depend."""
 
     revision: str
-    """Of the checkpoint that is found there."""
+    """Revision of the checkpoint on that machine."""
     device: str
     backend: str
     threads: int
-    """On a CPU, FP32 sums depend on how many threads share them."""
+    """Number of threads; on a CPU, FP32 sums depend on it."""
     versions: Mapping[str, str]
 
 
@@ -56,7 +56,7 @@ def _environment(revision: str, device: str | None) -> Environment:
 
 
 def use_threads(threads: int) -> int:
-    """Set the number of threads of torch, and return the one before."""
+    """Set the number of threads of torch, and return the previous number."""
     import torch
 
     before = torch.get_num_threads()
@@ -66,7 +66,7 @@ def use_threads(threads: int) -> int:
 
 
 _loaded: dict[tuple[Study, ModelSpec, str, Compute], Reranker | BiEncoder] = {}
-"""The model that was loaded last: the other datasets are run with it, too."""
+"""The model that was loaded last; it is reused for further datasets."""
 
 
 def load_cell_model(study: Study, cell: StudyCell) -> Reranker | BiEncoder:
@@ -99,7 +99,7 @@ def forget_model() -> None:
 
 
 class PartTask(NamedTuple):
-    """Some consecutive batches of a stream of inputs: what is run and stored together."""
+    """Some consecutive batches of a stream of inputs, which are run and stored together."""
 
     stream: str
     """``logits``, or ``queries`` or ``documents``."""
@@ -109,27 +109,27 @@ class PartTask(NamedTuple):
 
 
 class ForwardFacts(NamedTuple):
-    """What is known of a forward pass once the model is loaded and the inputs are tokenized."""
+    """Facts about a forward pass after the model is loaded and the inputs are tokenized."""
 
     model: ModelProvenance
     function: str
-    """What makes scores of the model's output."""
+    """Name of the function that computes scores from the model's output."""
     inputs: dict[str, InputFacts]
     """Per stream of inputs."""
 
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """The forward pass of a cell; calling it makes a worker for parts of it."""
+    """The forward pass of a cell; calling it returns a worker that runs parts of it."""
 
     study: Study
     cell: StudyCell
     dataset: RetrievalDataset
     environment: Environment
-    """That of every machine that takes part."""
+    """The environment that every machine must have."""
 
     def __call__(self) -> Callable[[PartTask | None], ForwardFacts | PartOutput]:
-        """Make a worker: it returns the output of a part or, for None, the facts of the whole."""
+        """Return a worker, which returns the output of a part or, for None, the facts."""
         use_threads(self.environment.threads)
         model = load_cell_model(self.study, self.cell)
         here = asdict(_environment(model.provenance.revision, self.study.device))
@@ -137,8 +137,8 @@ class ForwardPass:
             if here[name] != value:
                 raise InputError(
                     f"{platform.node()} differs from the machine of the first worker: its {name} "
-                    f"is {here[name]} and not {value}; the scores would depend on which of them "
-                    "ran what, so use machines of one kind"
+                    f"is {here[name]}, not {value}, and scores depend on it; use machines of one "
+                    "kind"
                 )
         return _Worker(self, model).work
 
@@ -157,8 +157,8 @@ class _Worker:
             return
         if dataset.candidates is None:
             raise InputError(
-                f"a {self._model.kind} would read every document with every query: full-corpus "
-                "candidates are for bi-encoders, choose --candidates bm25"
+                f"a {self._model.kind} would score every document with every query, but "
+                "full-corpus candidates are for bi-encoders only; choose --candidates bm25"
             )
         try:
             self._head = model.head()
@@ -170,7 +170,7 @@ class _Worker:
         self._streams = {"logits": model.batches(pairs, with_hidden=self._head is not None)}
 
     def work(self, part: PartTask | None) -> ForwardFacts | PartOutput:
-        """Return the output of the model for a part; without one, the facts of the whole."""
+        """Return the output of the model for a part; for None, the facts of the forward pass."""
         import torch
 
         from deadheat.scoring import torch_functions
@@ -192,7 +192,7 @@ class _Worker:
         return tensors
 
     def _function(self) -> str:
-        """Return the function that makes scores of the model's output."""
+        """Return the name of the function that computes scores from the model's output."""
         if self._model.outputs:
             return "sigmoid" if len(self._model.outputs) == 1 else "softmax"
         similarity = self._whole.cell.model.similarity

@@ -1,4 +1,4 @@
-"""The numbers of the paper's Table 1, and a table of them beside those of a study."""
+"""The numbers of the paper's Table 1, and a table that compares a study with them."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ _COLUMNS = (
 
 
 def against_paper(results: Sequence[StoredResult]) -> Table:
-    """Return the numbers of the paper's Table 1 beside those of stored results.
+    """Return the numbers of the paper's Table 1 next to those of stored results.
 
     Parameters
     ----------
     results
-        What `deadheat.lab.experiment.load_results` gives. Those that are no row of the paper's
+        Results from `deadheat.lab.experiment.load_results`. Results that are not in the paper's
         table are left out.
 
     Returns
     -------
     Table
-        Per dataset, measure, model, dtype, regime and view: the paper's number, that of the
-        study, the difference, and whether the paper's lies between the worst and the best value
-        that orders of tied documents give here. A range or a bias has no such bounds.
+        Per dataset, measure, model, dtype, regime and view: the paper's number, the study's
+        number, the difference, and whether the paper's number is between the worst and the best
+        value over tie orders here. A range or a bias has no such bounds.
     """
     rows = [row for stored in results for row in _compare(stored)]
     if not rows:
@@ -72,7 +72,7 @@ def against_paper(results: Sequence[StoredResult]) -> Table:
         raise InputError(
             "none of these results is in the paper's Table 1: nDCG@10 and MRR@10 of "
             f"MIRACLReranking (en), MAP@3 of AskUbuntuDupQuestions, with {names} in BF16 (native, "
-            "hps) or FP32; deadheat run --paper makes them"
+            "hps) or FP32; run deadheat run --paper"
         )
     return Table(
         pl.DataFrame(rows, infer_schema_length=None),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredResult:
-    """One regime of one cell."""
+    """The stored result of one regime of one cell."""
 
     cell: CellFolder
     manifest: Manifest
@@ -37,12 +37,12 @@ class StoredResult:
 
     @property
     def model_dtype(self) -> str:
-        """The dtype that the model ran in."""
+        """The dtype in which the model ran."""
         return self.manifest.model.model_dtype
 
     @property
     def dataset(self) -> str:
-        """The name of the dataset, with subset and split where it has them."""
+        """The name of the dataset, with subset and split if it has them."""
         return str(self.manifest.dataset)
 
     @property
@@ -52,12 +52,12 @@ class StoredResult:
 
     @property
     def name(self) -> str:
-        """The short name, with the variant where there are several."""
+        """The short name, with the variant if there are several."""
         return f"{self.short_name} ({self.variant})" if self.variant else self.short_name
 
     @property
     def is_reference(self) -> bool:
-        """Whether this is what Table 1 calls FP32: the FP32 model, scored in FP32."""
+        """Whether this is the FP32 column of Table 1: the FP32 model, scored in FP32."""
         return self.model_dtype == "fp32" and self.regime == "native"
 
     @cached_property
@@ -71,23 +71,23 @@ class StoredResult:
         facts = self.result.provenance.scores
         if facts is None:
             raise InputError(
-                f"{self.cell.path}: the result of {self.regime} has no tie statistics: run the "
+                f"{self.cell.path}: the result of {self.regime} has no tie statistics; run the "
                 "study again"
             )
         return facts
 
     def scores(self) -> pl.DataFrame:
-        """Read query_id, doc_id and score, candidates in their order; needs no torch."""
+        """Read query_id, doc_id and score, in the order of the candidates; needs no torch."""
         return self.cell.scores(self.regime)
 
     def outputs(self) -> dict[str, torch.Tensor]:
-        """Read what the model gave.
+        """Read the output of the model.
 
         Returns
         -------
         dict
-            For a reranker ``logits`` and, where it has a head, ``head_logits``: a row per
-            candidate, in the order of `scores`. For a bi-encoder ``queries`` and ``documents``.
+            For a reranker, ``logits`` and, if it has a head, ``head_logits``: a row per candidate,
+            in the order of `scores`. For a bi-encoder, ``queries`` and ``documents``.
         """
         return self.cell.outputs()
 
@@ -97,7 +97,7 @@ class StoredResult:
 
     @property
     def folder(self) -> ExperimentFolder:
-        """The DIR that this is stored in."""
+        """The folder of the study."""
         return ExperimentFolder(self.cell.path.parents[1])
 
 
@@ -107,12 +107,12 @@ def load_results(folder: str | Path) -> list[StoredResult]:
     Parameters
     ----------
     folder
-        What ``deadheat run --output`` wrote.
+        The folder of ``deadheat run --output``.
 
     Returns
     -------
     list of StoredResult
-        By dataset and model, and for each model dtype the regimes native, hps, head, others.
+        Sorted by dataset, model and model dtype, then by regime: native, hps, head, others.
     """
     begun: list[tuple[Manifest, CellFolder]] = []
     for cell in ExperimentFolder(folder).cells():
@@ -128,7 +128,7 @@ def load_results(folder: str | Path) -> list[StoredResult]:
         for regime in cell.regimes()
     ]
     if not results:
-        raise InputError(f"{folder} holds no results yet: run the study to its end")
+        raise InputError(f"{folder} contains no results yet; run the study to its end")
     return results
 
 
@@ -137,13 +137,13 @@ def _cell_key(manifest: Manifest) -> tuple[str, str, str]:
 
 
 def compute_key(manifest: Manifest) -> tuple[int, str, int]:
-    """Return what the ways to compute a forward pass are sorted by."""
+    """Return the sort key of the settings of a forward pass."""
     model = manifest.model
     return model.batch_size, model.attn_implementation, manifest.threads
 
 
 def _variant(manifest: Manifest, others: Sequence[Manifest]) -> str:
-    """Settings in which a cell differs from others of the same model, dtype and dataset."""
+    """Return the settings that differ from other cells of the same model, dtype and dataset."""
     alike = [other for other in others if _cell_key(other) == _cell_key(manifest)]
     differing = [
         f"{name} {value}"

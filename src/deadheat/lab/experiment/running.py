@@ -32,7 +32,7 @@ from deadheat.scoring import SCORED, ranks_by_logit, uses_head
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be run, and why."""
+    """A cell that could not be run, and the reason."""
 
     cell: StudyCell
     error: DeadheatError
@@ -45,25 +45,24 @@ def run_study(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> list[Failure]:
-    """Run the cells of a study that `folder` lacks, and evaluate all of them.
+    """Run the cells of a study that are not in `folder` yet, and evaluate all cells.
 
     Parameters
     ----------
     study
-        What to run.
+        The cells to run.
     folder
-        Where everything is stored, batch by batch. An interrupted run is continued
-        by the same call, and ends with the same bytes. Other settings make other
-        cells; those that are stored stay as they are.
+        Folder to store everything in, batch by batch. The same call continues an interrupted run
+        and gives the same bytes. Other settings make other cells; stored cells do not change.
     progress
-        Called after every stored part of a forward pass, and while a full corpus is counted.
+        Callback after every stored part of a forward pass, and while a full corpus is counted.
     engine
-        Where models are run; this process unless given. The scores are the same anywhere.
+        Where models are run. The scores do not depend on it. Default: this process.
 
     Returns
     -------
     list of Failure
-        The cells that could not be run. The others are complete.
+        The cells that could not be run. All other cells are complete.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def run_study(
                 where = replace(where, threads=cell.compute.threads or where.threads)
                 whole = ForwardPass(study, cell, dataset, where)
                 _run_cell(whole, experiment, name, workplace, progress)
-            except FolderError:  # it concerns every cell
+            except FolderError:  # affects every cell
                 raise
             except DeadheatError as error:
                 failures.append(Failure(cell, error))
@@ -96,7 +95,7 @@ def _store_dataset(
 ) -> tuple[RetrievalDataset, str]:
     """Read a dataset, and store it; return it with the name of its folder."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeadheatWarning)  # its provenance says what was left out
+        warnings.simplefilter("ignore", DeadheatWarning)  # dropped data is in its provenance
         dataset = load_dataset(
             spec.name,
             subset=spec.subset,
@@ -121,7 +120,7 @@ def _run_cell(
     engine: Engine,
     progress: Progress | None,
 ) -> None:
-    """Run what is missing of the forward pass, then score and evaluate."""
+    """Run the missing parts of the forward pass, then score and evaluate."""
     study, cell, dataset = whole.study, whole.cell, whole.dataset
     settings = _list_settings(whole)
     stored = experiment.cell(cell.model.name, cell.model_dtype, dataset_folder, settings)
@@ -155,7 +154,7 @@ def _run_cell(
 
 
 def _list_settings(whole: ForwardPass) -> dict[str, str]:
-    """Return all settings that the outputs depend on, known before the model is loaded."""
+    """Return all settings that determine the outputs and are known before the model is loaded."""
     study, model, dataset = whole.study, whole.cell.model, whole.dataset
     asked = {name: value for name, value in asdict(model).items() if name not in ("name", "label")}
     texts = json.dumps([list(dataset.queries.items()), list(dataset.corpus)])
@@ -176,7 +175,7 @@ def _list_settings(whole: ForwardPass) -> dict[str, str]:
 
 
 def _list_regimes(study: Study, manifest: Manifest) -> list[str]:
-    """Return the regimes that a cell can have: in FP32 several are the same."""
+    """Return the regimes of a cell; in FP32 several regimes are the same."""
     asked = list(study.regimes)
     if manifest.model.kind == "bi-encoder":
         asked = [r for r in asked if not uses_head(r) and not ranks_by_logit(r)]
@@ -185,7 +184,7 @@ def _list_regimes(study: Study, manifest: Manifest) -> list[str]:
         asked = ["native", "hps-logit"] if by_logit else ["native"]
     regimes = asked + [SCORED + dtype for dtype in study.scoring_dtypes]
     if not regimes:
-        raise InputError("a bi-encoder has no scoring head: choose the regime native or hps")
+        raise InputError("a bi-encoder has no scoring head; choose the regime native or hps")
     return regimes
 
 

@@ -1,4 +1,4 @@
-"""What to run: models × model dtypes × datasets, and how each is scored and measured."""
+"""Studies: models × model dtypes × datasets to run, and how each is scored and measured."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model by name, and what is not to be read from its checkpoint or preset."""
+    """A model by name, and values that replace those of its checkpoint or preset."""
 
     name: str
     revision: str | None = None
     kind: Kind | None = None
     base: str | None = None
-    """The model of a PEFT adapter; the one that the adapter names unless given."""
+    """The base model of a PEFT adapter. Default: the one in its configuration."""
     prompt: str | None = None
-    """What a yes/no reranker reads, with ``{query}`` and ``{document}``."""
+    """The prompt of a yes/no reranker, with ``{query}`` and ``{document}``."""
     instruction: str | None = None
     max_length: int | None = None
     similarity: str | None = None
-    """Product of a bi-encoder: ``dot`` or ``cosine``. Unless given, ``dot`` for embeddings that
-    leave the model normalised, else ``cosine``."""
+    """Product of a bi-encoder: ``dot`` or ``cosine``. Default: ``dot`` if the model normalises
+    its embeddings, else ``cosine``."""
     label: str | None = None
-    """What to call it in tables; the last part of its name unless given."""
+    """Name in tables. Default: the last part of the model's name."""
 
     @property
     def short_name(self) -> str:
-        """What it is called in tables."""
+        """The name in tables."""
         return self.label or Path(self.name).name
 
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A dataset by name, and which part and version of it."""
+    """A dataset by name, with its part and version."""
 
     name: str
     subset: str | None = None
@@ -65,13 +65,13 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class Compute:
-    """How a forward pass is computed; in low precision its outputs depend on it."""
+    """Settings of a forward pass; in low precision, the outputs depend on them."""
 
     batch_size: int = 16
     attention: str | None = None
-    """The attention kernels: ``eager``, ``sdpa``, …; the choice of transformers unless given."""
+    """The attention kernels: ``eager``, ``sdpa``, …. Default: the choice of transformers."""
     threads: int | None = None
-    """Threads of torch on a CPU; as many as it takes by itself unless given."""
+    """Threads of torch on a CPU. Default: the choice of torch."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in vars(self).items() if value)
@@ -92,30 +92,30 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class Study:
-    """Cells to run, and the regimes and measures that each is evaluated under.
+    """Cells to run, and the regimes and measures of their evaluation.
 
-    `Study.of` makes one from words and checks them.
+    `Study.of` makes a study from plain values and checks them.
 
     Attributes
     ----------
     regimes
-        Names in `deadheat.scoring.REGIMES`. Bi-encoders have ``native`` and ``hps`` alone, the
-        others are skipped. In FP32 ``native``, ``hps`` and ``head`` are one, called ``native``, and
-        the two that rank by log-odds are one, called ``hps-logit``.
+        Names in `deadheat.scoring.REGIMES`. Bi-encoders have only ``native`` and ``hps``; other
+        regimes are skipped. In FP32, ``native``, ``hps`` and ``head`` are the same, called
+        ``native``, and the two regimes that rank by log-odds are the same, called ``hps-logit``.
     scoring_dtypes
-        Further formats to score the model's output in, each a regime called ``scored-fp16`` or
-        alike.
+        Further formats to score the model's output in; each is a regime such as ``scored-fp16``.
     measures, cutoffs
-        A measure without a cutoff is taken at every one of `cutoffs`.
+        A measure without a cutoff is evaluated at each of `cutoffs`.
     batch_size, attention, threads
-        How forward passes are computed. Several of them make several forward passes, which
+        Settings of forward passes. With several values there are several forward passes, which
         `deadheat.lab.experiment.error_budget` compares.
     max_length
-        In tokens; that of the model unless given.
+        Longest input, in tokens. Default: that of the model.
     limit
-        Only the first queries of a dataset.
+        Number of first queries of a dataset to use. Default: all.
     candidates, depth
-        As for `deadheat.lab.datasets.load_dataset`; with ``full`` a depth cuts the ranked lists.
+        As for `deadheat.lab.datasets.load_dataset`; with ``full``, `depth` is the largest length
+        of the ranked lists.
     """
 
     models: tuple[ModelSpec, ...]
@@ -137,7 +137,7 @@ class Study:
 
     @classmethod
     def of(cls, location: str = "the study", /, **options: object) -> Study:
-        """Make a study from plain values, such as a TOML file holds.
+        """Make a study from plain values, for example those of a TOML file.
 
         Examples
         --------
@@ -155,13 +155,13 @@ class Study:
         }
         for word in ("model", "dataset"):
             if not values.get(f"{word}s"):
-                raise InputError(f"{location} names no {word}: give at least one (--{word})")
+                raise InputError(f"{location} has no {word}; give at least one (--{word})")
         study = cls(**values)
         if not (study.regimes or study.scoring_dtypes) or not study.model_dtypes:
             raise InputError(f"{location} needs at least one model dtype and one regime")
         if not study.batch_size:
             raise InputError(f"{location} needs at least one batch size")
-        parse_measures(study.measures)  # refuses what is no measure, before anything is run
+        parse_measures(study.measures)  # refuses unknown measures before anything is run
         return study
 
     @property
@@ -175,7 +175,7 @@ class Study:
 
     @property
     def cells(self) -> list[StudyCell]:
-        """What is run, model by model."""
+        """The cells to run, model by model."""
         return [
             StudyCell(model, dtype, dataset, compute)
             for model in self.models
@@ -186,7 +186,7 @@ class Study:
 
     @property
     def computes(self) -> list[Compute]:
-        """Every way in which a forward pass is computed."""
+        """All settings of forward passes."""
         ways = product(self.batch_size, self.attention or (None,), self.threads or (None,))
         return [Compute(*way) for way in ways]
 
@@ -197,11 +197,11 @@ def read_study(path: str | Path, **words: object) -> Study:
     Parameters
     ----------
     path
-        A model or dataset in it is a name, or a table of the fields of `ModelSpec` or
+        The file. A model or dataset in it is a name, or a table of the fields of `ModelSpec` or
         `DatasetSpec`.
     words
-        Fields that replace those of the file. A file that sets ``trust_remote_code`` is refused
-        unless `trust_remote_code` is passed here, too: a file alone cannot make code run.
+        Fields that replace those of the file. A file that sets ``trust_remote_code`` is an error
+        unless `trust_remote_code` is also passed here: a file alone cannot make code run.
     """
     try:
         options = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -213,8 +213,8 @@ def read_study(path: str | Path, **words: object) -> Study:
     if study.trust_remote_code and "trust_remote_code" not in words:
         names = ", ".join(repr(model.name) for model in study.models)
         raise InputError(
-            f"{path}: trust_remote_code = true asks to run the code that comes with {names}, "
-            "and a file alone cannot allow that: read the code, then pass --trust-remote-code (in "
+            f"{path}: trust_remote_code = true would run the code that comes with {names}, but a "
+            "file alone cannot allow that; read the code, then pass --trust-remote-code (in "
             "Python: read_study(path, trust_remote_code=True)), or remove the key from the file"
         )
     return study
@@ -245,15 +245,15 @@ def paper_study(**words: object) -> Study:
 
 _LISTS = ("model_dtypes", "regimes", "scoring_dtypes", "measures", "cutoffs")
 _ONE_OR_MORE = ("batch_size", "attention", "threads")
-"""Keys that take a list or a single value."""
+"""Keys whose value is a list or a single value."""
 _SMALLEST = {"cutoffs": 1, "batch_size": 1, "threads": 1, "max_length": 2, "limit": 1, "depth": 1}
-"""Keys whose values are whole numbers, and the smallest of them; others are text."""
+"""Keys whose values are whole numbers, with the smallest allowed value; others are text."""
 _CHOICES = {"candidates": CANDIDATES, "similarity": ("dot", "cosine")}
 Spec = TypeVar("Spec", ModelSpec, DatasetSpec)
 
 
 def _parse_value(name: str, value: object, at: str) -> object:
-    """Check one field of a study and bring it into its shape."""
+    """Check one field of a study, and convert it to its type."""
     if name in _ONE_OR_MORE and isinstance(value, (str, int)):
         value = [value]
     if name not in ("models", "datasets", *_LISTS, *_ONE_OR_MORE):
@@ -273,7 +273,7 @@ def _parse_spec(kind: type[Spec], value: object, at: str) -> Spec:
         return value
     options = {"name": value} if isinstance(value, str) else value
     if not isinstance(options, dict) or not options.get("name"):
-        raise InputError(f"{at} must hold names, or tables with a name, not {value!r}")
+        raise InputError(f"{at} must contain names, or tables with a name, not {value!r}")
     _check_keys(kind, options, at)
     for key, option in options.items():
         _check(key, option, f"{at}: {key}")
@@ -281,9 +281,9 @@ def _parse_spec(kind: type[Spec], value: object, at: str) -> Spec:
 
 
 def _check(name: str, value: object, at: str) -> object:
-    """Check one plain value, and return it as it is called everywhere else."""
+    """Check one plain value, and return it under its usual name."""
     kind = int if name in _SMALLEST else bool if name == "trust_remote_code" else str
-    if type(value) is not kind:  # true is no whole number
+    if type(value) is not kind:  # not isinstance: True is an int
         word = {str: "text", int: "a whole number", bool: "true or false"}[kind]
         raise InputError(f"{at} must be {word}, not {value!r}")
     if isinstance(value, int) and value < _SMALLEST.get(name, 0):

@@ -33,32 +33,32 @@ _VIEWS = ("oblivious", "expected", "range", "bias", "std")
 _EXACT_TIES = "FP32 M = the expected value, because the FP32 scores have ties, too"
 
 Line = tuple[str, Measure, str, str]
-"""What a line of Table 1 is about: dataset, measure, model and model dtype."""
+"""Key of a line of Table 1: dataset, measure, model and model dtype."""
 
 
 def table1(
     results: Sequence[StoredResult], measures: Iterable[str | Measure] | None = None
 ) -> Table:
-    """Return Table 1: for each model FP32 M, then the views of every regime by its name.
+    """Return Table 1: for each model FP32 M, then the views of every regime.
 
-    The highest expected value of a dataset, measure, dtype and regime is bold if it is the
-    highest whatever the tie-break: its worst value lies above the best of all others.
-    Tie-breaking moves the oblivious value and the bias: their digits below the first of the tie
-    std are grey, or an x in plain text.
+    The highest expected value of a dataset, measure, dtype and regime is bold if it is the highest
+    in every tie order: its worst value is above the best value of all others. Tie-breaking moves
+    the oblivious value and the bias: digits that are smaller than the first digit of the tie std
+    are grey, or x in plain text.
 
     Parameters
     ----------
     results
-        What `deadheat.lab.experiment.load_results` gives.
+        Results from `deadheat.lab.experiment.load_results`.
     measures
-        Those to show; all unless given, and of very many each at one cutoff.
+        Measures to show. Default: all; of more than eight, each at one cutoff.
     """
     every = every_measure(results)
     chosen = headline(every) if measures is None else parse_measures(measures)
     if missing := [repr(measure) for measure in chosen if measure not in every]:
         some = ", ".join(map(repr, headline(every)))
         more = f" and {len(every) - len(headline(every))} more" if headline(every) != every else ""
-        raise InputError(f"not evaluated: {', '.join(missing)}; there are {some}{more}")
+        raise InputError(f"not evaluated: {', '.join(missing)}; use one of {some}{more}")
     lines, exact = _collect_lines(results, chosen)
     regimes = list(dict.fromkeys(regime for line in lines.values() for regime in line))
     wide: list[dict[str, object]] = []
@@ -92,8 +92,8 @@ def table1(
     if any(row["std"] for row in narrow):
         notes.append("grey digits, or x in plain text, lie below the tie std")
     if any(row["certain"] for row in narrow):
-        notes.append("bold = the highest whatever the tie-break")
-    # A block for each regime: models are compared within one.
+        notes.append("bold = the highest in every tie order")
+    # One block per regime: models are compared within a regime.
     blocks = list(dict.fromkeys((row["dataset"], row["measure"]) for row in narrow))
     narrow.sort(
         key=lambda row: (
@@ -122,8 +122,8 @@ def _collect_lines(
 ) -> tuple[dict[Line, dict[str, Summary]], dict[tuple[str, Measure, str], Summary]]:
     """Return the summaries of each line by regime, and those of the FP32 models.
 
-    A line is a model in each dtype but FP32, which is the column FP32 M. A model that was run in
-    FP32 alone has a line of its own, without regimes.
+    A line is a model in a dtype other than FP32; FP32 is the column FP32 M. A model that was run
+    only in FP32 has a line without regimes.
     """
     lines: dict[Line, dict[str, Summary]] = {}
     exact: dict[tuple[str, Measure, str], Summary] = {}
@@ -144,7 +144,7 @@ def _collect_lines(
 
 
 def every_measure(results: Sequence[StoredResult]) -> list[Measure]:
-    """Return the measures that some result holds."""
+    """Return all measures of the results."""
     return list(dict.fromkeys(m for stored in results for m in stored.result.views))
 
 

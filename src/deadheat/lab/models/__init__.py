@@ -1,6 +1,6 @@
-"""Models: a checkpoint and texts in; logits or embeddings in the model's own dtype out.
+"""Models: compute logits or embeddings of texts in the model's own dtype.
 
-Scores are computed elsewhere: softmax, sigmoid and product are in ``deadheat.scoring``.
+Scores (softmax, sigmoid, product) are computed in ``deadheat.scoring``.
 """
 
 from deadheat.lab.models.biencoders import BiEncoder as BiEncoder

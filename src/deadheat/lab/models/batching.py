@@ -1,11 +1,11 @@
-"""Batches: which inputs share a forward pass.
+"""Batches: compose the inputs of each forward pass.
 
-Low-precision results depend on what else is in the batch, so the composition is fixed:
-inputs are ordered by token count (as cut at the maximum length), longest first, equal counts
-in the order given, and this order is cut into consecutive batches of ``batch_size``. A batch
-is padded to its longest input. Batch ``i`` therefore depends on the input list and the batch
-size alone, and a run continued at batch ``i`` repeats what an unbroken run would have done. The
-longest batch is the first, so a batch size that does not fit into memory is refused at once.
+Low-precision results depend on the other inputs of a batch, so the composition is fixed. Inputs are
+sorted by token count (after truncation to the maximum length), longest first; equal counts keep the
+given order. The sorted list is cut into consecutive batches of ``batch_size``. A batch is padded to
+its longest input. Batch ``i`` therefore depends only on the input list and the batch size, and a
+run that continues at batch ``i`` gives the same results as an uninterrupted run. The longest batch
+is the first, so a batch size that does not fit into memory fails at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = tuple["torch.Tensor", ...]
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The composition of every batch, as positions in the input list."""
+    """The composition of every batch, as indices of the input list."""
 
     batches: tuple[tuple[int, ...], ...]
     inputs: InputFacts
@@ -57,15 +57,15 @@ def count_tokens(ids: Callable[[slice], list[list[int]]], inputs: int) -> list[i
 
 @dataclass(frozen=True)
 class Batches:
-    """A run over an input list, batch by batch; ``len`` counts the batches."""
+    """A run over an input list, batch by batch; ``len`` is the number of batches."""
 
     plan: BatchPlan
     provenance: ModelProvenance
     """The settings of the model."""
     texts: Sequence[str]
-    """A text of each input, which errors name it by."""
+    """A text of each input, for error messages."""
     forward: Callable[[Sequence[int]], Tensors]
-    """Runs the model on the inputs at some positions of the list."""
+    """Function that runs the model on the inputs at some indices of the list."""
 
     def __len__(self) -> int:
         return len(self.plan.batches)
@@ -93,7 +93,7 @@ class Batches:
                 raise
             raise InputError(
                 f"a batch of {len(indices)} inputs does not fit into the memory of {device} "
-                f"({one_line(error)}): use a smaller batch size or max_length, or another device"
+                f"({one_line(error)}); use a smaller batch size or max_length, or another device"
             ) from error
         for tensor in tensors:
             check_finite(tensor, indices, self.texts, self.provenance.model_dtype)
@@ -101,30 +101,30 @@ class Batches:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error means that memory ran out, of an accelerator or of the host."""
+    """Return whether an error means that the accelerator or the host is out of memory."""
     signs = ("out of memory", "can't allocate memory", "not enough memory")
     return any(words in str(error).lower() for words in signs)
 
 
 def check_texts(texts: Sequence[str], what: str) -> None:
-    """Refuse texts without content, whose embeddings or logits would mean nothing."""
+    """Raise InputError for empty texts, whose embeddings or logits have no meaning."""
     if isinstance(texts, str):
-        raise InputError(f"{what} must be a list of texts, not one text: wrap it in a list")
+        raise InputError(f"{what} must be a list of texts, not one text; wrap it in a list")
     if len(texts) == 0:
-        raise InputError(f"no {what} were given: pass at least one text")
+        raise InputError(f"no {what} were given; pass at least one text")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(f"{what}[{index}] is a {type(text).__name__}: pass text")
+            raise InputError(f"{what}[{index}] is a {type(text).__name__}; pass text")
         if not text.strip():
             raise InputError(
-                f"{what}[{index}] is empty: give it a text or leave it out of the candidates"
+                f"{what}[{index}] is empty; add a text, or remove it from the candidates"
             )
 
 
 def check_finite(
     rows: torch.Tensor, indices: Sequence[int], texts: Sequence[str], dtype: str
 ) -> None:
-    """Refuse NaN and infinity, naming the first input that gave them."""
+    """Raise InputError for NaN and infinity; the message contains the first such input."""
     bad = (~rows.isfinite()).any(dim=1)
     if not bad.any():
         return

@@ -1,4 +1,4 @@
-"""Bi-encoders: texts in, one embedding each out."""
+"""Bi-encoders: compute one embedding per text."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Role = Literal["query", "document"]
 
 
 class BiEncoder:
-    """A model that embeds queries and documents apart.
+    """A model that embeds queries and documents separately.
 
-    Embeddings leave as the checkpoint's last module made them, in the model's dtype. Where that
-    module normalises, it does so in the model's dtype too: the norms of BF16 vectors are only
-    nearly 1, so the dot product and the cosine of such vectors differ.
+    Embeddings are the output of the checkpoint's last module, in the model's dtype. If that module
+    normalises, it does so in the model's dtype: the norms of BF16 vectors are only close to 1, so
+    the dot product and the cosine of such vectors differ.
 
     Attributes
     ----------
     provenance
-        The settings of the model, which each output carries.
+        The settings of the model, which are stored in each output.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class BiEncoder:
         texts
             Queries or documents; none may be empty.
         role
-            Which prompt goes before them.
+            ``"query"`` or ``"document"``: selects the prompt.
         """
         check_texts(texts, "queries" if role == "query" else "documents")
         prefix, settings = self._prefixes[role], self.provenance
@@ -103,7 +103,7 @@ class BiEncoder:
 
 
 def find_own_prompt(model: SentenceTransformer) -> TextPrompt:
-    """Return the prompts that the checkpoint itself names for queries and documents."""
+    """Return the prompts for queries and documents in the checkpoint's configuration."""
     prompts = model.prompts or {}
     names = ("document", "passage", "corpus")
     document = next(filter(None, map(prompts.get, names)), "")
@@ -111,7 +111,7 @@ def find_own_prompt(model: SentenceTransformer) -> TextPrompt:
 
 
 def describe_modules(model: SentenceTransformer) -> str:
-    """Name what stands between the token states and the embedding, such as ``mean, Normalize``."""
+    """Return the modules between token states and embedding, such as ``mean, Normalize``."""
     names = []
     for module in list(model)[1:]:
         old_mode = getattr(module, "get_pooling_mode_str", lambda: None)  # version 5

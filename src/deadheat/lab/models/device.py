@@ -1,4 +1,4 @@
-"""Where a model runs, and in which number format its weights and computation are."""
+"""Choose the device of a model, and the number format of its weights and computation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import torch
 
 MODEL_DTYPES = ("bf16", "fp16", "fp32")
-"""The formats that a model runs in; others are scoring dtypes."""
+"""The formats in which a model can run; other formats are scoring dtypes only."""
 
 
 def choose_device(device: str | None) -> str:
-    """Return the device asked for, else CUDA, else MPS, else the CPU."""
+    """Return the given device, else CUDA, else MPS, else the CPU."""
     import torch
 
     available = {
@@ -27,15 +27,15 @@ def choose_device(device: str | None) -> str:
         return next(name for name, works in available.items() if works)
     if not available.get(device.split(":")[0], False):
         usable = ", ".join(name for name, works in available.items() if works)
-        raise InputError(f"the device {device!r} is not available here: use one of {usable}")
+        raise InputError(f"the device {device!r} is not available here; use one of {usable}")
     return device
 
 
 def check_model_dtype(name: str) -> None:
-    """Refuse a format that no model is run in."""
+    """Raise InputError for a format in which no model can run."""
     if name not in MODEL_DTYPES:
         raise InputError(
-            f"a model cannot be run in {name!r}: use one of {', '.join(MODEL_DTYPES)} (other "
+            f"a model cannot be run in {name!r}; use one of {', '.join(MODEL_DTYPES)} (other "
             "formats are scoring dtypes)"
         )
 
@@ -51,7 +51,7 @@ def choose_dtype(model_dtype: str, device: str) -> torch.dtype:
         torch.nn.functional.gelu(probe @ probe)
     except (RuntimeError, TypeError, AssertionError) as error:
         raise InputError(
-            f"{model_dtype} does not work on {device} ({one_line(error)}): use another model dtype "
+            f"{model_dtype} does not work on {device} ({one_line(error)}); use another model dtype "
             "or device"
         ) from error
     return dtype

@@ -36,7 +36,7 @@ from deadheat.provenance import ModelProvenance
 PACKAGES = ("torch", "transformers", "sentence-transformers", "tokenizers", "deadheat")
 HEAD_WEIGHT = re.compile(r"\.(score|classifier|out_proj)\.weight$")
 """Names of the last layer of a classifier in transformers."""
-# Their position embeddings begin after the padding index.
+# Position embeddings of these models begin after the padding index.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"}
 
 
@@ -62,33 +62,34 @@ def load_model(
     Parameters
     ----------
     name_or_path
-        Hub id, local folder, ``.gguf`` file, or ``owner/repository/file.gguf``. The folder of a
-        PEFT adapter is merged into its base in FP32, then cast.
+        Hub id, local folder, ``.gguf`` file, or ``owner/repository/file.gguf``. A PEFT adapter is
+        merged into its base model in FP32, then cast to `model_dtype`.
     model_dtype
         ``fp32``, ``bf16`` or ``fp16``: the format of weights and computation. GGUF weights are
         expanded to it.
     kind
-        ``cross-encoder``, ``yes-no`` or ``bi-encoder``; read from the checkpoint if left out.
+        ``cross-encoder``, ``yes-no`` or ``bi-encoder``. Default: read from the checkpoint.
     device
-        ``cpu``, ``cuda``, ``cuda:1``, ``mps``; the fastest one present if left out.
+        ``cpu``, ``cuda``, ``cuda:1``, ``mps``. Default: the fastest available.
     batch_size
         Inputs per forward pass. Low-precision results depend on it; the paper uses 16.
     max_length
-        Longest input in tokens, prompt included; that of the preset, else the checkpoint's.
+        Longest input in tokens, including the prompt. Default: that of the preset, else that of
+        the checkpoint.
     attn_implementation
-        ``eager``, ``sdpa``, ``flash_attention_2``…; the choice of transformers if left out.
+        ``eager``, ``sdpa``, ``flash_attention_2``…. Default: the choice of transformers.
     trust_remote_code
-        Run Python code that comes with the checkpoint.
+        Whether to run Python code that comes with the checkpoint. Default: False.
     revision
         Branch, tag or commit of the hub.
     prompt
-        For a yes/no reranker the whole text with ``{query}`` and ``{document}``, or a
-        `PairPrompt`; for a bi-encoder a `TextPrompt`; that of the preset, else of the checkpoint,
-        if left out.
+        For a yes/no reranker, the whole text with ``{query}`` and ``{document}``, or a
+        `PairPrompt`; for a bi-encoder, a `TextPrompt`. Default: that of the preset, else that of
+        the checkpoint.
     instruction
-        The task sentence inside the prompt, for models that take one.
+        The task sentence inside the prompt, for models whose prompt has one.
     base
-        The model that a PEFT adapter was trained on; the one in its configuration if left out.
+        The base model of a PEFT adapter. Default: the one in its configuration.
     """
     require("torch", "running a model")
     if batch_size < 1:
@@ -107,7 +108,7 @@ def load_model(
             f", not {type(prompt).__name__}"
         )
     if kind == "cross-encoder" and instruction is not None:
-        raise InputError(f"{name!r} is a cross-encoder, which takes no instruction: leave it out")
+        raise InputError(f"{name!r} is a cross-encoder, which has no instruction; leave it out")
     prompt = prompt or (preset.prompt if preset else None)
     weights: dict[str, object] = {"dtype": dtype, "use_safetensors": checkpoint.gguf is None}
     if attn_implementation is not None:
@@ -145,7 +146,7 @@ def load_model(
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the versions of the packages that logits and embeddings pass through."""
+    """Return the versions of the packages that compute logits and embeddings."""
     return find_versions(PACKAGES)
 
 
@@ -195,8 +196,8 @@ def _load_reranker(
                 weight.data = weight.data.to(dtype)
     if missing:
         raise InputError(
-            f"{checkpoint.name!r} has no weights for {', '.join(missing)}: "
-            f"they would be random, so it cannot be used as a {kind}"
+            f"{checkpoint.name!r} has no weights for {', '.join(missing)}; they would be random, "
+            f"so it cannot be used as a {kind}"
         )
     return model, tokenizer
 
@@ -226,8 +227,8 @@ def _load_bi_encoder(
         )
     if not hasattr(model[0], "auto_model"):
         raise InputError(
-            f"{checkpoint.name!r} begins with {type(model[0]).__name__}, not with a transformer: "
-            "its model dtype and attention cannot be set, choose another checkpoint"
+            f"{checkpoint.name!r} begins with {type(model[0]).__name__}, not with a transformer, "
+            "so its model dtype and attention cannot be set; choose another checkpoint"
         )
     if not checkpoint.modules:
         model[1] = type(model[1])(model[0].auto_model.config.hidden_size, pooling or "mean")
@@ -242,21 +243,21 @@ def _choose_length(asked: int | None, usual: int | None, config: Any) -> int:
         limit -= (config.pad_token_id or 0) + 1
     if asked is not None and not 2 <= asked <= limit:
         raise InputError(
-            f"max_length {asked} is outside what this model reads: 2 to {limit} tokens"
+            f"max_length {asked} is outside the range of this model; use 2 to {limit} tokens"
         )
     return int(asked or min(usual or limit, limit))
 
 
 @contextmanager
 def _explain_errors(checkpoint: Checkpoint) -> Iterator[None]:
-    """Turn the errors of a library that loads a checkpoint into messages that say what to do."""
+    """Turn the errors of a library that loads a checkpoint into an InputError with advice."""
     try:
         yield
     except Exception as error:  # transformers, tokenizers and safetensors each have their own
         if "trust_remote_code" in str(error):
             raise _untrusted_code(checkpoint) from error
         raise InputError(
-            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}): check that the checkpoint "
+            f"{checkpoint.name!r} cannot be loaded ({one_line(error)}); check that the checkpoint "
             "is complete and that transformers supports it with this attention (eager and sdpa "
             "need no further package)"
         ) from error
@@ -264,6 +265,6 @@ def _explain_errors(checkpoint: Checkpoint) -> Iterator[None]:
 
 def _untrusted_code(checkpoint: Checkpoint) -> InputError:
     return InputError(
-        f"{checkpoint.name!r} comes with its own code, which is not run by default: read the "
-        "code, then pass --trust-remote-code (in Python: trust_remote_code=True)"
+        f"{checkpoint.name!r} contains its own code, which is not run by default; read the code, "
+        "then pass --trust-remote-code (in Python: trust_remote_code=True)"
     )

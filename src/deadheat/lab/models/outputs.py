@@ -18,7 +18,7 @@ class ModelOutput:
     logits: torch.Tensor
     """``[n, 1]``, or ``[n, 2]`` in the order (no, yes)."""
     hidden: torch.Tensor | None
-    """``[n, d]``, the input of the head, if requested."""
+    """``[n, d]``: the input of the head; None unless requested."""
     provenance: ModelProvenance
     inputs: InputFacts
 
@@ -35,7 +35,7 @@ class Embeddings:
 
 @dataclass(frozen=True)
 class Head:
-    """The rows of the last linear layer that make the logits: ``hidden @ weight.T + bias``.
+    """The rows of the last linear layer that compute the logits: ``hidden @ weight.T + bias``.
 
     Cast all three to FP32 to recompute the logits in FP32.
     """

@@ -1,8 +1,8 @@
-"""The models of the paper: what their authors document about prompts, pooling and lengths.
+"""The models of the paper: prompts, pooling and lengths from the documentation of their authors.
 
-A checkpoint is recognised by its name: the hub id, a local folder of the same name, or a
-folder of the hub's cache. Every value can be overridden in :func:`deadheat.lab.models.load_model`.
-Lengths are those of the paper (Appendix E.1).
+A checkpoint is recognised by its name: the hub id, a local folder of the same name, or a folder of
+the hub's cache. Every value can be overridden in :func:`deadheat.lab.models.load_model`. Lengths
+are those of the paper (Appendix E.1).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PAIR_BODY = "<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}
 
 @dataclass(frozen=True)
 class PairPrompt:
-    """What a yes/no reranker reads: ``prefix``, then ``body``, then ``suffix``.
+    """The prompt of a yes/no reranker: ``prefix``, ``body`` and ``suffix``.
 
-    ``{instruction}``, ``{query}`` and ``{document}`` in the body are filled in; everything else
-    is taken literally, special tokens included. Only the body is cut when an input is too long,
-    so the question to the model always stays whole.
+    ``{instruction}``, ``{query}`` and ``{document}`` in the body are replaced. All other text is
+    used literally, including special tokens. If an input is too long, only the body is truncated,
+    so the question to the model is always complete.
     """
 
     prefix: str
@@ -40,14 +40,14 @@ class PairPrompt:
     no: str = "no"
 
     def fill(self, query: str, document: str) -> str:
-        """Return the body for one pair; braces inside the texts are left alone."""
+        """Return the body for one pair; braces inside the texts are not replaced."""
         values = {"instruction": self.instruction, "query": query, "document": document}
         return re.sub(r"\{(instruction|query|document)\}", lambda m: values[m[1]], self.body)
 
 
 @dataclass(frozen=True)
 class TextPrompt:
-    """What a bi-encoder reads before a query and before a document."""
+    """The prompts of a bi-encoder: text before a query and before a document."""
 
     query: str = ""
     document: str = ""
@@ -63,24 +63,24 @@ Prompt = TypeVar("Prompt", PairPrompt, TextPrompt)
 
 
 def with_instruction(prompt: Prompt, instruction: str | None) -> Prompt:
-    """Return the prompt with another instruction, where it has a place for one."""
+    """Return the prompt with another instruction; refuse a prompt without ``{instruction}``."""
     if instruction is None:
         return prompt
     template = prompt.body if isinstance(prompt, PairPrompt) else prompt.query
     if "{instruction}" not in template:
         raise InputError(
-            f"the instruction {instruction!r} has no place in the prompt {template!r}: "
-            "pass a prompt that contains '{instruction}', or no instruction"
+            f"the prompt {template!r} does not contain '{{instruction}}', so the instruction "
+            f"{instruction!r} cannot be used; pass another prompt, or no instruction"
         )
     return replace(prompt, instruction=instruction)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What is documented about a checkpoint beyond its own configuration files.
+    """Documented settings of a checkpoint that are not in its configuration files.
 
-    ``pooling`` is used where a copy of the checkpoint comes without ``modules.json``;
-    the first of ``names`` is the one the paper evaluates.
+    ``pooling`` is used if a copy of the checkpoint has no ``modules.json``. The first of ``names``
+    is the checkpoint that the paper evaluates.
     """
 
     names: tuple[str, ...]
@@ -122,7 +122,7 @@ PRESETS = (
 
 
 def find_preset(name: str) -> Preset | None:
-    """Return the preset of a hub id, of a folder with that name, or of its place in the cache.
+    """Return the preset of a hub id, a folder of that name, or a folder of the hub's cache.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def find_preset(name: str) -> Preset | None:
 
 
 def has_name(name: str, hub_id: str) -> bool:
-    """Whether a hub id, a folder or a place in the hub's cache is that of a checkpoint."""
+    """Return whether a hub id, a folder or a folder of the hub's cache belongs to `hub_id`."""
     ending = re.escape(hub_id.split("/")[1])
     pattern = rf"(^|[/\\]|--){ending}([/\\]snapshots[/\\]\w+)?[/\\]?$"
     return re.search(pattern, name, re.I) is not None

@@ -1,4 +1,4 @@
-"""Rerankers: a query and a document in, one logit or the two logits (no, yes) out."""
+"""Rerankers: compute one logit, or two logits (no, yes), of a query and a document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Pairs = Sequence[tuple[str, str]]
 
-# Labels by which a two-logit classifier may call the relevant class.
+# Labels of the relevant class in two-logit classifiers.
 YES_LABELS = {"yes", "true", "relevant", "positive"}
 
 
@@ -38,12 +38,12 @@ class Reranker(ABC):
     Attributes
     ----------
     provenance
-        The settings of the model, which each output carries.
+        The settings of the model, which are stored in each output.
     """
 
     provenance: ModelProvenance
     _rows: list[int]
-    """Which outputs of the head are the logits."""
+    """Indices of the head's outputs that are the logits."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self._model = model
@@ -132,16 +132,16 @@ class Reranker(ABC):
 class ClassifierReranker(Reranker):
     """A sequence classifier with one logit (sigmoid) or two (softmax).
 
-    Of two labels the second is the relevant one, unless the first is called so in the
-    configuration. Classifiers built on decoders are padded on the left.
+    Of two labels, the second is the relevant one, unless the name of the first label in the
+    configuration means "relevant". Classifiers built on decoders are padded on the left.
     """
 
     def __init__(self, model: Any, tokenizer: Any, settings: ModelProvenance) -> None:
         labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
         if len(labels) > 2:
             raise InputError(
-                f"{settings.model!r} classifies into {len(labels)} labels "
-                f"({', '.join(labels)}): a reranker has one logit or two, choose another checkpoint"
+                f"{settings.model!r} has {len(labels)} labels ({', '.join(labels)}), but a "
+                "reranker has one logit or two; choose another checkpoint"
             )
         if hasattr(model, "score"):  # transformers' name for the head of a decoder
             tokenizer.padding_side = "left"
@@ -169,9 +169,9 @@ class ClassifierReranker(Reranker):
 
 
 class YesNoReranker(Reranker):
-    """A causal language model asked a yes/no question; the logits are its next-token logits.
+    """A causal language model with a yes/no question; its next-token logits are the logits.
 
-    Inputs are padded on the left, so that the last position is the last token of every row.
+    Inputs are padded on the left, so the last position is the last token of every row.
     """
 
     def __init__(
@@ -190,8 +190,8 @@ class YesNoReranker(Reranker):
         self._room = self.provenance.max_length - frame
         if self._room < 1:
             raise InputError(
-                f"max_length {self.provenance.max_length} leaves no room beside the {frame} tokens "
-                "of the prompt: raise max_length"
+                f"max_length {self.provenance.max_length} is too small for the {frame} tokens of "
+                "the prompt; use a larger max_length"
             )
 
     def _ids(
@@ -211,17 +211,17 @@ def find_token(tokenizer: Any, word: str) -> int:
     ids: list[int] = tokenizer.encode(word, add_special_tokens=False)
     if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
         raise InputError(
-            f"the tokenizer has no single token for {word!r} but "
-            f"{tokenizer.convert_ids_to_tokens(ids)}: pass a PairPrompt with other yes and no words"
+            f"the tokenizer has no single token for {word!r}, only "
+            f"{tokenizer.convert_ids_to_tokens(ids)}; pass a PairPrompt with other yes and no words"
         )
     return ids[0]
 
 
 def split_prompt(template: str, tokenizer: Any) -> PairPrompt:
-    """Split a prompt around its query and document, at special tokens, which changes no token."""
+    """Split a prompt around query and document, at special tokens, so that no token changes."""
     places = [template.find(place) for place in ("{query}", "{document}")]
     if min(places) < 0:
-        raise InputError(f"the prompt {template!r} needs the places {{query}} and {{document}}")
+        raise InputError(f"the prompt {template!r} must contain {{query}} and {{document}}")
     special = "|".join(re.escape(str(t)) for t in tokenizer.added_tokens_decoder.values())
     found = list(re.finditer(special, template)) if special else []
     start = max((m.end() for m in found if m.end() <= min(places)), default=0)
@@ -233,7 +233,7 @@ def make_chat_prompt(tokenizer: Any, name: str) -> PairPrompt:
     """Put the question of the paper's reranker into the chat template of another model."""
     if not tokenizer.chat_template:
         raise InputError(
-            f"the tokenizer of {name!r} has no chat template, so its prompt is unknown: pass "
+            f"the tokenizer of {name!r} has no chat template, so its prompt is unknown; pass "
             "prompt=PairPrompt(prefix=…, body=…, suffix=…)"
         )
     message = [{"role": "user", "content": f"{JUDGE}\n\nBODY"}]

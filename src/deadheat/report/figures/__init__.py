@@ -1,4 +1,4 @@
-"""Figures for papers: what ties do to a measure, a list, a comparison; drawn by matplotlib."""
+"""Figures for papers: the effect of ties on a measure, a list, a comparison (matplotlib)."""
 
 from deadheat.report.figures.comparison import comparison as comparison
 from deadheat.report.figures.curves import curves as curves

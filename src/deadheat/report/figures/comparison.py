@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MOST = 200
 _FEW = 12
-"""Up to so many systems lines join those that overlap; a matrix shows them among more."""
+"""Up to this many systems, lines join overlapping systems; for more, a matrix shows them."""
 _LANE = 0.075  # inches
 
 
@@ -30,16 +30,16 @@ def comparison(
 ) -> Plot:
     """Draw every system as its interval [worst, best], sorted by expected value.
 
-    A line at the right joins systems whose intervals share a value: no order of them holds
-    whatever the tie-break. Of more than a dozen systems a matrix shows which these are: a row
-    has a mark at the rank of every system that it shares a value with.
+    A line at the right joins systems whose intervals overlap: their order depends on tie-breaking.
+    For more than a dozen systems, a matrix shows this: a row has a mark at the rank of every
+    system that it overlaps.
 
     Parameters
     ----------
     results
-        Results, best by label, that hold the measure.
+        Results with the measure, preferably as ``{label: result}``.
     measure
-        The measure to compare by; may be left out where the results have only one in common.
+        The measure to compare. Default: the only measure that all results share.
     percent, width
         As for `curves`.
     """
@@ -142,8 +142,8 @@ def _choose(results: dict[str, Result], measure: str | Measure | None) -> Measur
 def overlapping(systems: list[Summary]) -> list[list[int]]:
     """Return the largest sets of two or more systems whose intervals all share a value.
 
-    Intervals that overlap pairwise have a point in common, and one such point is where one
-    of them begins: it is enough to look at those.
+    Intervals that overlap pairwise have a common point, and the start of one of them is such a
+    point. So it is enough to test the starts.
     """
     points = [system.worst for system in systems]
     sets = {
@@ -155,7 +155,7 @@ def overlapping(systems: list[Summary]) -> list[list[int]]:
 
 
 def lanes_of(joined: list[list[int]]) -> list[list[list[int]]]:
-    """Share the joining lines out to as few lanes as keep them apart."""
+    """Put the joining lines into as few lanes as possible, without overlaps."""
     lanes: list[list[list[int]]] = []
     for members in joined:
         free = next((lane for lane in lanes if lane[-1][-1] < members[0]), None)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _LOGARITHMIC = 20
-"""A logarithmic axis from this ratio of the last to the first cutoff on."""
+"""The axis is logarithmic from this ratio of the last to the first cutoff on."""
 _MARKS = 12
-"""Of more points than these not all are marked."""
+"""With more points than this, not all are marked."""
 
 
 def curves(
@@ -28,14 +28,14 @@ def curves(
 ) -> Plot:
     """Draw measures against the cutoff k, a panel per measure and a curve per result.
 
-    The line with dots is the expected value, × the oblivious one, the band [worst, best].
+    The line with dots is the expected value, × the oblivious value, the band [worst, best].
 
     Parameters
     ----------
     results
-        Results, best by label, that hold the same measures at several cutoffs.
+        Results with the same measures at several cutoffs, preferably as ``{label: result}``.
     percent
-        73.53 instead of 0.7353.
+        Whether to show 73.53 instead of 0.7353. Default: False.
     width
         ``"column"`` or ``"full"`` for a two-column paper, or inches.
 

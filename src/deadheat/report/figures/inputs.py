@@ -10,9 +10,9 @@ from deadheat.errors import InputError
 from deadheat.evaluation import Result
 
 Results = Result | Iterable[Result] | Mapping[str, Result]
-"""One result, several, or several by the labels they get in the figure."""
+"""One result, several results, or ``{label: result}``."""
 _NAMED = 12
-"""Up to so many systems are named in a caption, too."""
+"""Largest number of systems whose names are in a caption."""
 
 
 def comparable(results: Results) -> dict[str, Result]:
@@ -40,7 +40,7 @@ def caption(what: str, results: Mapping[str, Result], line: str, band: str) -> s
 
 
 def tie_rule(results: Mapping[str, Result]) -> str:
-    """Describe how the oblivious values break ties, per result where they differ."""
+    """Describe how the oblivious values break ties; per result if they differ."""
     rules = {}
     for label, result in results.items():
         settings = result.provenance.settings

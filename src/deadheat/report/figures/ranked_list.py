@@ -28,19 +28,19 @@ _VIEWS = {"expected": "• expected", "worst": "worst", "best": "best", "oblivio
 
 
 def ranked_list(ranked: RankedQuery, *, rows: int = 24, width: str | float = "column") -> Plot:
-    """Draw the ranked list of a query, its tie groups, and what they do to a measure.
+    """Draw the ranked list of a query, its tie groups, and their effect on a measure.
 
-    A box holds documents that could stand in any order; they are listed in that of the tie
-    rule. Relevant documents carry a star, and their grade where grades differ.
+    A box contains documents that can be in any order; they are listed in the order of the tie
+    rule. Relevant documents have a star, and their grade if grades differ.
 
     Parameters
     ----------
     ranked
-        What `deadheat.evaluation.rank_query` gives: the list of a query, and a measure whose
-        values stand below it and whose cutoff is drawn as a line.
+        Result of `deadheat.evaluation.rank_query`: the list of a query, and a measure whose values
+        are printed below it and whose cutoff is drawn as a line.
     rows
-        A longer list is shortened to about this many rows, around its top, the cutoff and
-        its end; what is left out is counted.
+        A longer list is shortened to about this many rows, around its top, the cutoff and its end;
+        a line shows the number of omitted documents.
     width
         As for `curves`.
     """

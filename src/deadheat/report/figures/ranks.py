@@ -21,7 +21,7 @@ _SIGNS = {
     "official_rank": ("official", "official rank"),
     "oblivious_rank": ("oblivious", "rank by the oblivious value"),
 }
-"""Per column of the frame, what its sign is called in the legend and in the caption."""
+"""Per column of the frame: its text in the legend and in the caption."""
 _OTHER = "#888888"
 Look = tuple[str, str, str]
 """Of a group: its colour, its marker, and what the legend calls it."""
@@ -40,12 +40,12 @@ def rank_intervals(
     ----------
     ranking
         A row per system, with the columns `system`, `rank`, `best_rank`, `worst_rank` and
-        `oblivious_rank`, as the ranking of a `Comparison` has for each measure; also
-        `official_rank` (else × is the oblivious one) and `group`, where they are known.
+        `oblivious_rank`, like the ranking of a `Comparison` for one measure. Optional columns:
+        `official_rank` (otherwise × is the oblivious rank) and `group`.
     groups
-        System to group, in place of the column; groups differ in colour and marker.
+        ``{system: group}``, in place of the column; groups differ in colour and marker.
     what
-        What the ranks are by and of, for axis and caption: ``"nDCG@10 of 50 queries"``.
+        Measure and queries, for axis and caption: ``"nDCG@10 of 50 queries"``.
     width
         ``"column"`` or ``"full"`` for a two-column paper, or inches.
 

@@ -1,4 +1,4 @@
-"""How every figure looks, and how it becomes a file."""
+"""The style of all figures, and saving them to files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INK = "#333333"
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure and the words that belong under it."""
+    """A figure and its caption."""
 
     figure: Figure
     caption: str
@@ -55,14 +55,14 @@ class Plot:
         return buffer.getvalue()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the figure in the format its ending names, completely or not at all.
+        """Write the figure atomically, in the format of the file ending.
 
         Parameters
         ----------
         path
             A file that ends in ``.png``, ``.svg`` or ``.pdf``.
         force
-            Overwrite the file if it exists.
+            Whether to overwrite an existing file. Default: False.
         """
         target = Path(path)
         ending = check_ending(target)
@@ -80,7 +80,7 @@ class Plot:
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
-    """Return the format that the ending of a path names.
+    """Return the format of a path's ending.
 
     >>> check_ending("ties.PDF")
     'pdf'
@@ -93,7 +93,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in our style, whatever the user's own settings are."""
+    """Draw in our style, independent of the user's settings."""
     require("matplotlib", "a figure")
     import matplotlib.style
 
@@ -117,7 +117,7 @@ def inches(width: str | float) -> float:
 
 
 def row_of(rows: int) -> tuple[float, float]:
-    """Height of a row in inches and size of its text in points, so that a page holds them all.
+    """Return the height of a row in inches and its text size in points, so that all fit a page.
 
     >>> row_of(5), row_of(126)
     ((0.155, 6.5), (0.0714, 4.1))
@@ -146,12 +146,12 @@ def legend(
 
 
 def printable(text: str) -> str:
-    """Replace what has no shape, and what XML cannot hold."""
+    """Replace invisible characters, and characters that XML does not allow."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def shorten(names: Sequence[str], length: int) -> list[str]:
-    """Make names printable and short, but no shorter than leaves them distinct.
+    """Make names printable and short, but keep them distinct.
 
     >>> shorten(["bge-reranker-v2-m3", "gte"], 12)
     ['bge-re…v2-m3', 'gte']

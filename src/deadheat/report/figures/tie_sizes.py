@@ -1,4 +1,4 @@
-"""How large the tie groups of a run are."""
+"""Draw the sizes of the tie groups of runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LINEAR = 16
 
 
 def tie_sizes(runs: Mapping[str, GroupSizes], *, width: str | float = "column") -> Plot:
-    """Draw how many tie groups there are of each size, and how many documents they hold.
+    """Draw the number of tie groups of each size, and the number of their documents.
 
-    Left: tie groups by size, large ones in bins 1, 2, 3–4, 5–8 … Right: documents in groups of
-    size s or more; what the curve loses between 1 and 2 are the documents that stand alone.
+    Left: tie groups by size, large sizes in bins 1, 2, 3–4, 5–8 … Right: documents in groups of
+    size s or more; the drop between 1 and 2 is the number of documents that are not tied.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from deadheat.tables import Column, Kind, Table, cell, headings, rows_of
 
 APART = 2.0
-"""Two marks of a scale this many hundredths apart are visibly different."""
+"""Smallest distance of two visibly different marks, in hundredths of a scale."""
 
 
 class Texts(NamedTuple):
@@ -31,7 +31,7 @@ class Scale(NamedTuple):
     def marks(
         self, start: float, end: float, dot: float, cross: float | None = None
     ) -> dict[str, float | None]:
-        """Return the places of an interval, its dot, and a cross if it is visibly elsewhere."""
+        """Return the positions of an interval, its dot, and a cross if it is visibly different."""
         apart = cross is not None and abs(self.place(cross) - self.place(dot)) >= APART
         return {
             "start": self.place(start),
@@ -47,14 +47,14 @@ class PageCell(NamedTuple):
     column: Column
     text: Texts
     sort: float | str | None
-    """The number to sort by; None for words, the empty text where there is no number."""
+    """The number to sort by; None for words, the empty text for a missing number."""
     bold: bool
     marks: dict[str, float | None] | None
-    """The interval that is drawn beside the text, if there is one."""
+    """The interval that is drawn next to the text, if any."""
 
 
 class PageTable(NamedTuple):
-    """A table as the template writes it."""
+    """A table in the form of the template."""
 
     headings: list[tuple[str, bool]]
     """The heading of each column, and whether the column holds labels."""
@@ -63,12 +63,12 @@ class PageTable(NamedTuple):
 
 
 def texts(kind: Kind, *values: object) -> Texts:
-    """Write a cell in both ways."""
+    """Format a cell as a fraction and in percent."""
     return Texts(*(cell(kind, values, percent=percent).full for percent in (False, True)))
 
 
 def page_table(table: Table) -> PageTable:
-    """Write every cell of a table in both ways."""
+    """Format every cell of a table as a fraction and in percent."""
     scales = {}
     for column in table.columns:
         ends = [x for name in column.bar for x in table.frame[name].drop_nulls()]
@@ -92,7 +92,7 @@ def page_table(table: Table) -> PageTable:
 
 
 def _sort_key(column: Column, values: Sequence[Any]) -> float | str | None:
-    """Sort intervals by their width, and other numbers by themselves; last where there is none."""
+    """Return the sort key: the width of an interval, or the number; missing numbers are last."""
     if column.is_label or column.kind == "flag":
         return None
     if None in values:

@@ -1,4 +1,4 @@
-"""Plots of a page: intervals of systems, and curves over the cutoff, as places in an SVG."""
+"""Plots of a page: intervals of systems, and curves over the cutoff, as SVG coordinates."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from deadheat.tables import Column, Table
 
 COLOURS = 8
 MOST_CURVES = 12
-"""Curves beyond these are not drawn; the numbers of all are in the table."""
+"""Largest number of curves that are drawn; the table has the numbers of all."""
 LEFT, RIGHT, TOP, BOTTOM = 52, 704, 12, 278
 """Ends of the axes of curves in an SVG of 720 by 320."""
 _LOGARITHMIC = 20
-"""A logarithmic axis from this ratio of the last to the first cutoff on."""
+"""The axis is logarithmic from this ratio of the last to the first cutoff on."""
 
 
 def interval_plot(
@@ -78,12 +78,12 @@ def curve_plot(systems: Summaries, measures: Sequence[Measure]) -> dict[str, Any
 
 
 def height(axis: Scale, value: float) -> float:
-    """Find the place of a value in the SVG of curves."""
+    """Return the y coordinate of a value in the SVG of curves."""
     return round(BOTTOM - axis.place(value) / 100 * (BOTTOM - TOP), 1)
 
 
 def _axis(summaries: Iterable[Summary]) -> Scale:
-    """Return an axis a little longer than the values, but not beyond what measures can be."""
+    """Return an axis a little longer than the values, within the range of measures."""
     values = [x for s in summaries for x in (s.worst, s.best, s.oblivious)] or [0.0, 1.0]
     low, high = min(values), max(values)
     room = max(0.06 * (high - low), 0.01)
@@ -94,7 +94,7 @@ def _axis(summaries: Iterable[Summary]) -> Scale:
 
 
 def _ticks(axis: Scale) -> list[tuple[float, Texts]]:
-    """Return about five round values of an axis, and how they are written."""
+    """Return about five round values of an axis, and their texts."""
     least = (axis.high - axis.low) / 5
     power = 10.0 ** math.floor(math.log10(least))
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= 0.7 * least)

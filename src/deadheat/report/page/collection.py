@@ -1,4 +1,4 @@
-"""The content of a page: systems, in collections with the same judgements."""
+"""The content of a page: systems, grouped by judgements."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class System:
-    """A result, and the run that it was computed from, if given."""
+    """A result, and its run if given."""
 
     result: Result
     labels: Mapping[str, str]
-    """What distinguishes systems: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
+    """Labels of the system: ``{"system": "bm25.run"}``, or model, model dtype and regime."""
     run: Run | None = None
     no_run: str = "the scored documents were not given"
-    """Why there is no run."""
+    """The reason if there is no run."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Collection:
     documents: Mapping[str, str] = field(default_factory=dict)
     """Texts of documents by id, if known."""
     comparison: Comparison | None = None
-    """Of the systems under their `names`."""
+    """The comparison of the systems, by their `names`."""
     not_compared: str = "the systems were not compared"
-    """Why there is no comparison."""
+    """The reason if there is no comparison."""
     budget: Table | None = None
-    """How far ties, the way of computing and queries can move each number, if measured."""
+    """The error of each number from ties, compute settings and queries, if measured."""
 
     @property
     def names(self) -> list[str]:
@@ -65,12 +65,12 @@ class Collection:
     def compare(
         self, shown: Sequence[Measure] | None = None, **options: Unpack[CompareOptions]
     ) -> Collection:
-        """Return the collection with its systems compared, or with the reason why they are not.
+        """Return the collection with a comparison, or with the reason why there is none.
 
         Parameters
         ----------
         shown
-            Measures to compare in; those that the page shows unless given.
+            Measures to compare. Default: those that the page shows.
         options
             As for `deadheat.compare`.
         """
@@ -80,8 +80,8 @@ class Collection:
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
         """Return the measures of the leaderboard, the comparison and the query explorer.
 
-        Unless `shown` names them, these are all where they are few, else each at one cutoff: 10
-        where it was evaluated, or the largest.
+        Default: all if there are few, else each at one cutoff: 10 if it was evaluated, otherwise
+        the largest.
         """
         every = dict.fromkeys(m for system in self.systems for m in system.result.views)
         return headline(every) if shown is None else [m for m in every if m in shown]

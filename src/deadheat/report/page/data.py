@@ -16,9 +16,9 @@ from deadheat.ties import rank_lists
 
 VIEWS = ("expected", "worst", "best", "oblivious")
 DECIMALS = 6
-"""Of the values of queries; the page shows fewer."""
+"""Digits of the values of queries; the page shows fewer."""
 QUERY_TEXT, DOCUMENT_TEXT = 600, 240
-"""Characters of a text that are shown."""
+"""Number of characters of a text that are shown."""
 
 
 def collection_data(
@@ -37,9 +37,9 @@ def collection_data(
     top
         Documents of each ranked list; 0 for none.
     shown
-        Measures whose values are given query by query.
+        Measures whose values are shown per query.
     progress
-        Called after each system.
+        Callback after each system.
     """
     systems = dict(zip(collection.names, collection.systems, strict=True))
     queries = list(dict.fromkeys(q for s in systems.values() for q in s.result.query_names))
@@ -72,7 +72,7 @@ def _texts(ids: Iterable[str], of: Mapping[str, str], limit: int) -> list[str] |
 def _values(
     system: System, shown: Sequence[Measure], queries: list[str]
 ) -> dict[str, list[list[float | None]]]:
-    """Return every view of the shown measures per query; None where the system lacks the query."""
+    """Return every view of the shown measures per query; None if the system lacks the query."""
     rows = {query: i for i, query in enumerate(system.result.query_names)}
     values = {}
     for measure, views in system.result.views.items():
@@ -90,9 +90,9 @@ def _lists(
 ) -> list[list[Any]] | None:
     """Return per query four counts and its tie groups; `documents` numbers the ids.
 
-    The counts are those of retrieved documents, of those tied with the last one shown but not
-    shown, of relevant ones among them, and of relevant ones that were not retrieved. A tie group
-    is how many documents are above it, how many it has, and [document, grade, score] of each.
+    The counts are: retrieved documents; documents that tie with the last one shown but are not
+    shown; relevant documents among them; relevant documents that were not retrieved. A tie group
+    is the number of documents above it, its size, and [document, grade, score] of each document.
     """
     if system.run is None or collection.qrels is None or top < 1:
         return None
@@ -112,7 +112,7 @@ def _lists(
 
 
 def _shorten(score: float) -> float | str:
-    """Write a value of float32 with its own digits, which are fewer than those of a float64."""
+    """Shorten a score: a float32 value needs fewer digits than a float64."""
     if not np.isfinite(score):
         return str(score)
     with np.errstate(over="ignore"):

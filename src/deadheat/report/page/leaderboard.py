@@ -1,4 +1,4 @@
-"""Leaderboards as one web page: sortable, searchable, an interval of values and ranks per run."""
+"""Leaderboards as one sortable, searchable web page with intervals of values and ranks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _BARS = {
     "expected": ("worst", "best", "expected", "× value"),
     "best_rank": ("best_rank", "worst_rank", "rank", "× rank"),
 }
-"""Columns that have an interval beside their number, and the values of its marks."""
+"""Columns that have an interval next to their number, and the values of its marks."""
 
 
 def render_leaderboards(boards: Sequence[Leaderboard]) -> str:
-    """Write the page; it needs no network, and its tables no JavaScript."""
+    """Return the page as HTML. It needs no network; its tables need no JavaScript."""
     if not boards:
         raise InputError("there is no leaderboard to report")
     shown = [_board(board, i) for i, board in enumerate(boards)]
@@ -70,7 +70,7 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
 def _measure(board: Leaderboard, measure: str) -> PageTable:
     """Return the rows of one measure, with the intervals of values and ranks."""
     unknown = {row["measure"] for row in board.unknown_definitions}
-    # A number that is not met is on another scale than the values that ties allow.
+    # A number that is not reproduced is not comparable with the values that ties allow.
     is_met = pl.col("reproduced") & (measure not in unknown)
     rows = board.rows.filter(measure=measure).with_columns(
         pl.when(is_met).then("published").otherwise("oblivious").alias("× value"),

@@ -1,4 +1,4 @@
-"""The table that a page begins with: systems as rows, measures as columns, and copies of it."""
+"""The first table of a page: systems as rows, measures as columns, with copies to paste."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deadheat.report.page.cells import page_table
 from deadheat.tables import Column, Table, render
 
 Summaries = Mapping[str, Mapping[str, Summary]]
-"""By system and measure; nothing where a system was not evaluated in a measure."""
+"""Summaries by system and measure; a measure that was not evaluated is missing."""
 
 
 def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, Any]:
@@ -22,15 +22,15 @@ def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, An
     Parameters
     ----------
     summaries
-        Of all systems. A value can be the highest whatever the tie-break only where all were
-        evaluated on equally many queries.
+        Summaries of all systems. A value can be marked as the highest in every tie order only if
+        all systems have the same number of queries.
     measures
         The columns.
     """
     certain = {measure: _certain(summaries, measure) for measure in measures}
     rows, names = [], Column("system", "name")
     for name, own in sort_by_first(summaries, measures).items():
-        row: dict[str, Any] = {"system": printable(name)}  # one line, whatever its name
+        row: dict[str, Any] = {"system": printable(name)}  # one line for any name
         for measure in measures:
             summary = own.get(measure)
             for view in ("expected", "worst", "best", "oblivious"):
@@ -68,7 +68,7 @@ def sort_by_first(
 
 
 def _certain(summaries: Summaries, measure: str) -> str | None:
-    """Name the system whose value is the highest whatever the tie-break, if there is one."""
+    """Return the system whose value is the highest in every tie order, if any."""
     values = {name: own[measure] for name, own in summaries.items() if measure in own}
     if len({summary.queries for summary in values.values()}) > 1:
         return None
@@ -79,7 +79,7 @@ def _certain(summaries: Summaries, measure: str) -> str | None:
 
 
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:
-    """Per style the table as a fraction and in percent: lines before, of and after the rows."""
+    """Return per style the table as fractions and in percent: lines before, of and after rows."""
 
     def split(style: str, percent: bool) -> dict[str, list[str]]:
         lines = render([table], style, percent=percent).split("\n")

@@ -1,4 +1,4 @@
-"""The page of results: the finding and the leaderboard first, every query, where all comes from."""
+"""The page of results: finding, leaderboard, comparison, every query, and provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deadheat.report.page.shell import as_json, write_page
 from deadheat.tables import DIGITS, Column, Table
 
 _MANY_SYSTEMS = 20
-"""Of more systems, only pairs that are decided or contested by ties are shown."""
+"""With more systems, only pairs that are decided or contested by ties are shown."""
 _OPEN = ("not significant", "not testable", "identical")
 """Verdicts on pairs that are neither."""
 
@@ -37,21 +37,21 @@ def render_page(
     shown: Sequence[Measure] | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """Write the page.
+    """Return the page as HTML.
 
     Parameters
     ----------
     collections
-        Systems, in collections of the same judgements.
+        Systems, grouped by judgements.
     title
         Heading of the page.
     top
-        Documents of each ranked list that the page holds; 0 leaves the lists out.
+        Number of documents of each ranked list on the page; 0 for no lists.
     shown
-        Measures of the leaderboard, the comparison and the query explorer; those that
-        `Collection.measures` gives unless named.
+        Measures of the leaderboard, the comparison and the query explorer. Default: those of
+        `Collection.measures`.
     progress
-        Called with what is being done, how much of it is done, and how much there is.
+        Callback with a description, the amount of work done, and the total amount.
     """
     if not collections:
         raise InputError("there is no result to report")
@@ -124,7 +124,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
 
 
 def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None:
-    """Return the verdicts on pairs in a measure, and how many pairs are left out."""
+    """Return the verdicts on pairs in a measure, and the number of pairs that are not shown."""
     if comparison is None or measure not in comparison.pairs["measure"]:
         return None
     _, every = comparison.parts(all_pairs=True)
@@ -141,7 +141,7 @@ def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None
 
 
 def _numbers(summaries: Mapping[str, Mapping[str, Summary]]) -> PageTable:
-    """All views of all shown measures, in the columns that the terminal has."""
+    """Return all views of all shown measures, in the columns of the terminal table."""
     rows = [
         {
             "system": utf8(name).decode(),
@@ -157,7 +157,7 @@ def _numbers(summaries: Mapping[str, Mapping[str, Summary]]) -> PageTable:
 
 
 def _origins(collection: Collection) -> dict[str, object]:
-    """Where the numbers come from: what all systems share, and what differs."""
+    """Return the provenance of the numbers: shared by all systems, and different ones."""
     origins = {name: result.provenance.flat() for name, result in collection.results.items()}
     first = next(iter(origins.values()))
     facts = dict.fromkeys(fact for origin in origins.values() for fact in origin)

@@ -21,11 +21,11 @@ def write_page(
     Parameters
     ----------
     template
-        The file beside this one that `shell.html` is filled in by.
+        The file in this folder that fills in `shell.html`.
     styles, scripts
-        Files beside this one, which become one style sheet and one script inside the page.
+        Files in this folder; they become one style sheet and one script inside the page.
     content
-        What the template shows; texts are escaped.
+        Values of the template; texts are escaped.
     """
     jinja2 = require("jinja2", "a report page")
     script = "\n".join(map(_file, scripts))
@@ -44,7 +44,7 @@ def write_page(
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **content,
     )
-    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character cannot be written
+    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # UTF-8 has no lone surrogates
 
 
 def is_page(path: Path) -> bool:
