@@ -48,7 +48,7 @@ class RankBiased(LinearMeasure):
 
 @dataclass(frozen=True, repr=False)
 class RBPMeasure(CountingMeasure, RankBiased):
-    """RBP: the expected gain of a reader who continues to the next document with probability p.
+    """RBP: the expected gain per document of a reader who continues with probability p.
 
     Documents that are unjudged or not relevant have no gain. With a cutoff, the ranks beyond it
     add nothing; the weights of the other ranks do not change.
