@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import subprocess
 import sys
 from functools import partial
@@ -119,10 +121,8 @@ def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
             (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
         )
     assert_same_views(found, whole(queries, documents, qrels, ALL, kind, regime))
-    assert found.warnings == [
-        "1 document judged relevant but not in the corpus, for example 'elsewhere': counted as not "
-        "retrieved"
-    ]
+    [warning] = found.warnings
+    assert re.search("1 document .* corpus.*'elsewhere'", warning)
 
 
 def example(queries=4, documents=300, width=24, seed=0):
@@ -166,7 +166,7 @@ def test_a_backend_that_never_repeats_itself(monkeypatch):
     monkeypatch.setattr(Products, "multiply", noisy)
     found = dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ALL)
     (remark,) = found.remarks
-    assert remark.level == "note" and "uses those of the first" in str(remark)
+    assert remark.level == "note" and "judged documents" in str(remark)
     assert 0 < remark.values["changed"] <= 12
     for measure in ALL:  # no two scores are so near that the noise changes the order
         assert found[measure] == exact[measure]
@@ -257,30 +257,30 @@ class Shrinking:
 
 
 WRONG = {
-    "iterator": (iter([]), "read only once"),
-    "number": (7, "iterable of chunks"),
+    "iterator": (iter([]), "iterator.* once"),
+    "number": (7, "chunks must be .*not a int"),
     "empty": ([], "corpus is empty"),
-    "no pair": ([7], "chunk 0 of the corpus: a chunk must be"),
-    "ids": ([("abc", np.zeros((3, 24), "f4"))], "document ids must be a sequence"),
-    "set of ids": ([({"a", "b"}, np.zeros((2, 24), "f4"))], "the order of the embeddings, not {"),
-    "ids once": ([(iter(["a"]), np.zeros((1, 24), "f4"))], "that can be read again"),
+    "no pair": ([7], r"chunk 0 of the corpus.*\(document_ids, embeddings\)"),
+    "ids": ([("abc", np.zeros((3, 24), "f4"))], "document ids .*'abc'"),
+    "set of ids": ([({"a", "b"}, np.zeros((2, 24), "f4"))], "document ids .*not {"),
+    "ids once": ([(iter(["a"]), np.zeros((1, 24), "f4"))], "document ids .*iterator"),
     "mixed": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 24), "i1"))],
-              r"float32 \(chunk 0 of the corpus\), int8 \(chunk 1 of the corpus\): embed all"),
-    "lengths": ([(["a"], np.zeros((3, 24), "f4"))], "1 document ids were given"),
-    "one row": ([(["a"], np.zeros(24, "f4"))], "1 document ids were given"),
+              r"float32 \(chunk 0 of the corpus\), int8 \(chunk 1 of the corpus\)"),
+    "lengths": ([(["a"], np.zeros((3, 24), "f4"))], r"1 document ids .*\[3, 24\]"),
+    "one row": ([(["a"], np.zeros(24, "f4"))], r"1 document ids .*\[24\]"),
     "width": ([*in_chunks(np.ones((9, 24), "f4")), (["x"], np.zeros((1, 23), "f4"))],
               r"chunk 1 .* \[1, 23\] .* width 24"),
-    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents are fp16 and the queries fp32"),
-    "double": ([(["a"], np.zeros((1, 24)))], "float64, which no model computes in"),
+    "dtype": ([(["a"], np.zeros((1, 24), "f2"))], "documents .*fp16.* queries .*fp32"),
+    "double": ([(["a"], np.zeros((1, 24)))], "documents .*float64"),
     "nan": (broken(np.nan), "document 'd123': .* is nan"),
     "inf": (broken(np.inf), "document 'd123': .* is inf"),
-    "overflow": (broken(3e38), "document 'd123': a product of .* scale what is scored"),
+    "overflow": (broken(3e38), "document 'd123': .*fp32"),
     "twice": ([*in_chunks(np.ones((9, 24), "f4")), (["d3"], np.zeros((1, 24), "f4"))],
-              "document 'd3' more than once"),
+              "document 'd3' .*once"),
     "twice judged": ([*in_chunks(np.ones((9, 24), "f4")), (["d0"], np.zeros((1, 24), "f4"))],
-                     "document 'd0' more than once"),
-    "ends early": (Shrinking(2), "300 documents in the first pass and 180"),
-    "position": ([(["a", "b"], np.zeros((2, 24), "f4"), [1, 1])], "names a place twice"),
+                     "document 'd0' .*once"),
+    "ends early": (Shrinking(2), "300 documents .* 180"),
+    "position": ([(["a", "b"], np.zeros((2, 24), "f4"), [1, 1])], "positions .*twice"),
 }  # fmt: skip
 
 
@@ -316,7 +316,7 @@ def test_a_third_pass_that_ends_early_is_refused():
     chunks = [(ids, part > 0, part) for ids, part in in_chunks(vectors)]
     passes = iter([chunks, chunks, chunks[:2]])
     queries = [f"q{q}" for q in range(4)], asked > 0, asked
-    with pytest.raises(dh.InputError, match="300 documents in the first pass and 180"):
+    with pytest.raises(dh.InputError, match=r"300 documents .* 180"):
         dh.evaluation.evaluate_rescoring(queries, lambda: next(passes), qrels, ["MRR"])
 
 
@@ -383,7 +383,7 @@ def test_queries_without_judgements_and_without_embeddings():
 
 def test_tensors_and_arrays_do_not_mix():
     asked, vectors, qrels = example()
-    with pytest.raises(dh.InputError, match="torch tensors and the queries arrays"):
+    with pytest.raises(dh.InputError, match=r"torch tensors.*queries.*arrays"):
         dh.evaluate_corpus(named(asked), in_chunks(tensor(vectors)), qrels, ["MRR"])
 
 
@@ -417,20 +417,26 @@ def test_two_stages_are_both_exact(candidates, as_tensor):
     assert_same_views(found.first, whole(*bits, qrels, ALL, "hamming", "native"))
     longest = max(map(len, run.values()))
     cut = sum(len(documents) > candidates for documents in run.values())
-    told = [w for w in found.warnings if "cut inside a tie" in w]
+    told = [w for w in found.warnings if "rescored" in w]
     assert bool(told) == bool(cut)
     assert bool(cut) == (candidates < 300)
     if told:
-        assert f"{cut} quer" in told[0] and f"up to {longest} candidates" in told[0]
+        assert f"{cut} quer" in told[0] and f"{longest} candidates" in told[0]
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"queries": (["q0"], np.ones((1, 24), bool))}, "two kinds of embeddings"),
-        ({"queries": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))}, "1 queries .* 2"),
+        (
+            {"queries": (["q0"], np.ones((1, 24), bool))},
+            "query_ids, first_embeddings, second_embeddings",
+        ),
+        (
+            {"queries": (["q0"], np.ones((1, 24), bool), np.ones((2, 24), "f4"))},
+            "1 queries .*embeddings.* 2 ",
+        ),
         ({"candidates": 0}, "candidates must be"),
-        ({"similarity": "dot"}, "similarity a pair"),
+        ({"similarity": "dot"}, "similarity .*pair"),
         ({"chunks": [(["a"], np.ones((1, 24), bool))]}, "chunk 0 .* second_embeddings"),
     ],
 )
@@ -474,7 +480,7 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
 
 def test_rows_outside_of_the_embeddings_are_refused():
     asked, vectors, qrels = example()
-    with pytest.raises(dh.InputError, match="rows name row 5 of 2 embeddings"):
+    with pytest.raises(dh.InputError, match=r"row 5.* 2 embeddings"):
         dh.evaluate_corpus(named(asked), [(["a"], vectors[:2], [0], [5])], qrels, ["MRR"])
 
 
@@ -592,7 +598,7 @@ WRONG_SHARDS = {
     "numbers and names": (lambda v: [*numbered(v, (0, 9)), lambda: [(["x", "8"], v[:2])]],
                           r"'8' more than once, in shard 0 and shard 1; give"),
     "one place": (lambda v: [*sharded(v, [np.arange(9)]), lambda: [(["x"], v[:1], [4])]],
-                  "two documents of the corpus have the position 4"),
+                  "two documents .*position 4"),
     "width": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1, :9])]],
               r"chunk 0 of shard 1 of the corpus: embeddings of the shape \[1, 9\]"),
     "nan": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.nan)]],
@@ -600,7 +606,7 @@ WRONG_SHARDS = {
     "inf": (lambda v: [lambda: [(["x"], v[:1])], lambda: [(["y"], v[:1] * np.inf)]],
             "document 'y': .* is -?inf"),
     "ends early": (lambda v: [lambda: [(["x"], v[:1])], Leaving(v)],
-                   "shard 1 of the corpus had 60 documents in the first pass and 59"),
+                   "shard 1 of the corpus .*60 documents .* 59"),
     "not there": (lambda v: [lambda: [(["x"], v[:1])], away],
                   "shard 1 of the corpus cannot be read .*part-7.safetensors"),
     "all empty": (lambda v: [lambda: [], lambda: []], "the corpus is empty"),
@@ -609,7 +615,7 @@ WRONG_SHARDS = {
     "no id": (lambda v: [lambda: [(["x", ""], v[:2])]],
               "chunk 0 of the corpus: the id of a document is empty"),
     "nothing made": (lambda v: [lambda: [(["x"], v[:1])], lambda: None],
-                     "shard 1 of the corpus: a function must make an iterator .* not a NoneType"),
+                     "shard 1 of the corpus: .*iterator .*NoneType"),
 }  # fmt: skip
 
 
@@ -626,8 +632,7 @@ def test_places_without_a_document_are_told():
     shards = sharded(vectors, [np.arange(100), np.arange(103, 300)])
     found = quiet(dh.evaluate_corpus)(named(asked), shards, qrels, ["MRR"])
     assert any(
-        "3 places below 300 of the corpus have no document, for example 100" in words
-        for words in found.warnings
+        re.search(r"3 positions .*300.* document.* 100\b", words) for words in found.warnings
     )
 
 
@@ -657,9 +662,9 @@ def test_an_engine_wants_functions():
         pool = None
 
     asked, vectors, qrels = example()
-    with pytest.raises(dh.InputError, match=r"engine must be an engine .* not 'ray'"):
+    with pytest.raises(dh.InputError, match=r"engine .*RayCluster.*'ray'"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine="ray")
-    with pytest.raises(dh.InputError, match="open the corpus themselves"):
+    with pytest.raises(dh.InputError, match=r"engine.*function.*shard"):
         dh.evaluate_corpus(named(asked), in_chunks(vectors), qrels, ["MRR"], engine=Elsewhere())
 
 
@@ -669,7 +674,7 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
     products = Products.of(asked, "dot", "native")
     digest = digest_products(products)
     make_worker(products, digest)
-    with pytest.raises(dh.InputError, match=r"differ in their last bits .* one kind"):
+    with pytest.raises(dh.InputError, match=rf"{re.escape(platform.node())}.*last bits"):
         make_worker(Products.of(np.nextafter(asked, 9), "dot", "native"), digest)
 
 
@@ -694,8 +699,8 @@ def test_ids_that_do_not_match_are_shown():
     asked, vectors, _ = example()
     for chunks in (in_chunks(vectors), in_chunks(vectors, 1)):
         found = quiet(dh.evaluate_corpus)(named(asked), chunks, {"q0": {"0": 1, "1": 1}}, ["MRR"])
-        text = "the judgements name documents like '0' and '1', the run like 'd0' and 'd1'"
-        assert any(text in warning for warning in found.warnings)
+        text = "documents .*'0' and '1'.*'d0' and 'd1'"
+        assert any(re.search(text, warning) for warning in found.warnings)
 
 
 def test_a_corpus_of_one_document_that_is_not_judged():
@@ -703,7 +708,7 @@ def test_a_corpus_of_one_document_that_is_not_judged():
     one = np.ones((2, 4), np.float32)
     found = quiet(dh.evaluate_corpus)(named(one), [(["x"], one[:1])], {"q0": {"d": 1}}, ["MRR"])
     assert found["MRR"].expected == 0
-    assert any("documents like 'd', the run like 'x'" in warning for warning in found.warnings)
+    assert any(re.search("documents .*'d'.*'x'", warning) for warning in found.warnings)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

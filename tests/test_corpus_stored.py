@@ -83,29 +83,32 @@ def another(vectors):
 
 
 WRONG = {
-    "cut": (cut, "part-1.safetensors cannot be read as safetensors"),
-    "width": (another(np.ones((2, 15), "f4")), "part-1.* of the width 15, and .*part-0.* of 16"),
-    "one dimension": (another(np.ones(7, "f4")), r"must hold one tensor .* holds embeddings \[7\]"),
+    "cut": (cut, "part-1.safetensors .*truncated"),
+    "width": (another(np.ones((2, 15), "f4")), "part-1.* width 15.*part-0.* 16"),
+    "one dimension": (
+        another(np.ones(7, "f4")),
+        r"part-1.*\[documents, width\].* embeddings \[7\].*tensor=",
+    ),
     "no header": (
         lambda f: (f / "part-1.safetensors").write_bytes(b"x" * 99),
-        "cannot be read as safe",
+        "part-1.safetensors cannot be read",
     ),
     "no json": (
         lambda f: (f / "part-1.safetensors").write_bytes(bytes(99)),
-        "cannot be read as safe",
+        "part-1.safetensors cannot be read",
     ),
     "type": (
         another(np.ones((2, 16))),
-        "part-1.safetensors: embeddings is F64 .* embeddings are F32, F16",
+        "part-1.safetensors: embeddings is F64 .*F32, F16",
     ),
     "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
-    "few ids": (lines(3), "part-1.ids.txt names 3 documents, and part-1.safetensors has 100"),
-    "no ids": (lines(0), "part-1.ids.txt names 0 documents, and part-1.safetensors has 100"),
+    "few ids": (lines(3), r"part-1.ids.txt .*\b3 ids.* part-1.safetensors .*100"),
+    "no ids": (lines(0), r"part-1.ids.txt .*\b0 ids.* part-1.safetensors .*100"),
     "ids of one part": (
         lambda folder: (folder / "part-0.ids.txt").write_text("a\n" * 200),
-        r"part-1.safetensors has no part-1.ids.txt beside it, and part-0.safetensors has its ids",
+        r"part-1.safetensors .*no .*part-1.ids.txt.* part-0.safetensors",
     ),
-    "many ids": (lines(101), "part-1.ids.txt names more than the 100 documents"),
+    "many ids": (lines(101), "part-1.ids.txt .*more .*100 documents"),
 }
 
 
@@ -174,7 +177,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
     folder = stored(tmp_path / "e", [vectors])
     shards = dh.evaluation.stored_shards(folder)
     stored(folder, [vectors[:200]])
-    with pytest.raises(dh.InputError, match=r"part-0.* \[200, 16\] and had \[300, 16\] before"):
+    with pytest.raises(dh.InputError, match=r"part-0.* \[200, 16\].* \[300, 16\]"):
         quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"7": 1}}, ["MRR"])
 
 
@@ -224,15 +227,15 @@ def test_an_empty_part_needs_no_ids(tmp_path):
 
 def test_a_tensor_that_is_not_there_is_named(tmp_path):
     folder = stored(tmp_path / "e", [example()[1]])
-    with pytest.raises(dh.InputError, match=r"part-0.* must hold one tensor 'vectors'"):
+    with pytest.raises(dh.InputError, match=r"part-0.* one tensor 'vectors'"):
         dh.evaluation.stored_shards(folder, tensor="vectors")
-    with pytest.raises(dh.InputError, match="cannot be read"):
+    with pytest.raises(dh.InputError, match=r"gone\.safetensors cannot be read"):
         dh.evaluation.stored_shards(tmp_path / "gone.safetensors")
 
 
 @pytest.mark.parametrize("path", [7, None, [7]])
 def test_what_is_not_a_path_is_refused(path):
-    with pytest.raises(dh.InputError, match="path must be a path"):
+    with pytest.raises(dh.InputError, match=r"path .*not (7|None|\[7\])"):
         dh.evaluation.stored_shards(path)
 
 

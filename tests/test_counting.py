@@ -282,7 +282,7 @@ def test_memory_of_a_stream_is_that_of_the_relevant_documents():
     [
         (lambda c: c.update(np.zeros((3, 4))), "shape"),
         (lambda c: c.update([[np.nan], [1.0]]), "NaN"),
-        (lambda c: (c.update([[0.25], [0.5]]), c.groups()), "exactly as the stream does"),
+        (lambda c: (c.update([[0.25], [0.5]]), c.groups()), "0.5.* not counted"),
         (lambda c: c + TieCounter(2, [0], [0.5], [1]), "same documents"),
     ],
 )
@@ -295,7 +295,7 @@ def test_wrong_streams_are_refused(feed, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([0, 1], [0.5], [1, 1]), "same length"),
+        (([0, 1], [0.5], [1, 1]), "position .*same length.* 2, 1, 2"),
         (([2], [0.5], [1]), "query index"),
         (([-1], [0.5], [1]), "from 0 on"),
         (([0.5], [0.5], [1]), "whole numbers"),
@@ -307,7 +307,7 @@ def test_wrong_streams_are_refused(feed, words):
         (([0], [0.5], ["good"]), "grades must be numbers"),
         (([0], [0.5], [1], [-1]), "position must be"),
         (([0], [0.5], [1], [2**63]), "position must be"),
-        (([0, 0], [0.5, 0.25], [1, 1], [3, 3]), "stand at position 3"),
+        (([0, 0], [0.5, 0.25], [1, 1], [3, 3]), "query 0 .*position 3"),
     ],
 )
 def test_wrong_documents_are_refused(arguments, words):
@@ -318,7 +318,7 @@ def test_wrong_documents_are_refused(arguments, words):
 @pytest.mark.parametrize(
     ("unretrieved", "words"),
     [
-        (([2], [1]), "unretrieved holds the query index 2"),
+        (([2], [1]), "unretrieved .*query index 2"),
         (([0], [np.inf]), "grade is inf"),
         (([0], [1, 1]), "1 queries and 2 grades"),
     ],
@@ -507,7 +507,7 @@ def test_without_positions_every_view_lies_between_worst_and_best(scores, labels
 def test_two_tied_relevant_documents_cannot_both_stand_first():
     counter = TieCounter(1, [0, 0], [0.5, 0.5], [1, 1])
     counter.update([[0.5, 0.5, 0.5]])
-    with pytest.warns(dh.DeadheatWarning, match="no positions: in 1 query"):
+    with pytest.warns(dh.DeadheatWarning, match="no positions.* 1 query"):
         result = dh.evaluation.evaluate_groups(counter.groups(), ["Precision@1"])
     assert result["Precision@1"].oblivious == 1
     assert result["Precision@1"].expected == pytest.approx(2 / 3)
@@ -530,7 +530,7 @@ def test_an_announced_document_must_pass(position):
 
 def test_a_document_must_have_its_score_at_its_place():
     counter = TieCounter(1, [0], [0.5], [1], [1])
-    with pytest.raises(dh.InputError, match=r"position 1 of query 0 .* score 0.5, .* has 0.25"):
+    with pytest.raises(dh.InputError, match=r"position 1 of query 0 .* 0.5, .* 0.25"):
         counter.update([[0.5, 0.25]])
     assert counter.retrieved.tolist() == [0]
 
@@ -570,11 +570,11 @@ def test_counters_of_other_unretrieved_documents_cannot_be_added():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"group": np.array([9])}, "order of queries and groups"),
-        ({"query": np.array([-1])}, "order of queries and groups"),
+        ({"group": np.array([9])}, "query and group"),
+        ({"query": np.array([-1])}, "query and group"),
         ({"rank": np.array([7])}, "outside of its group"),
         ({"rank": np.array([1, 2])}, "differ in length"),
-        ({"size": np.array([9])}, "longer than its query's list"),
+        ({"size": np.array([9])}, "group .*longer than"),
     ],
 )
 def test_groups_that_no_list_has_are_refused(changes, words):

@@ -418,7 +418,7 @@ def test_a_diagnosis_is_plain_data_in_every_form():
         ({"run": {}}, "no scored documents"),
         (
             {"run": {"q": {"a": float("nan"), "b": 1.0}}},
-            "query 'q', document 'a': the score is NaN.*mend the scores$",
+            "query 'q', document 'a': the score is NaN.* scores$",
         ),
         ({"measures": ["nDCG@10"]}, "need judgements"),
         ({"qrels": QRELS, "measures": ["nope"]}, "unknown measure"),

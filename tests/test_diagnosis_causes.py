@@ -249,10 +249,10 @@ def test_sparse_judgements_are_judgements():
 
 def test_a_grade_that_no_judgement_reaches_is_told():
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}}
-    says = r"MAP\(rel=2\); bpref\(rel=3\) is 0 throughout: the highest grade of the judgements is 1"
+    says = r"MAP\(rel=2\); bpref\(rel=3\) is 0 .*highest grade .* 1, .*rel"
     with pytest.warns(dh.DeadheatWarning, match=says):
         dh.evaluate(qrels, run, ["MAP(rel=2)", "MAP(rel=1)", "bpref(rel=3)", "nDCG"])
-    with pytest.warns(dh.DeadheatWarning, match=r"MRR\(rel=2\) is 0 throughout"):
+    with pytest.warns(dh.DeadheatWarning, match=r"MRR\(rel=2\) is 0 .*highest grade"):
         dh.diagnose(qrels, run, "MRR(rel=2)")
 
 

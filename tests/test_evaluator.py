@@ -92,11 +92,11 @@ def test_options_are_those_of_evaluate():
 @pytest.mark.parametrize(
     ("query", "scores", "message"),
     [
-        ("x", {"d1": 1.0}, "qrels: query 'x' is not judged in it"),
+        ("x", {"d1": 1.0}, "qrels: query 'x' .*judge"),
         ("none", {"d1": 1.0}, "query 'none' has no relevant document .*queries='all'"),
         ("q", {}, "no scored documents"),
-        ("q", {"d1": "high"}, "score of document 'd1' of query 'q' is not a number"),
-        ("q", 3, "holds a int"),
+        ("q", {"d1": "high"}, "score .*'d1' .*'q' .*'high'"),
+        ("q", 3, "query 'q' .*int"),
         (None, {"d1": 1.0}, "NoneType is not an id"),
     ],
 )
@@ -107,7 +107,7 @@ def test_bad_input_is_refused(query, scores, message):
 
 
 def test_a_lost_document_is_told():
-    with pytest.warns(dh.DeadheatWarning, match="documents like 'd1', the run like '8'"):
+    with pytest.warns(dh.DeadheatWarning, match="documents .*'d1'.*'8'"):
         dh.Evaluator({"q": {"d1": 1}}, "MRR").query("q", {8: 1.0})
 
 

@@ -84,13 +84,13 @@ def test_a_bomb_is_refused_with_the_way_to_raise_the_limit(tmp_path, monkeypatch
 @pytest.mark.parametrize("value", ["0", "-1", "many", "nan", ""])
 def test_the_limit_is_a_number(tmp_path, monkeypatch, value):
     monkeypatch.setenv("DEADHEAT_MAX_GIB", value)
-    with pytest.raises(dh.InputError, match="DEADHEAT_MAX_GIB must be a number above 0"):
+    with pytest.raises(dh.InputError, match=r"DEADHEAT_MAX_GIB .*above 0"):
         dh.read_run(written(tmp_path, "run", gzip.compress(FIRST)))
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
 def test_what_never_ends_is_refused(monkeypatch):
-    with pytest.raises(dh.InputError, match="/dev/zero: this is a binary file"):
+    with pytest.raises(dh.InputError, match=r"/dev/zero: .*binary"):
         dh.read_run("/dev/zero")
     monkeypatch.setenv("DEADHEAT_MAX_GIB", "0.01")
     yes = subprocess.Popen(["yes", "q 0 d 1"], stdout=subprocess.PIPE)
@@ -127,7 +127,7 @@ def test_a_repeated_key_is_found_in_linear_time(tmp_path):
     pairs = ",".join(f'"d{i}": 1' for i in range(100_000))
     path = written(tmp_path, "run.json", '{"q": {' + pairs + ', "d99999": 1}}')
     begin = time.perf_counter()
-    with pytest.raises(dh.InputError, match="key 'd99999' appears twice"):
+    with pytest.raises(dh.InputError, match=r"'d99999' .*twice"):
         dh.read_run(path)
     assert time.perf_counter() - begin < 30  # it took minutes
 

@@ -238,7 +238,7 @@ def test_rows_of_a_query_that_stand_apart_are_ranked_together(tmp_path):
 
 def test_what_cannot_be_written_is_refused():
     nothing = pl.DataFrame({"query_id": ["q"], "doc_id": [""], "score": [None]})
-    with pytest.raises(dh.InputError, match="the doc_id of row 1 is empty; give every row an id"):
+    with pytest.raises(dh.InputError, match="doc_id of row 1 is empty"):
         trec_run(nothing)
     with pytest.raises(dh.InputError, match=r"score of row 1 \(query 'q'\) is not a number"):
         trec_qrels(nothing.with_columns(doc_id=pl.lit("d")))
@@ -263,12 +263,15 @@ def test_a_run_of_four_columns_is_read(tmp_path, end):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("q1\t0\td1\t1\nq1\t0\td2\t0\n", "the shape of judgements"),
-        ("q1\t0\t17\t1\nq1\t0\t18\t0\n", "the shape of judgements"),  # ids that look like ranks
+        ("q1\t0\td1\t1\nq1\t0\td2\t0\n", "line 1: .*judgements.*swapped"),
+        (
+            "q1\t0\t17\t1\nq1\t0\t18\t0\n",
+            "line 1: .*judgements.*swapped",
+        ),  # ids that look like ranks
         ("q1 d1 1 0.5\nq1 d2 2 0.25\n", "expected 6 fields"),
-        (FOUR + "q2\td2\t2\n", "line 4: expected 4 fields .query_id doc_id rank score., found 3"),
-        (FOUR + "q2\td2\t2\thigh\n", "line 4: the score is not a number: 'high'"),
-        (FOUR + "q2\td1\t2\t0.1\n", "d1"),
+        (FOUR + "q2\td2\t2\n", "line 4: .*4 fields .query_id doc_id rank score., found 3"),
+        (FOUR + "q2\td2\t2\thigh\n", "line 4: .*score .*'high'"),
+        (FOUR + "q2\td1\t2\t0.1\n", "'q2' .*'d1' .*once"),
     ],
 )
 def test_what_is_no_run_of_four_columns_is_refused(tmp_path, text, says):

@@ -78,7 +78,7 @@ def test_round_trip(run, shape):
 
 def test_distances_need_a_direction():
     found = {"q": [{"id": 7, "distance": 0.25}, {"id": 3, "distance": 0.5, "entity": {}}]}
-    with pytest.raises(dh.InputError, match=r"query 'q', hit 0 has a distance.*larger_is_better"):
+    with pytest.raises(dh.InputError, match=r"query 'q', hit 0 .*distance.*larger_is_better"):
         dh.evaluate({"q": {"7"}}, found, "MRR")
     with pytest.raises(dh.InputError, match="larger_is_better=False"):
         dh.search_results(found)
@@ -128,10 +128,10 @@ def test_bad_hits(found, words):
 @pytest.mark.parametrize(
     ("given_", "options", "words"),
     [
-        ({"q": {"a": 1}}, {}, "query 'q': expected a list of hits, not a dict"),
-        ({"q": []}, {}, "no documents"),
-        ({"q": [("a", 1)]}, {"scores": [[1]]}, "give neither"),
-        ({"q": [("a", 1)]}, {"query_ids": ["p"]}, "give neither"),
+        ({"q": {"a": 1}}, {}, "query 'q': .*hits.* dict"),
+        ({"q": []}, {}, "search results .*no documents"),
+        ({"q": [("a", 1)]}, {"scores": [[1]]}, "leave scores and query_ids out"),
+        ({"q": [("a", 1)]}, {"query_ids": ["p"]}, "leave scores and query_ids out"),
     ],
 )
 def test_bad_search_results(given_, options, words):
@@ -143,8 +143,8 @@ def test_bad_search_results(given_, options, words):
     ("lines", "words"),
     [
         ([{"took": 3, "hits": []}], "no column 'query_id'"),
-        ([{"query": "a", "hits": []}] * 2, "query 'a' has several rows"),
-        ([{"query": "a", "hits": 7}], "query 'a' holds a int"),
+        ([{"query": "a", "hits": []}] * 2, "query 'a' .*several rows"),
+        ([{"query": "a", "hits": 7}], "query 'a' .*int"),
         ([{"query": "a", "hits": []}], "no scored documents"),
         ([{"query": "a", "hits": [{"id": 1}]}], r"query 'a', hit 0 is a dict of id"),
     ],

@@ -205,10 +205,10 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("10", "cannot read the measure"),
         ("nDCG@5,", "whole number, not ''"),
         ("ndcg_cut_0", "whole number from 1, not 0"),
-        ("nDCG@99999999999999999999", "beyond any list"),
+        ("nDCG@99999999999999999999", "cutoff .*99999999999999999999"),
         ("nDCG(gain='cubic')", "gain of nDCG must be 'linear' or 'exp', not 'cubic'"),
         ("nDCG(dcg=[])", "gain of nDCG must be"),
-        ("nDCG(rel=2)", "nDCG has no parameter 'rel': it has cutoff, gain"),
+        ("nDCG(rel=2)", "nDCG .*no parameter 'rel'.* cutoff, gain"),
         ("MAP(rel=0)", "rel of MAP must be a number above 0, not 0"),
         ("MAP(rel='a')", "rel of MAP must be a number"),
         ("MAP(rel=1e999)", "rel of MAP must be a number"),
@@ -217,7 +217,7 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("RBP(p=0)", "p of RBP must be a number above 0 and below 1, not 0"),
         ("rbp.0", "p of RBP"),
         ("rbp.5,10", "unknown measure"),
-        ("nDCG,MRR", "names 2 measures where one is expected"),
+        ("nDCG,MRR", "names 2 measures"),
         ("nDCG10", r"unknown measure .nDCG10.: did you mean nDCG@10\?$"),
         ("P5", r"did you mean Precision@5\?"),
         ("ERR(max_grade=-1)", "max_grade of ERR"),
@@ -227,8 +227,8 @@ def test_unknown_name_like_nothing_lists_what_there_is():
         ("nDCG(gain=exp)", r"by name.*nDCG has .*gain \('linear' or 'exp'\)"),
         ("ndcg@10-l2", "nDCG has no parameter 'rel'"),
         ("map@10-l0", "rel of MAP must be a number above 0"),
-        ("bpref@10", "bpref has no parameter 'cutoff': it has rel"),
-        ("bpref(cutoff=3)", "bpref has no parameter 'cutoff': it has rel"),
+        ("bpref@10", "bpref .*no parameter 'cutoff'.* rel"),
+        ("bpref(cutoff=3)", "bpref .*no parameter 'cutoff'.* rel"),
         ("nDCG(gain='exp')(cutoff=3)", "cannot read the parameters"),
         ("nDCG(gain='exp', gain='linear')", "gain is given twice"),
         ("nDCG(gain='exp', dcg='log2')", "gain is given twice"),
@@ -332,7 +332,7 @@ def test_several_cutoffs_are_several_measures():
     assert dh.measures.parse_measures("P.5,10") == dh.measures.parse_measures("P_5,10")
     assert dh.measures.parse_measures("P_5,10") == [dh.Precision @ 5, dh.Precision @ 10]
     assert dh.measures.parse_measures("P@5,10-l2") == [dh.Precision(rel=2) @ k for k in (5, 10)]
-    with pytest.raises(dh.InputError, match="names 2 measures where one is expected"):
+    with pytest.raises(dh.InputError, match="names 2 measures"):
         dh.measures.parse_measure("nDCG@5,10")
 
 

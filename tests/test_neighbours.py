@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from statistics import fmean, pvariance
 
@@ -115,7 +116,7 @@ def test_the_count_of_ann_benchmarks_takes_tied_documents_for_missed_nearer_ones
 def test_a_list_that_ends_inside_a_group_is_told():
     exact = dh.search_results([["a", "b"]], [[1, 2]], larger_is_better=False)
     found = dh.search_results([["a", "c"]], [[1, 2]], larger_is_better=False)
-    with pytest.warns(dh.DeadheatWarning, match="1 query whose exact list ends inside"):
+    with pytest.warns(dh.DeadheatWarning, match="1 query .*exact.*last_group_size"):
         recall = dh.evaluation.neighbour_recall(found, exact)["Recall@2"]
     assert (recall.oblivious, recall.expected, recall.best) == (0.5, 0.75, 1)
     # Without ties there is nothing to tell.
@@ -125,7 +126,7 @@ def test_a_list_that_ends_inside_a_group_is_told():
 def test_searches_that_round_differently():
     exact = dh.search_results([["a", "b", "c"]], [[0.9, 0.5, 0.4]])
     found = dh.search_results([["a", "d"]], [[0.9, 0.4000001]])
-    with pytest.raises(dh.InputError, match=r"'d' the score 0.4000001, above 0.4.*tie_tolerance"):
+    with pytest.raises(dh.InputError, match=r"'d' .*0.4000001.* 0.4,.*tie_tolerance"):
         dh.evaluation.neighbour_recall(found, exact, 3)
     recall = quiet(dh.evaluation.neighbour_recall)(found, exact, 3, tie_tolerance=1e-6)["Recall@3"]
     assert recall.best == pytest.approx(2 / 3) and recall.oblivious == pytest.approx(1 / 3)
@@ -148,7 +149,7 @@ def test_fewer_documents_than_k():
     found = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0}}
     result = dh.evaluation.neighbour_recall(found, exact, 5)
     assert result.views[dh.Recall @ 5].expected.tolist() == [1, 0.5]
-    assert "1 query with fewer documents found" in result.notes[-1]
+    assert re.search("1 query .*fewer .*missed", result.notes[-1])
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_fewer_documents_than_k():
         ({"q": {"a": 1}}, {"r": {"a": 1}}, {}, "'q' is in found but not in exact"),
         ({"q": {"a": 1}}, {"q": {"a": 1}, "r": {"a": 1}}, {}, "'r' is in exact but not in found"),
         ({"q": {"a": 1, "b": 0.5}}, {"q": {"a": 1}}, {}, "fewer than k = 2"),
-        ({"q": {"c": 1.5}}, {"q": {"a": 1}}, {}, "above 1, the last of exact"),
+        ({"q": {"c": 1.5}}, {"q": {"a": 1}}, {}, "'c' .*1.5.* 1,.*exact.*tie_tolerance"),
         ({"q": {"a": float("nan")}}, {"q": {"a": 1}}, {}, "NaN"),
         ({"q": {"a": 2**60 + 1}}, {"q": {"a": 1}}, {}, "float64 cannot hold"),
         ({"q": {"a": 1}}, {"q": {"a": 1}}, {"k": 0}, "k must be a whole number"),
@@ -172,5 +173,5 @@ def test_bad_searches(found, exact, options, words):
 def test_a_last_group_that_is_too_small_is_refused():
     exact = dh.search_results([["a", "b"]], [[2, 1]], last_group_size=[2])
     found = dh.search_results([["c", "d"]], [[1, 1]])
-    with pytest.raises(dh.InputError, match="leaves room for 1"):
+    with pytest.raises(dh.InputError, match=r"2 documents .*last_group_size .*1"):
         dh.evaluation.neighbour_recall(found, exact)

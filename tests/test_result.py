@@ -204,7 +204,7 @@ SPOILT = {
     "per_query.query_id must be a list": ("query_id", [["q1"], ["q2"]]),
     "per_query.query_id must be": ("query_id", [True, False]),
     "distinct texts, or of distinct whole numbers": ("query_id", ["\ud800", "q2"]),
-    "Provenance.settings.tie_tolerance holds 1000": ("tie_tolerance", 10**400),
+    "Provenance.settings.tie_tolerance has 1000": ("tie_tolerance", 10**400),
     "tie_tolerance must be a number, 0 or more, not nan": ("tie_tolerance", float("nan")),
     "queries must be one of judged, intersection, all, not 'some'": ("queries", "some"),
     "nan must be one of raise, last, not 'first'": ("nan", "first"),

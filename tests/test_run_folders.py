@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -322,8 +323,8 @@ def test_a_row_that_lacks_something_is_named(damaged, monkeypatch, column, value
 def test_types_that_cannot_be_compared_exactly_are_refused(damaged):
     folder = damaged(score=pl.col("score").cast(pl.Int64))
     for said in refusals(folder):
-        assert "part-00000.parquet holds scores of the type Float64" in said
-        assert "part-00001.parquet of the type Int64" in said
+        assert re.search("part-00000.parquet .*Float64,", said)
+        assert re.search("part-00001.parquet .*Int64", said)
 
 
 def test_a_damaged_file_is_refused_by_name(damaged):
@@ -335,10 +336,10 @@ def test_a_damaged_file_is_refused_by_name(damaged):
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
-    with pytest.raises(dh.InputError, match="there is no Parquet file"):
+    with pytest.raises(dh.InputError, match=r"folder.*no Parquet file .*\.parquet"):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
     (tmp_path / "bm25.run").write_text("q Q0 d 1 1.0 tag\n")
-    with pytest.raises(dh.InputError, match=r"folder of Parquet files, but 'bm25\.run' is none"):
+    with pytest.raises(dh.InputError, match=r"folder.*\.parquet.*'bm25\.run'"):
         dh.evaluate({"q": {"d": 1}}, tmp_path, "MRR")
 
 

@@ -182,7 +182,7 @@ def test_a_ranked_query_shows_the_ties_that_the_evaluator_sees():
 
 def test_scores_beyond_the_precision_are_told_and_tie():
     run = {"q": {"a": 1e5, "b": 70_000.0, "c": 3.0}}
-    with pytest.warns(dh.DeadheatWarning, match="2 scores beyond the largest number of fp16"):
+    with pytest.warns(dh.DeadheatWarning, match="2 scores .*largest.* fp16"):
         result = dh.evaluate(QRELS, run, "MRR", score_dtype="fp16")
     assert result["MRR"].expected == 0.75
 
@@ -190,7 +190,7 @@ def test_scores_beyond_the_precision_are_told_and_tie():
 def test_a_nan_ranked_last_stays_below_minus_infinity():
     run = {"q": {"a": float("nan"), "b": -np.inf, "c": -1e39}}
     result = dh.evaluate(QRELS, run, "MRR", nan="last")
-    with pytest.warns(dh.DeadheatWarning, match="1 score beyond the largest number of fp32"):
+    with pytest.warns(dh.DeadheatWarning, match="1 score .*largest.* fp32"):
         rounded = dh.evaluate(QRELS, run, "MRR", nan="last", score_dtype="float32")
     assert result["MRR"].best == rounded["MRR"].best == pytest.approx(1 / 3)
 

@@ -164,7 +164,7 @@ def test_head_logits_are_a_linear_layer_in_fp32():
         (lambda: product([1.0], [1.0]), r"\[Q×D\] and \[N×D\]"),
         (
             lambda: product([[1.0]], [[1.0]], "bf16", "manhattan"),
-            "no manhattan product of bf16: choose dot or cosine",
+            "manhattan .*bf16.* dot or cosine",
         ),
         (lambda: product([[1.0]], [[1.0]], "int8"), "must be int8 or uint8, not float64"),
         (lambda: product([[1.0]], [[1.0]], "bf16", "hamming"), "no hamming product of bf16"),
@@ -172,9 +172,9 @@ def test_head_logits_are_a_linear_layer_in_fp32():
         (lambda: product([[1]], [[1]], "int8", "cosine"), "no cosine product of int8"),
         (
             lambda: product([[0.0, 0.0]], [[1.0, 0.0]], kind="cosine"),
-            "queries hold a vector of length 0",
+            "queries .*length 0",
         ),
-        (lambda: product([[200.0] * 4], [[200.0] * 4], "fp16"), "a product of 160000 does not fit"),
+        (lambda: product([[200.0] * 4], [[200.0] * 4], "fp16"), "product of 160000 .*fp16"),
         (lambda: product([[6e4] * 4], [[1.0] * 4], "fp16", "cosine"), "a length of 120000"),
         (lambda: product([[3e38] * 4], [[1.0] * 4], "fp32", "cosine"), "a length of inf"),
         (lambda: hamming(np.zeros((1, 1), np.int8), np.zeros((1, 1), np.uint8)), "one dtype"),
@@ -259,8 +259,8 @@ class TestScore:
             ({"logits": None}, "needs logits"),
             ({"kind": "dot"}, "needs queries"),
             ({"kind": "dot", "regime": "head"}, "embeddings have no logits"),
-            ({"kind": "dot", "regime": "head-logit"}, "embeddings have no logits"),
-            ({"kind": "cosine", "regime": "hps-logit"}, "embeddings have no logits"),
+            ({"kind": "dot", "regime": "head-logit"}, "embeddings .*head-logit"),
+            ({"kind": "cosine", "regime": "hps-logit"}, "embeddings .*hps-logit"),
             ({"regime": "head-logit"}, "needs head_logits"),
             ({"regime": "native-logit"}, "unknown regime"),
             ({"kind": "softmax", "regime": "hps-logit", "logits": [[1.0]]}, r"\(no, yes\) of 2"),
@@ -292,7 +292,7 @@ class TestScore:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         assert resolve_backend() == "numpy"
         assert score("sigmoid", regime="native", model_dtype="bf16", logits=[0.0]) == 0.5
-        with pytest.raises(MissingPackageError, match=r"pip install .*\[models\]"):
+        with pytest.raises(MissingPackageError, match=r"'torch': pip install .*torch"):
             score("sigmoid", regime="native", model_dtype="bf16", logits=[0.0], backend="torch")
 
 
@@ -304,7 +304,7 @@ def test_every_regime_is_described():
     ]
     assert {name: describe_regime(name) for name in REGIMES} == REGIMES
     assert describe_regime("scored-half").startswith("scoring in fp16 of model-dtype")
-    with pytest.raises(InputError, match="choose native, hps, head, hps-logit or head-logit"):
+    with pytest.raises(InputError, match=r"'high'.* native, hps, head, hps-logit or head-logit"):
         describe_regime("high")
 
 

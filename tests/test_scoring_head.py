@@ -18,7 +18,7 @@ from deadheat.integrations.sentence_transformers import high_precision  # noqa: 
 from deadheat.lab.models import ClassifierReranker, PairPrompt, load_model  # noqa: E402
 from deadheat.scoring.head import PROBE  # noqa: E402
 
-REFUSAL = "gives its logits .* the head regime cannot be used with it, use native or hps"
+REFUSAL = "linear layer of .* logits .*head regime.*native or hps"
 HEADS = {
     "xlm_roberta": "classifier.out_proj",
     "bert": "classifier",

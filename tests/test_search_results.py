@@ -162,7 +162,7 @@ def test_numbers_that_float64_cannot_hold():
     run = dh.search_results(ids, distances, larger_is_better=False)
     summary = dh.evaluate({0: {1}}, run, "MRR")["MRR"]
     assert (summary.best, round(summary.worst, 4)) == (0.5, 0.3333)
-    with pytest.raises(dh.InputError, match="with tie_tolerance or score_dtype others tie"):
+    with pytest.raises(dh.InputError, match=r"last_group_size.*tie_tolerance or score_dtype"):
         known = dh.search_results(ids, distances, larger_is_better=False, last_group_size=4)
         dh.evaluate({0: {1}}, known, "MRR", tie_tolerance=1)
     near = dh.search_results(ids, distances, larger_is_better=False, last_group_size=2)
@@ -181,31 +181,43 @@ def test_tensors():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"ids": [[1, 2]], "scores": [[1.0]]}, "query 0: scores of 1 documents, but ids of 2"),
-        ({"ids": [[1], [2]], "scores": [[1.0]]}, "1 queries have scores, 2 have ids"),
+        ({"ids": [[1, 2]], "scores": [[1.0]]}, "query 0: scores of 1 .*ids of 2"),
+        ({"ids": [[1], [2]], "scores": [[1.0]]}, "1 queries .*scores.* 2 .*ids"),
         ({"ids": [1, 2], "scores": [1.0, 2.0]}, "wrap a single query in a list"),
-        ({"ids": "ab", "scores": [[1.0]]}, "ids must have"),
-        ({"ids": [], "scores": []}, "no query in them"),
-        ({"ids": [[-1]], "scores": [[1.0]]}, "no documents in them"),
-        ({"ids": [[1, 1]], "scores": [[2.0, 1.0]]}, "'1' more than once"),
+        ({"ids": "ab", "scores": [[1.0]]}, "ids .*shape"),
+        ({"ids": [], "scores": []}, "scores .*empty"),
+        ({"ids": [[-1]], "scores": [[1.0]]}, "search results .*no documents"),
+        ({"ids": [[1, 1]], "scores": [[2.0, 1.0]]}, "'0' .*'1' .*once"),
         ({"ids": [[None]], "scores": [[1.0]]}, "a NoneType is not an id"),
         ({"ids": [[1]], "scores": [["x"]]}, "scores must be numbers"),
-        ({"ids": [[1, 2]], "scores": [[1.0, 2.0]]}, "rise along every list.*better=False"),
+        ({"ids": [[1, 2]], "scores": [[1.0, 2.0]]}, "scores rise.*larger_is_better=False"),
         (
             {"ids": [[1, 2]], "scores": [[2.0, 1.0]], "larger_is_better": False},
-            "fall along every list.*better=True",
+            "scores fall.*larger_is_better=True",
         ),
-        ({"ids": [[1]], "scores": [[1.0]], "document_ids": ["a"]}, "1 is no place among the 1 doc"),
-        ({"ids": [["a"]], "scores": [[1.0]], "document_ids": ["a"]}, "must be whole numbers"),
-        ({"ids": [[0]], "scores": [[1.0]], "document_ids": "a"}, "sequence of names"),
-        ({"ids": [[0]], "scores": [[1.0]], "query_ids": ["a", "b"]}, "each of the 1 queries once"),
-        ({"ids": [[0, 1]], "scores": [[1, 1]], "last_group_size": [1]}, "ends with 2 doc"),
-        ({"ids": [[0]], "scores": [[1]], "last_group_size": [1, 2]}, "each of the 1 queries"),
-        ({"ids": [[0]], "scores": [[1]], "last_group_size": [1.5]}, "whole number"),
+        ({"ids": [[1]], "scores": [[1.0]], "document_ids": ["a"]}, "the id 1 .* 1 document_ids"),
+        (
+            {"ids": [["a"]], "scores": [[1.0]], "document_ids": ["a"]},
+            "document_ids.* whole numbers",
+        ),
+        ({"ids": [[0]], "scores": [[1.0]], "document_ids": "a"}, "document_ids .*sequence"),
+        ({"ids": [[0]], "scores": [[1.0]], "query_ids": ["a", "b"]}, "query_ids .* 1 queries"),
+        (
+            {"ids": [[0, 1]], "scores": [[1, 1]], "last_group_size": [1]},
+            "last_group_size of query 0 is 1, .* 2 doc",
+        ),
+        (
+            {"ids": [[0]], "scores": [[1]], "last_group_size": [1, 2]},
+            "last_group_size .* 1 queries",
+        ),
+        (
+            {"ids": [[0]], "scores": [[1]], "last_group_size": [1.5]},
+            "last_group_size .*whole number",
+        ),
         ({"ids": [[0]], "scores": [[np.nan]], "last_group_size": [1]}, "NaN"),
         (
             {"ids": [[0], [-1]], "scores": [[1], [1]], "last_group_size": [1, 1]},
-            "ends with 0 documents",
+            "last_group_size of query 1 is 1, .* 0 documents",
         ),
     ],
 )
@@ -294,12 +306,12 @@ def test_what_a_group_may_be():
 @pytest.mark.parametrize(
     ("rankings", "words"),
     [
-        ([["a"]], "not a list"),
-        ({"q": "abc"}, "a list of groups, not a str"),
+        ([["a"]], "ranked groups .* list"),
+        ({"q": "abc"}, "query 'q': .*groups.* str"),
         ({"q": [["a"], [["b"]]]}, "query 'q': a list is not an id"),
         ({"q": [["a", "b"], "a"]}, "'a' more than once"),
-        ({"q": [[]]}, "no documents"),
-        ({1: ["a"], "1": ["b"]}, "as a number and as text"),
+        ({"q": [[]]}, "ranked groups .*no documents"),
+        ({1: ["a"], "1": ["b"]}, "query '1' .*number .*text"),
     ],
 )
 def test_bad_ranked_groups(rankings, words):
@@ -350,11 +362,11 @@ def test_flat_arrays_of_tensors_and_names():
     ("arguments", "words"),
     [
         (([1, 0], [1.0, 2.0], [0]), r"scores \[2\], relevance \[2\], query \[1\]"),
-        (([[1, 0]], [[1.0, 2.0]], [0, 0]), "flat and of one length"),
-        (([1], [1.0], 0), "a query for each candidate, not 0"),
+        (([[1, 0]], [[1.0, 2.0]], [0, 0]), r"flat .*scores \[1, 2\]"),
+        (([1], [1.0], 0), "query .*candidate, not 0"),
         (([1], [1.0], [None]), "a NoneType is not an id"),
-        (([1], [1.0], [[0]]), "a query for each candidate"),
-        (([], [], []), "no query in the scores"),
+        (([1], [1.0], [[0]]), r"query .*candidate, not \[\[0\]\]"),
+        (([], [], []), "scores .*empty"),
         ((["x"], [1.0], [0]), "relevance must be numbers"),
     ],
 )
@@ -364,7 +376,7 @@ def test_bad_flat_arrays(arguments, words):
 
 
 def test_a_query_index_names_the_queries():
-    with pytest.raises(dh.InputError, match="leave query_ids out"):
+    with pytest.raises(dh.InputError, match="query and query_ids"):
         dh.evaluate_arrays([1], [1.0], "MRR", query=[0], query_ids=["a"])
 
 

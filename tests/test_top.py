@@ -163,7 +163,7 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
     counter.update([[0.5, 0.5, 0.5, 0.25]])
     ids = {"query_ids": ["q"], "document_ids": list("abcd")}
     for document in "bd":  # d stands below the cut, but nothing of it was kept
-        with pytest.raises(dh.InputError, match="name every judged document"):
+        with pytest.raises(dh.InputError, match=r"position \d of query 0 .*judged.* rank 1"):
             dh.evaluation.evaluate_top(counter, {"q": {document: 1}}, ["MRR@1"], **ids)
     assert dh.evaluation.evaluate_top(counter, {"q": {"a": 1}}, ["MRR@1"], **ids)["MRR@1"].best == 1
 
@@ -176,17 +176,20 @@ def test_a_judged_document_that_nobody_named_may_be_in_the_cut_group():
         (lambda c: c.update([["a"], ["b"]]), "numbers"),
         (lambda c: c.update([[1.0], [1.0, 2.0]]), "numbers"),
         (lambda c: c.update([[2**60 + 1], [2**60]]), "across pieces"),
-        (lambda c: c.update(np.zeros((2, 2)), positions=[0, 0]), "twice"),
-        (lambda c: c.update(np.zeros((2, 2)), positions=[0]), "each of the 2 columns"),
+        (lambda c: c.update(np.zeros((2, 2)), positions=[0, 0]), "positions .*twice"),
+        (lambda c: c.update(np.zeros((2, 2)), positions=[0]), "positions .* 2 columns"),
         (lambda c: c.update(np.zeros((2, 2)), positions=[-1, 0]), "from 0 on"),
         (lambda c: c.update(np.zeros((2, 2)), start=0.5), "whole numbers"),
-        (lambda c: (c.update(np.zeros((2, 1))), c.update(np.zeros((2, 1), "f4"))), "rounded alike"),
+        (
+            lambda c: (c.update(np.zeros((2, 1))), c.update(np.zeros((2, 1), "f4"))),
+            "float32 and of float64",
+        ),
         (lambda c: (c.update(np.ones((2, 2))), c.update(np.ones((2, 1))), evaluate(c)), "once"),
-        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MRR@2")), "first 1 are known"),
-        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MAP")), "looks at 3 places"),
+        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MRR@2")), "MRR@2 .* 2 .*first 1 "),
+        (lambda c: (c.update(np.zeros((2, 3))), evaluate(c, "MAP")), "MAP .* 3 .*first 1 "),
         (
             lambda c: (c.update(np.zeros((2, 2))), evaluate(c)),
-            "document_ids must name the 2 documents",
+            "document_ids .* 3 .* 2 documents",
         ),
         (lambda c: c + dh.ties.TopCounter(2, 2), "same queries, k"),
         (lambda c: c + dh.ties.TopCounter(2, 1, ([0], [0])), "judged"),

@@ -1,25 +1,25 @@
-"""Errors and warnings. A message says what happened, where, and what to do."""
+"""Errors and warnings. A message gives what happened, where, and what to do."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-# Control characters, changes of writing direction, line separators and half characters.
+# Control characters, bidirectional controls, line separators and lone surrogates.
 _CONTROL_CHARS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Escape the control characters in a text: ids and names are untrusted text.
+    r"""Escape the control characters of a text, because ids and names are untrusted.
 
     Parameters
     ----------
     text
-        Anything that is to be printed.
+        The text to print.
     keep
-        Characters that stay as they are, such as the ends of lines.
+        Characters that are not escaped, such as line ends. Default: none.
 
     Examples
     --------
@@ -41,11 +41,11 @@ class DeadheatError(Exception):
 
 
 class InputError(DeadheatError, ValueError):
-    """The input cannot be evaluated; the message says where it is wrong and what to do."""
+    """The input cannot be evaluated; the message has the place of the error and what to do."""
 
 
 class MissingPackageError(DeadheatError, ImportError):
-    """An optional package is needed; the message gives the command that brings it."""
+    """An optional package is missing; the message has the command that installs it."""
 
     def __init__(self, package: str, command: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: {command}")
@@ -62,11 +62,11 @@ def one_line(error: BaseException) -> str:
 
 
 class DeadheatWarning(UserWarning):
-    """Something about the input changes what the numbers mean."""
+    """The input has a property that changes the meaning of the numbers."""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return a question that names what was probably meant; nothing where nothing is near."""
+    """Return a suggestion ("did you mean …?"); empty if no known word is similar."""
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1)

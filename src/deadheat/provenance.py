@@ -1,6 +1,6 @@
-"""Where a number comes from: types that travel with outputs, scores and results.
+"""Provenance of outputs, scores and results.
 
-Facts that code uses are fields of their own; texts "in words" are for readers only.
+Facts that code uses have their own fields; free text is for readers only.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ R = TypeVar("R", bound="Record")
 
 
 class Record:
-    """A dataclass of plain values that is stored as JSON, and reads what it wrote."""
+    """A dataclass of plain values that can be written to and read from JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain values, lists and dicts."""
+        """Return plain values, lists and dicts."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # type: ignore[call-overload]
         return plain
 
     @classmethod
     def from_dict(cls: type[R], data: object) -> R:
-        """Read what `to_dict` gave; refuse what it could not have given."""
+        """Read the output of `to_dict`; raise `InputError` for anything else."""
         record: R = _read(cls, data, cls.__name__)
         return record
 
     def flat(self) -> dict[str, str]:
-        """Give every fact as text, nested ones under names such as ``model.batch_size``.
+        """Return every fact as text; nested facts have names such as ``model.batch_size``.
 
         >>> Provenance(run="a.run", dataset=DatasetProvenance("cranfield")).flat()["dataset.name"]
         'cranfield'
@@ -43,27 +43,27 @@ class Record:
 
 @dataclass(frozen=True)
 class DatasetProvenance(Record):
-    """Which data a number was computed on."""
+    """The dataset that a number was computed on."""
 
     name: str
     """The hub id, the name of the folder, or the ``ir_datasets:`` id."""
     subset: str | None = None
     split: str | None = None
     revision: str | None = None
-    """Commit of the hub, where it is known."""
+    """Commit of the hub; None if unknown."""
     content_hash: str | None = None
-    """SHA-256 of texts, candidates and judgements, whatever files they were read from."""
+    """SHA-256 of texts, candidates and judgements, independent of the file format."""
     candidates: str | None = None
-    """How the candidates were chosen, in words."""
+    """How the candidates were selected, as text."""
     queries: int | None = None
     documents: int | None = None
     pairs: int | None = None
     cut_inside_ties: int = 0
-    """Queries whose candidate list was cut between documents of equal score."""
+    """Number of queries whose candidate list was cut inside a tie group."""
     unreachable: int = 0
-    """Queries none of whose relevant documents is a candidate; they are kept, and score 0."""
+    """Number of queries without a relevant candidate; they are kept, and score 0."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was dropped when the dataset was loaded, and how much of it."""
+    """What was dropped when the dataset was loaded: kind → number."""
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.name, self.subset, self.split) if part)
@@ -71,7 +71,7 @@ class DatasetProvenance(Record):
 
 @dataclass(frozen=True)
 class ModelProvenance(Record):
-    """Everything besides the texts that a logit or an embedding depends on."""
+    """All settings that a logit or an embedding depends on, besides the texts."""
 
     model: str
     """Hub id or path, as given."""
@@ -83,7 +83,7 @@ class ModelProvenance(Record):
     """``fp32``, ``bf16`` or ``fp16``."""
     device: str
     batch_size: int
-    """As used; low-precision outputs depend on it, and on `max_length`."""
+    """Batch size. Low-precision outputs depend on it, and on `max_length`."""
     max_length: int
     attn_implementation: str
     """The attention kernels that transformers used."""
@@ -91,24 +91,24 @@ class ModelProvenance(Record):
     outputs: tuple[str, ...] = ()
     """Names of the logits in the order of their columns; empty for a bi-encoder."""
     normalised: bool = False
-    """Whether embeddings leave the model with length 1, as far as its dtype can say."""
+    """Whether the model returns embeddings of length 1, up to the precision of its dtype."""
     pooling: str | None = None
-    """How token states become an embedding, in words."""
+    """How token states are pooled into an embedding, as text."""
     prompt: Mapping[str, str] | None = None
-    """The texts put around queries and documents."""
+    """The prompt templates of queries and documents."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Installed versions of the libraries that the numbers pass through."""
+    """Versions of the libraries that compute the numbers."""
 
 
 @dataclass(frozen=True)
 class InputFacts(Record):
-    """What happened to the inputs of a forward pass."""
+    """Facts about the inputs of a forward pass."""
 
     count: int
     truncated: int = 0
     """Inputs that were cut at the model's `max_length`."""
     halved: Mapping[str, int] = field(default_factory=dict)
-    """Batches that version 0.1 ran in smaller pieces: number of the batch → size of a piece."""
+    """Batches that version 0.1 split: number of the batch → size of a part."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class ScoringProvenance(Record):
     backend: str | None = None
     """``torch`` or ``numpy``."""
     threads: int | None = None
-    """On a CPU, FP32 sums depend on how many threads share them."""
+    """Number of threads. FP32 sums on a CPU depend on it."""
 
     def __str__(self) -> str:
         return (
@@ -135,28 +135,28 @@ class ScoringProvenance(Record):
 
 @dataclass(frozen=True)
 class ScoreFacts(Record):
-    """How many scores there are, and how they tie."""
+    """Numbers of scores and of ties."""
 
     documents: int
     distinct: int
-    """Distinct scores, counted query by query."""
+    """Number of distinct scores per query, summed over queries."""
     largest: int
-    """Documents in the largest tie group."""
+    """Number of documents in the largest tie group."""
     judged_only: bool = False
-    """Whether only tie groups that hold a judged document were looked at, as on a corpus too large
-    to sort; the numbers are those of these groups."""
+    """Whether only tie groups with a judged document were counted, as on a corpus too large to
+    sort. The numbers are then about these groups."""
 
 
 @dataclass(frozen=True)
 class Provenance(Record):
-    """Where the numbers of a result come from."""
+    """Provenance of a result."""
 
     run: str = "run"
-    """What was evaluated: a path, or a name."""
+    """The run: a path, or a name."""
     qrels: str | None = None
-    """What the judgements were read from."""
+    """The source of the judgements; None if they have none."""
     settings: EvalSettings = field(default_factory=EvalSettings)
-    """How it was evaluated."""
+    """Options of the evaluation."""
     dataset: DatasetProvenance | None = None
     model: ModelProvenance | None = None
     scoring: ScoringProvenance | None = None
@@ -164,13 +164,13 @@ class Provenance(Record):
     """Per stream of inputs of the forward pass: ``logits``, ``queries``, ``documents``."""
     scores: ScoreFacts | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Versions of deadheat and of what it computed the result with."""
+    """Versions of deadheat and of the packages that computed the result."""
     label: str | None = None
     """The user's name for the run."""
 
     @classmethod
     def from_dict(cls, data: object) -> Provenance:
-        """Read what `to_dict` gave, also of 0.1, which had the settings among the other fields."""
+        """Read the output of `to_dict`, also of version 0.1, whose settings were fields here."""
         own = {declared.name for declared in fields(EvalSettings)}
         if isinstance(data, Mapping) and not own.isdisjoint(data):
             rest = {name: value for name, value in data.items() if name not in own}
@@ -179,12 +179,12 @@ class Provenance(Record):
 
     @property
     def judgements(self) -> str | None:
-        """What the judgements are called: the dataset where it is known, else their source."""
+        """Name of the judgements: the dataset if it is known, else their source."""
         return self.qrels if self.dataset is None else str(self.dataset)
 
 
 def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Name every value of nested dicts: ``{"a": {"b": 1}}`` holds ``("a.b", 1)``.
+    """Yield the dotted name and the value of every leaf of nested dicts.
 
     >>> list(flatten({"a": {"b": 1}, "c": 2}))
     [('a.b', 1), ('c', 2)]
@@ -197,7 +197,7 @@ def flatten(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _read(hint: Any, value: object, name: str) -> Any:
-    """Bring a value from JSON into the type that a field declares."""
+    """Convert a value from JSON to the type that a field declares."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         present = next(option for option in arguments if option is not type(None))
@@ -226,6 +226,6 @@ def _read(hint: Any, value: object, name: str) -> Any:
 
 def _other_version(name: str, what: str) -> InputError:
     return InputError(
-        f"{name} holds {what}, which this version of deadheat does not write: read it with the "
+        f"{name} has {what}, which this version of deadheat does not write: read the file with the "
         "version that wrote it, or evaluate again"
     )

@@ -1,4 +1,4 @@
-"""How a run is evaluated: one type for all options, and the words for each choice."""
+"""Options of an evaluation, and the text for each choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TieRule = Literal["input", "id_desc", "id_asc", "rank", "pytrec_eval"]
 QueryPolicy = Literal["judged", "intersection", "all"]
 """Which queries count."""
 NanPolicy = Literal["raise", "last"]
-"""What happens to NaN scores."""
+"""How NaN scores are handled."""
 
 _RULES: dict[TieRule, tuple[str, str]] = {
     "input": (
@@ -38,15 +38,15 @@ _RULES: dict[TieRule, tuple[str, str]] = {
     ),
 }
 TIE_RULES: dict[TieRule, str] = {rule: text for rule, (_, text) in _RULES.items()}
-"""What each tie rule orders documents of equal score by, and which tools use it."""
+"""Per tie rule: the sort key of tied documents, and the tools that use it."""
 QUERY_POLICIES: dict[QueryPolicy, str] = {
-    "judged": "every judged query with a relevant document; one that the run misses scores 0",
+    "judged": "every judged query with a relevant document; queries missing from the run score 0",
     "intersection": "queries that are both judged and in the run, as trec_eval averages",
-    "all": "every judged query, those without a relevant document too (they score 0)",
+    "all": "every judged query; queries without a relevant document score 0",
 }
 NAN_POLICIES: tuple[NanPolicy, ...] = ("raise", "last")
 SCORE_PRECISIONS = {"float32": "fp32", "fp16": "fp16", "bf16": "bf16"}
-"""Precisions in which an evaluator may see scores: the word for each, and its number format."""
+"""Precisions to which an evaluator may round scores, and the number format of each."""
 
 
 class EvalOptions(TypedDict, total=False):
@@ -61,26 +61,26 @@ class EvalOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class EvalSettings:
-    """How a run is evaluated; checked when it is made.
+    """Options of an evaluation; invalid values raise `InputError`.
 
     >>> EvalSettings(score_dtype="float32").score_dtype
     'fp32'
     """
 
     tie_break: str = "input"
-    """The rule by which the oblivious value orders tied documents: one of `TIE_RULES`."""
+    """The order of tied documents in the oblivious value: one of `TIE_RULES`."""
     tie_tolerance: float = 0.0
     """Scores at most this far apart are tied, and so are chains of such scores. The oblivious
-    value still uses the scores as they are."""
+    value ignores the tolerance."""
     queries: str = "judged"
-    """Which queries count: ``"judged"``, every judged query with a relevant document;
+    """Which queries are averaged: ``"judged"``, every judged query with a relevant document;
     ``"intersection"``, the judged queries of the run; ``"all"``, every judged query."""
     nan: str = "raise"
-    """``"raise"`` refuses NaN scores, ``"last"`` ranks them below all others, tied."""
+    """``"raise"``: NaN scores are an error; ``"last"``: they rank below all others, tied."""
     score_dtype: str | None = None
     """Round scores to this precision first, as some evaluators do: ``"float32"`` (trec_eval 9 and
-    pytrec_eval), ``"fp16"`` or ``"bf16"``. Every view then has the ties that this makes. None
-    leaves them as they are."""
+    pytrec_eval), ``"fp16"`` or ``"bf16"``. All views then use the ties of the rounded scores. None
+    does not round."""
 
     def __post_init__(self) -> None:
         if self.tie_break not in tuple(TIE_RULES):
@@ -96,7 +96,7 @@ class EvalSettings:
 
     @property
     def score_format(self) -> Format | None:
-        """The number format that scores are rounded to; None leaves them as they are."""
+        """The number format to which scores are rounded; None does not round."""
         return None if self.score_dtype is None else _parse_score_dtype(self.score_dtype)
 
     @property
@@ -106,17 +106,17 @@ class EvalSettings:
 
     @property
     def tie_order(self) -> str:
-        """What the tie rule orders tied documents by."""
+        """The sort key of the tie rule, as text."""
         return _RULES[self.tie_break][0]  # type: ignore[index]
 
     @property
     def rounding(self) -> str:
-        """What scores are rounded to before they are compared: ``rounded to fp32``, or nothing."""
+        """The rounding of scores as text, such as ``rounded to fp32``; empty without rounding."""
         return f"rounded to {self.score_dtype}" if self.score_dtype else ""
 
     @property
     def note(self) -> str:
-        """What *oblivious* means, and which scores are used, for the notes under a table.
+        """The tie rule of the oblivious value and the rounding of scores, for notes under a table.
 
         >>> EvalSettings("id_desc", score_dtype="float32").note
         'oblivious: ties by descending document ids; all views: scores rounded to fp32'
@@ -127,7 +127,7 @@ class EvalSettings:
 
 
 def _check_tolerance(tie_tolerance: object) -> float:
-    """Return a distance of scores as a float; refuse anything else."""
+    """Return a tolerance as a float; raise `InputError` for anything else."""
     try:
         distance = float(tie_tolerance)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""What all packages use: lazy imports, number formats, output files, versions, remarks."""
+"""Internal helpers of all packages: imports, number formats, output files, versions, remarks."""

@@ -1,4 +1,4 @@
-"""The number formats scores are computed in, by name, in one place."""
+"""The number formats of scores, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deadheat.errors import InputError, suggest
 
 @dataclass(frozen=True)
 class Format:
-    """A number format: how it is called here, in NumPy and in torch."""
+    """A number format, with its names in deadheat, NumPy and torch."""
 
     name: str
     scalar: type[np.generic]
@@ -42,7 +42,7 @@ class Format:
 
     @property
     def smallest(self) -> float:
-        """The smallest positive value held in full precision."""
+        """The smallest positive value with full precision."""
         return float(ml_dtypes.finfo(self.dtype).smallest_normal)  # type: ignore[no-untyped-call]
 
     @property
@@ -51,9 +51,9 @@ class Format:
         return getattr(require("torch", f"the torch dtype of {self.name}"), self.torch_name)
 
     def round(self, values: npt.ArrayLike) -> npt.NDArray[np.float32]:
-        """Round once to the nearest value of the format, and return float32, which holds it.
+        """Round once to the nearest value of the format; return it exactly, as float32.
 
-        Numbers of any precision are rounded from their exact value, midpoints to even.
+        Numbers of any precision are rounded from their exact value; midpoints are rounded to even.
 
         >>> parse_format("bf16").round([0.9988305, 0.34864515])
         array([1.        , 0.34960938], dtype=float32)
@@ -88,7 +88,7 @@ _NAMES = {
 
 
 def parse_format(name: object) -> Format:
-    """Find a format by its name, an alias, or a NumPy or torch dtype.
+    """Return a format by its name, an alias, or a NumPy or torch dtype.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def parse_format(name: object) -> Format:
 
 
 def parse_float_format(name: object) -> Format:
-    """Find a floating-point format; integers and bits have products only."""
+    """Return a floating-point format; raise an error for integers and bits."""
     format = parse_format(name)
     if not format.is_float:
         floats = ", ".join(f.name for f in FORMATS.values() if f.is_float)

@@ -1,7 +1,7 @@
 """Lazy import of polars.
 
-Importing polars takes longer than importing all of deadheat. Importing ``pl`` from this module does
-not import it; the first use of ``pl`` does.
+The import of polars takes longer than that of all of deadheat. ``pl`` of this module imports polars
+when it is first used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _LazyModule:
 
     def __getattr__(self, name: str) -> object:
         value = getattr(import_module(self._name), name)
-        setattr(self, name, value)  # found without this method the next time
+        setattr(self, name, value)  # the next access does not call this method
         return value
 
 

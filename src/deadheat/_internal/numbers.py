@@ -1,4 +1,4 @@
-"""What counts as a number, and how numbers become floats with the same order and ties."""
+"""Parse numbers, and convert them to floats with the same order and ties."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from numpy.typing import NDArray
 from deadheat.errors import InputError
 
 LARGEST_GRADE = 1e100
-"""A grade beyond this is refused as an error: sums of squares of grades would overflow."""
+"""Larger grades are an error, because sums of squares of grades would overflow."""
 LARGEST_WHOLE = 2**53
-"""Up to here float64 holds every whole number."""
+"""float64 can hold every whole number up to this one."""
 SPACE = " \t\n\r\x0b\x0c"
-"""White space around a number, and between the fields of a TREC file: that of ASCII."""
+"""ASCII white space, around a number and between the fields of a TREC file."""
 LONGEST_TEXT = 4300
-"""A number of more characters is refused: reading it takes time that grows with their square."""
+"""Numbers with more characters are an error, because parsing takes quadratic time."""
 
 Number: TypeAlias = int | float | Fraction
 Numbers: TypeAlias = NDArray[np.generic]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 ExactScores: TypeAlias = tuple[FloatArray, NDArray[np.object_] | None]
-"""Floats; and the exact numbers, where float64 cannot hold them and the floats are their places."""
+"""Floats; and the exact numbers if float64 cannot hold them. The floats then have their order."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.A | re.I)
 _WHOLE = re.compile(r"[+-]?\d+", re.A)
 
 
 def number(value: object) -> Number:
-    """Give a value as a Python number, exactly, or raise a TypeError or ValueError.
+    """Return the exact value as a Python number; raise a TypeError or ValueError for anything else.
 
-    This is what a number is in every format. Text is a number as C and Fortran write it, in ASCII
-    digits: neither ``1_000`` nor full-width digits. It becomes the nearest float64, as in every
-    other tool, but a whole number beyond 2**53 stays whole. Numbers of Python and NumPy are what
-    they are; ``True`` is 1, and None is no number.
+    All formats use this definition of a number. Text must be a number in the notation of C or
+    Fortran, with ASCII digits: neither ``1_000`` nor full-width digits. It becomes the nearest
+    float64, as in other tools, but a whole number beyond 2**53 stays a whole number. Numbers of
+    Python and NumPy keep their value; ``True`` is 1, and None is not a number.
 
     >>> number("1e3"), number("9007199254740993"), number(np.float32(0.5))
     (1000.0, 9007199254740993, 0.5)
@@ -46,7 +46,7 @@ def number(value: object) -> Number:
     if isinstance(value, str):
         return _from_text(value)
     if isinstance(value, bytes):
-        raise TypeError("bytes are no number")
+        raise TypeError("bytes are not a number")
     if isinstance(value, np.longdouble):
         return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else float(value)
     if isinstance(value, (int, np.integer)):
@@ -61,7 +61,7 @@ def number(value: object) -> Number:
 def _from_text(value: str) -> int | float:
     text = value.strip(SPACE)
     if len(text) > LONGEST_TEXT or not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r:.60} is no number")
+        raise ValueError(f"{text!r:.60} is not a number")
     nearest = float(text)
     if abs(nearest) < LARGEST_WHOLE or not _WHOLE.fullmatch(text):
         return nearest
@@ -69,13 +69,13 @@ def _from_text(value: str) -> int | float:
 
 
 def exact_floats(scores: object, *, by_place: bool = True) -> FloatArray:
-    """Give scores as a float32 or float64 array with the same order and the same ties.
+    """Return scores as a float32 or float64 array with the same order and the same ties.
 
-    Types of 16 bits and fewer (float16, bfloat16, float8, int8 …) become float32 and longer
-    integers float64, which hold each of their values. Where float64 cannot (integers beyond
-    2**53, long doubles, decimal numbers that differ in late digits), numbers are replaced by their
-    place among the distinct ones, or refused where places mean nothing (`by_place` false: the
-    array is a piece of something larger). Torch tensors are taken without importing torch.
+    Types of up to 16 bits (float16, bfloat16, float8, int8 …) become float32, and longer integers
+    float64, which is exact. If float64 cannot hold the numbers (integers beyond 2**53, long
+    doubles, decimal numbers that differ in late digits), they are replaced by their index among
+    the distinct numbers. With `by_place` false they are an error instead, because the array is a
+    part of a larger one. Torch tensors are accepted; torch is not imported.
 
     >>> exact_floats(np.array([1, 255], np.uint8))
     array([  1., 255.], dtype=float32)
@@ -85,16 +85,16 @@ def exact_floats(scores: object, *, by_place: bool = True) -> FloatArray:
     floats, values = exact_scores(scores)
     if values is not None and not by_place:
         raise InputError(
-            "scores that float64 cannot hold (whole numbers beyond 2**53, say) cannot be compared "
-            "across pieces: scale or round them first"
+            "scores that float64 cannot hold (such as whole numbers beyond 2**53) cannot be "
+            "compared across pieces: scale or round them first"
         )
     return floats
 
 
 def exact_scores(scores: object) -> ExactScores:
-    """Give floats as `exact_floats` does; and, where these are only places, the exact numbers.
+    """Return floats like `exact_floats`; and the exact numbers if float64 cannot hold them.
 
-    The exact numbers are Python's whole numbers and fractions in an array of objects.
+    The exact numbers are Python integers and fractions in an array of objects.
     """
     if is_tensor(scores):
         scores = tensor_values("scores", scores)
@@ -122,7 +122,7 @@ def exact_scores(scores: object) -> ExactScores:
 
 
 def _exact_objects(array: Numbers) -> ExactScores:
-    """Give the numbers of an array of objects or texts as `exact_scores` does."""
+    """Return the numbers of an array of objects or texts like `exact_scores`."""
     values = [number(x) for x in array.ravel().tolist()]
     floats = rounded(values)
     distinct = {x: _nearest(x) for x in values if x == x}
@@ -136,14 +136,14 @@ def _exact_objects(array: Numbers) -> ExactScores:
 
 
 def as_array(numbers: list[Number]) -> NDArray[np.float64] | NDArray[np.object_]:
-    """Give Python numbers as an array that leaves them as they are: of floats if it can be."""
+    """Return Python numbers as an array, without rounding: of floats if possible."""
     if all(type(x) is float or (type(x) is int and abs(x) <= LARGEST_WHOLE) for x in numbers):
         return np.array(numbers, np.float64)
     return np.fromiter(numbers, object, len(numbers))
 
 
 def rounded(values: Iterable[Number]) -> NDArray[np.float64]:
-    """Give Python numbers as the nearest float64; beyond its range, infinite."""
+    """Return Python numbers as the nearest float64; infinite beyond its range."""
     return np.array([_nearest(value) for value in values], np.float64)
 
 
@@ -178,21 +178,21 @@ def round_to_odd(values: NDArray[Any], dtype: type[np.float32 | np.float64]) -> 
 
 
 def is_tensor(values: object) -> TypeGuard[Any]:
-    """Tell whether values are a torch tensor, without importing torch."""
+    """Return whether values are a torch tensor, without importing torch."""
     return hasattr(values, "detach")
 
 
 def tensor_values(name: str, tensor: Any) -> NDArray[Any]:
-    """Give a torch tensor as an array that holds each of its values."""
+    """Return the values of a torch tensor as an array, exactly."""
     check_tensors(**{name: tensor})
-    # Exact: every floating-point type of torch but float64 is contained in float32.
+    # Exact, because float32 holds every floating-point type of torch except float64.
     narrow = tensor.is_floating_point() and tensor.element_size() < 4
     array: NDArray[Any] = (tensor.float() if narrow else tensor).numpy(force=True)
     return array
 
 
 def half_floats(values: Any) -> NDArray[Any] | None:
-    """Give float16 or bfloat16 values, of an array or a tensor, as they are; None for others."""
+    """Return float16 or bfloat16 values of an array or a tensor unchanged; None for other types."""
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in ("float16", "bfloat16"):
         return None
@@ -207,7 +207,7 @@ def half_floats(values: Any) -> NDArray[Any] | None:
 
 
 def check_tensors(**tensors: Any) -> None:
-    """Refuse torch tensors whose values cannot be read directly; keywords name them in messages."""
+    """Raise an error for tensors without plain values; the keywords are used in messages."""
     for name, tensor in tensors.items():
         is_dense = str(tensor.layout) == "torch.strided" and not tensor.is_nested
         if tensor.is_meta or tensor.is_quantized or not is_dense:
@@ -218,14 +218,14 @@ def check_tensors(**tensors: Any) -> None:
 
 
 def real_numbers(values: object) -> NDArray[Any]:
-    """Give values as an array of real numbers, or raise what NumPy raises; drop nothing."""
+    """Return values as an array of real numbers; raise the error of NumPy if that is impossible."""
     if np.ma.isMaskedArray(values):
         raise TypeError("a masked array has no value where it is masked: use lists of lists")
     array = np.asarray(values)
     if array.dtype.kind in "cmM" or array.dtype.names:
-        raise TypeError(f"{array.dtype} is no type of real numbers")
+        raise TypeError(f"{array.dtype} is not a type of real numbers")
     if not isinstance(values, (list, tuple)) or array.dtype != np.float64:
         return array
-    # NumPy may have made floats of whole numbers that float64 cannot hold.
+    # NumPy may have rounded whole numbers that float64 cannot hold.
     is_rounded = ((np.abs(array) >= LARGEST_WHOLE) & np.isfinite(array)).any()
     return np.array(values, object) if is_rounded else array

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 _DRAFT = re.compile(r"\.deadheat\.[0-9a-f]{16}")
-"""The name of a file that is not complete yet."""
+"""Name of a draft, a file that is not complete yet."""
 _OLD = 3600.0
-"""Seconds after the last write to a draft until it belongs to a process that was killed."""
+"""Age in seconds from which a draft is considered to be left by a killed process."""
 
 
 def utf8(text: str) -> bytes:
@@ -27,11 +27,10 @@ def utf8(text: str) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears under its name only when it is complete and on disk.
+    """Write a file atomically: it appears under its name when it is complete and on disk.
 
-    A file that is replaced keeps its mode, so that no other users can read it than before. Raises
-    the errors of the system, and then leaves no file behind. Drafts that killed processes left in
-    the same folder are removed.
+    A replaced file keeps its mode, so that the same users can read it. Errors of the system are
+    raised, and then no file remains. Drafts of killed processes in the same folder are removed.
     """
     target = path.resolve()
     remove_drafts(target.parent)
@@ -52,7 +51,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def remove_drafts(folder: Path, age: float = _OLD) -> None:
-    """Remove drafts in a folder that nobody wrote to for some seconds."""
+    """Remove drafts in a folder that were not written to for `age` seconds."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _DRAFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
@@ -62,7 +61,7 @@ def remove_drafts(folder: Path, age: float = _OLD) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to the disk, too, where a folder can be opened for that."""
+    """Flush the new name to the disk, if the system can open a folder."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

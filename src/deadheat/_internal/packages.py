@@ -1,4 +1,4 @@
-"""Optional packages, imported at the moment they are needed."""
+"""Import optional packages when they are needed."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ EXTRAS = {
     "torch": "models",
     "transformers": "models",
 }
-"""The extra of deadheat that brings each optional package; that of any other has its own name."""
+"""The extra of deadheat that installs each optional package. Default: the name of the package."""
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def find_versions(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions of those of the packages that are installed."""
+    """Return the versions of the packages; packages that are not installed are left out."""
     versions = {}
     for name in names:
         with suppress(PackageNotFoundError):
@@ -55,12 +55,12 @@ def find_versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def own_version() -> str:
-    """Version of deadheat."""
+    """Return the version of deadheat."""
     return version("deadheat")
 
 
 def require(module: str, purpose: str) -> ModuleType:
-    """Import a module of an optional package, or say which extra brings what is missing.
+    """Import a module of an optional package; the error has the command that installs it.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def require_host(module: str, extra: str, purpose: str) -> ModuleType:
     module
         A module of the host: ``mteb``, ``sentence_transformers.util``, …
     extra
-        The extra of deadheat that names the host and the range of versions that is supported.
+        The extra of deadheat with the host and its supported versions.
     purpose
         What needs it, in words that can begin a sentence.
     """

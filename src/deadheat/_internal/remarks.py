@@ -1,6 +1,6 @@
-"""Remarks: warnings and notes on results, kept as data until they are shown.
+"""Remarks: warnings and notes about results, stored as data until they are printed.
 
-Functions inside the library put remarks on what they return. Only public functions emit them as
+Internal functions add remarks to the values that they return. Only public functions emit them as
 warnings (`emits_warnings`), and only the command line prints them (`lines`).
 """
 
@@ -16,15 +16,15 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 from deadheat.errors import DeadheatWarning, printable
 
 Level = Literal["warning", "note"]
-# Not str.format: a stored remark comes from a file, and its pattern must not reach into objects.
+# Not str.format: stored remarks are untrusted, and a pattern must not access attributes.
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAMED = 3
-"""Up to this many runs that share a remark are named; beyond, only their number is given."""
+"""Up to this many runs with the same remark are named; for more, only the number is given."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence with its values left open, so that the remarks of many runs can be merged.
+    """A message pattern and its values, so that the remarks of many runs can be merged.
 
     >>> remark = warning("{missing:query} judged but missing from the run", missing=3)
     >>> str(remark)
@@ -32,10 +32,10 @@ class Remark:
     """
 
     level: Level
-    """A warning changes what the numbers mean; a note explains them."""
+    """A warning changes the meaning of the numbers; a note explains them."""
     pattern: str
-    """The sentence; ``{missing:query}`` stands for a number of queries, ``{measures:each}`` for
-    words apart by ``; ``, of which a merged sentence has those of all."""
+    """The message. ``{missing:query}`` is a number of queries; ``{measures:each}`` is words
+    separated by ``; ``, which are joined when messages are merged."""
     values: Mapping[str, int | str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -47,31 +47,31 @@ class Remark:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Remark:
-        """Read what `to_dict` gave; a ValueError or TypeError where it could not have given it."""
+        """Read the output of `to_dict`; raise a ValueError or TypeError for anything else."""
         remark = cls(**data)
         plain = {int, str}.issuperset(map(type, remark.values.values()))
         if remark.level not in get_args(Level) or not isinstance(remark.pattern, str) or not plain:
-            raise ValueError(f"{data!r:.60} is no remark")
+            raise ValueError(f"{data!r:.60} is not a remark")
         return remark
 
 
 def warning(pattern: str, **values: int | str) -> Remark:
-    """Make a remark that changes what the numbers mean."""
+    """Return a remark that changes the meaning of the numbers."""
     return Remark("warning", pattern, values)
 
 
 def note(pattern: str, **values: int | str) -> Remark:
-    """Make a remark that explains the numbers."""
+    """Return a remark that explains the numbers."""
     return Remark("note", pattern, values)
 
 
 def texts(remarks: Iterable[Remark], level: Level) -> list[str]:
-    """Remarks of one level as sentences, without repetitions."""
+    """Return the remarks of one level as text, without repetitions."""
     return list(dict.fromkeys(str(remark) for remark in remarks if remark.level == level))
 
 
 def lines(remarks: Mapping[str, Sequence[Remark]], level: Level, *, of: str = "run") -> list[str]:
-    """Remarks of several runs by the runs' names, those that differ in numbers only as one line.
+    """Return the remarks of several runs as lines; those that differ only in numbers are merged.
 
     >>> twice = {"a.run": [note("{n:list} cut", n=2)], "b.run": [note("{n:list} cut", n=5)]}
     >>> lines(twice, "note")
@@ -90,7 +90,7 @@ def lines(remarks: Mapping[str, Sequence[Remark]], level: Level, *, of: str = "r
 
 
 def added(parts: Iterable[Sequence[Remark]]) -> tuple[Remark, ...]:
-    """Remarks on parts of one thing as remarks on the whole: numbers add up."""
+    """Merge the remarks of several parts into remarks of the whole: numbers are added."""
     whole: dict[tuple[Level, str], dict[str, int | str]] = {}
     for remark in (remark for part in parts for remark in part):
         values = whole.setdefault((remark.level, remark.pattern), {})
@@ -134,7 +134,7 @@ def emits_warnings(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number of things in words.
+    """Return a number with its noun.
 
     >>> counted(1, "query"), counted(1200, "query"), counted(2, "list")
     ('1 query', '1,200 queries', '2 lists')
@@ -143,7 +143,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
-    """Name the first, and say how many more there are.
+    """Return the first names, and the number of the others.
 
     >>> some(["a", "b", "c", "d"], most=2), some(["a"])
     ('a, b and 2 more', 'a')
@@ -153,7 +153,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def counted_range(numbers: Sequence[int], noun: str) -> str:
-    """Return the range of several numbers of things in words.
+    """Return the range of several numbers with their noun.
 
     >>> counted_range([3, 12, 7], "query")
     '3–12 queries'
@@ -163,7 +163,7 @@ def counted_range(numbers: Sequence[int], noun: str) -> str:
 
 
 def _filled(remarks: Sequence[Remark]) -> str:
-    """Fill in a pattern that several remarks share: ranges of numbers, the first one's words."""
+    """Fill in the pattern of several remarks: ranges of numbers, and the words of the first."""
 
     def value(field: re.Match[str]) -> str:
         name, noun = field[1], field[2]

@@ -1,4 +1,4 @@
-"""Share work among threads of this process."""
+"""Distribute work among threads of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _POLL_SECONDS = 0.2
-"""How long a wait lasts at most before it is repeated, so that an interrupt is noticed."""
+"""Longest wait in seconds; waits are repeated, so that interrupts are handled."""
 
 
 def share_work(
@@ -24,29 +24,29 @@ def share_work(
 ) -> Iterator[R]:
     """Process items in threads, and yield the results in the order of the items.
 
-    The calling thread makes the items. At most twice as many as there are threads exist at a time.
+    The calling thread creates the items. At most twice as many items as threads exist at a time.
 
     Parameters
     ----------
     work
-        Called with one item at a time, in as many threads.
+        Called with one item, in any of the threads.
     begin
-        Called in every thread first.
+        Called once in every thread, before `work`.
 
     Notes
     -----
-    After a failure or an interrupt no further item is taken. Of several items that fail, the error
-    of the earliest is raised, whichever thread was faster.
+    After an error or an interrupt, no further item is started. If several items fail, the error of
+    the first item in the order is raised.
 
     Examples
     --------
     >>> list(share_work(abs, range(-2, 3), threads=3))
     [2, 1, 0, 1, 2]
     """
-    from concurrent.futures import ThreadPoolExecutor, wait  # it takes a while to import
+    from concurrent.futures import ThreadPoolExecutor, wait  # slow to import
 
     def process(held: list[T]) -> R:
-        return work(held.pop())  # the pool would keep a reference to the item itself
+        return work(held.pop())  # otherwise the pool keeps a reference to the item
 
     def finish(future: Future[R]) -> R:
         while not wait([future], _POLL_SECONDS).done:
@@ -58,7 +58,7 @@ def share_work(
         try:
             for item in items:
                 held = [item]
-                del item  # keep no reference while the next one is made
+                del item  # keep no reference while the next item is created
                 pending.append(pool.submit(process, held))
                 if len(pending) == 2 * threads:
                     yield finish(pending.popleft())

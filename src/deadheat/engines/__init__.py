@@ -1,4 +1,4 @@
-"""Where independent pieces of work are done: here, or on a Ray cluster."""
+"""Engines, which run independent pieces of work: in this process, or on a Ray cluster."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: each an actor, replaced when it or its machine is lost."""
+"""Workers on a Ray cluster. Each is an actor, which is replaced if it or its machine is lost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 START_SECONDS = 120.0
-"""Seconds in which the cluster must find room for a first worker."""
+"""Time limit in seconds for the start of the first worker."""
 ATTEMPTS = 3
-"""How often one piece of work may lose its worker before the run ends with an error."""
+"""Number of lost workers of one piece of work after which an error is raised."""
 LIBRARIES = ("deadheat", "numpy", "polars", "torch", "transformers", "sentence-transformers")
-"""Packages whose version must be the same wherever results are computed."""
+"""Packages that must have the same version on all machines."""
 
 
 class RayCluster:
@@ -33,20 +33,19 @@ class RayCluster:
     Parameters
     ----------
     address
-        ``host:port``, or ``auto`` for the cluster that this machine belongs to. Unless given, the
-        cluster that this process is connected to; where there is none, one of this machine alone
-        is started.
+        ``host:port``, or ``auto`` for the cluster of this machine. Default: the cluster to which
+        this process is connected; if there is none, a new cluster on this machine only.
     workers
-        How many; one for each GPU (with `gpus_per_worker`) or processor of the cluster unless
-        given.
+        Number of workers. Default: one per GPU (with `gpus_per_worker`) or processor of the
+        cluster.
     gpus_per_worker
-        GPUs that each worker has for itself; a fraction shares one.
+        Number of GPUs per worker; with a fraction, workers share a GPU.
     """
 
     def __init__(
         self, address: str | None = None, *, workers: int | None = None, gpus_per_worker: float = 0
     ) -> None:
-        # Lost workers are replaced, so Ray need not print that they were lost.
+        # Lost workers are replaced, so the messages of Ray about them are not needed.
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
         self._ray = require("ray", "The engine ray")
         limits = (("workers", workers, 1), ("gpus_per_worker", gpus_per_worker, 0))
@@ -61,7 +60,7 @@ class RayCluster:
         self._workers = workers or capacity or 1
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Call a function on a worker's machine, and return its answer."""
+        """Call a function on the machine of a worker, and return its result."""
         with self.pool(lambda: lambda _: question()) as pool:
             [(_, answer)] = pool.results([None])
             result: T = answer
@@ -69,7 +68,7 @@ class RayCluster:
 
     @contextmanager
     def pool(self, make_worker: MakeWorker) -> Iterator[Pool]:
-        """Make workers for as long as the block runs; each is started by its first piece."""
+        """Yield a pool of workers. The first piece of a worker starts it."""
         pool = _RayPool(self._ray, make_worker, self._workers, self._options)
         try:
             yield pool
@@ -77,7 +76,7 @@ class RayCluster:
             pool.close()
 
     def _count_places(self, gpus: float) -> int:
-        """Count the workers that the machines could hold if they did nothing else."""
+        """Return the number of workers that idle machines could run."""
         kind, share = ("GPU", gpus) if gpus else ("CPU", 1)
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         places = sum(int(machine.get(kind, 0) / share) for machine in machines)
@@ -88,27 +87,27 @@ class RayCluster:
 
 
 class _Actor:
-    """What runs on a worker's machine; wrapped into a Ray actor."""
+    """The code that runs on the machine of a worker, as a Ray actor."""
 
     def __init__(self, make_worker: MakeWorker, versions: dict[str, str], folder: str) -> None:
-        with suppress(OSError):  # a path means the same to all, where this machine has the folder
+        with suppress(OSError):  # so that relative paths are the same on all machines
             os.chdir(folder)
         self._make_worker = make_worker
         self._versions = versions
         self._work: Callable[..., object] | None = None
 
     def wait_started(self) -> None:
-        """Return as soon as the actor runs."""
+        """Return when the actor has started."""
 
     def work(self, piece: object, *shared: object) -> object:
-        """Do a piece of work; the worker is made for its first piece."""
+        """Do a piece of work; the first piece creates the worker."""
         try:
             if self._work is None:
                 _check_versions(self._versions)
                 self._work = self._make_worker()
             return self._work(piece, *shared)
         except DeadheatError as error:
-            raise InputError(str(error)) from None  # not every error can be sent
+            raise InputError(str(error)) from None  # not every error can be pickled
         except MemoryError as error:
             raise InputError(
                 f"the worker on {platform.node()} ran out of memory ({one_line(error)}): use "
@@ -117,14 +116,14 @@ class _Actor:
 
 
 class _WorkError(Exception):
-    """What failed on a worker, and where in the code; the cause of the error that is raised."""
+    """The error of a worker with its traceback; the cause of the error that is raised."""
 
 
 class _RayPool:
-    """Actors that are given one piece of work at a time.
+    """Actors that get one piece of work at a time.
 
-    Ray can restart actors and retry their calls itself, but a call then waits for its own actor,
-    for ever where no machine has room for it again. Here another actor takes over the piece.
+    Ray can restart actors and retry their calls itself, but such a call waits for its own actor,
+    forever if no machine can run it again. This pool gives the piece to another actor.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class _RayPool:
         self._actors: set[Any] = set()
         self._idle: list[Any] = []
         self._starting: dict[object, Any] = {}
-        """Actors that the cluster has found no room for yet, by the reference to their start."""
+        """Actors that have not started yet, by the reference to their start."""
         self._lost_starts = 0
 
     def results(self, pieces: Iterable[P], *shared: object) -> Iterator[tuple[P, Any]]:
@@ -178,7 +177,7 @@ class _RayPool:
             self._dismiss(actor)
 
     def _wait(self, references: list[object]) -> object:
-        """Return the reference to the first call that ends."""
+        """Return the reference of the first call that ends."""
         has_started = len(self._actors) > len(self._starting)
         timeout = None if has_started else START_SECONDS
         done, _ = self._ray.wait(references, timeout=timeout, fetch_local=False)
@@ -202,7 +201,7 @@ class _RayPool:
             self._idle.append(actor)
 
     def _check_lost(self, error: Exception, piece: object, attempt: int) -> None:
-        """Raise the error, unless a worker was lost that may be replaced."""
+        """Raise the error, unless it is a lost worker that can be replaced."""
         lost = self._ray.exceptions
         is_loss = isinstance(
             error,
@@ -238,12 +237,12 @@ def _find_folder() -> str:
 
 
 def collect_versions() -> dict[str, str]:
-    """Return the versions on this machine of what results depend on."""
+    """Return the versions of the packages on this machine that results depend on."""
     return {"python": platform.python_version(), **find_versions(LIBRARIES)}
 
 
 def _check_versions(drivers: dict[str, str]) -> None:
-    """Refuse to work where results might differ."""
+    """Raise an error if the versions differ from those of the driver."""
     own = collect_versions()
     differing = [
         f"{name} {own.get(name, 'missing')} (the driver has {drivers.get(name, 'none')})"

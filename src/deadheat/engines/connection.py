@@ -14,9 +14,9 @@ from types import ModuleType
 from deadheat.errors import InputError, one_line
 
 ANSWER_SECONDS = 10.0
-"""Seconds in which something must answer at an address."""
+"""Time limit in seconds for an answer at an address."""
 CONNECT_FACTOR = 3
-"""How many times as long a connection may take: another process tries it first."""
+"""Factor of the time limit for a connection, which another process tries first."""
 
 _CONNECT = """
 import sys
@@ -29,16 +29,16 @@ except Exception as error:
     print(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
     sys.exit(1)
 """
-"""Prints the nodes of a cluster, or why there is no connection."""
+"""Prints the nodes of a cluster, or the error of the connection."""
 _started: set[str] = set()
-"""Addresses of the clusters of this machine that were started here."""
+"""Addresses of the local clusters that this process started."""
 
 
 def connect(ray: ModuleType, address: str | None) -> bool:
     """Connect this process to a cluster; return whether the cluster may grow.
 
-    Without an address the cluster that this process is connected to is taken; where there is none,
-    one of this machine alone is started, which listens on the loopback interface only.
+    Without an address, it uses the cluster to which this process is connected. If there is none, it
+    starts a cluster on this machine only, which listens on the loopback interface only.
     """
     address = _resolve_address(address)
     if ray.is_initialized():
@@ -71,8 +71,8 @@ def connect(ray: ModuleType, address: str | None) -> bool:
 def _bind_loopback(ray: ModuleType) -> Iterator[None]:
     """Make Ray listen on the loopback interface, as it does by default on macOS and Windows.
 
-    On Linux ``ray.init`` replaces a loopback address by that of the network, whatever is passed;
-    this constant decides it.
+    On Linux ``ray.init`` replaces a loopback address by that of the network, whatever is passed.
+    This constant of Ray prevents that.
     """
     constants = ray._private.ray_constants
     before = constants.ENABLE_RAY_CLUSTER
@@ -84,7 +84,7 @@ def _bind_loopback(ray: ModuleType) -> Iterator[None]:
 
 
 def _resolve_address(address: str | None) -> str | None:
-    """Return the address that Ray would use; None for a cluster of this machine alone."""
+    """Return the address that Ray would use; None for a cluster on this machine only."""
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS") or address
     if address is not None and address.startswith("ray://"):
@@ -97,7 +97,7 @@ def _resolve_address(address: str | None) -> str | None:
 
 
 def _check_same(ray: ModuleType, address: str) -> None:
-    """Refuse another cluster than that of this process; one may have several addresses."""
+    """Raise an error if the address is another cluster; a cluster may have several addresses."""
     connected = ray.get_runtime_context().gcs_address
     if address == connected:
         return
@@ -110,9 +110,9 @@ def _check_same(ray: ModuleType, address: str) -> None:
 
 
 def _find_nodes(address: str) -> set[str]:
-    """Return the ids of the nodes of a cluster; refuse an address at which none answers in time.
+    """Return the ids of the nodes of a cluster; raise an error if none answers in time.
 
-    Another process connects: Ray's attempts last minutes, and only their process can end them.
+    Another process connects, because Ray tries for minutes, and only its process can be ended.
     """
     if address != "auto":
         _check_listens(address)
@@ -134,7 +134,7 @@ def _find_nodes(address: str) -> set[str]:
 
 
 def _check_listens(address: str) -> None:
-    """Refuse an address at which nothing listens, for which Ray would wait."""
+    """Raise an error if nothing listens at the address; Ray would wait for it."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()

@@ -11,39 +11,39 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 MakeWorker = Callable[[], Callable[..., Any]]
-"""Makes a worker, once in every process that works: a function of one piece of work.
+"""Returns a worker, a function of one piece of work; called once per process.
 
-Where shared arguments are given with the pieces, they are the function's further arguments. All of
-these travel to other machines, so they must pickle.
+Shared arguments are passed to the worker after the piece. All of these are sent to other machines,
+so they must be picklable.
 """
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the name of the step, the amount done, and the total."""
 
 
 class Pool(Protocol):
-    """Workers that are ready."""
+    """A pool of workers."""
 
     def results(self, pieces: Iterable[P], *shared: object) -> Iterator[tuple[P, Any]]:
         """Yield each piece with its result as soon as it is done, in any order.
 
-        A `DeadheatError` that a worker raises is raised here. A result depends on the piece and on
-        the shared arguments, never on the worker or the time.
+        A `DeadheatError` of a worker is raised here. A result must depend only on the piece and
+        the shared arguments, not on the worker or the time.
         """
 
 
 class Engine(Protocol):
-    """A place where work is done."""
+    """The protocol of an engine, which runs pieces of work."""
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Call a function where the work will be done, and return its answer."""
+        """Call a function in the environment of the workers, and return its result."""
 
     def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
-        """Make workers for as long as the block runs."""
+        """Return a context manager with a pool of workers."""
 
 
 class LocalEngine:
-    """The engine of this process: piece after piece, in the order given.
+    """The engine of this process: one piece after the other, in the order given.
 
     >>> with LocalEngine().pool(lambda: abs) as workers:
     ...     list(workers.results([1, -2]))
@@ -54,11 +54,11 @@ class LocalEngine:
     """
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Call a function."""
+        """Call a function, and return its result."""
         return question()
 
     def pool(self, make_worker: MakeWorker) -> AbstractContextManager[Pool]:
-        """Make one worker."""
+        """Return a context manager with one worker."""
         return nullcontext(_LocalPool(make_worker()))
 
 

@@ -1,4 +1,4 @@
-"""From judgements and scores to a result: per query and on average, with what to know of it."""
+"""Evaluate judgements and scores: results per query and averaged, with warnings and notes."""
 
 from deadheat.evaluation.corpus import (
     evaluate_corpus as evaluate_corpus,

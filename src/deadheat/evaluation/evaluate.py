@@ -1,4 +1,4 @@
-"""Evaluate runs and arrays: from judgements and scores to a result."""
+"""Evaluate runs and arrays."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 DEFAULT_MEASURES = ("nDCG@10", "MRR@10", "MAP", "Recall@100")
 SHOWN = 0.5 * 10**-DIGITS
-"""What is below this cannot be seen in a table."""
+"""Smaller differences are not visible in a table."""
 _NOISE = 1e-9
-"""Values as close as this, or by this share, may be the same, added up in another order."""
+"""Values closer than this, absolutely or relatively, may differ by rounding only."""
 
 
 @emits_warnings
@@ -63,19 +63,20 @@ def evaluate(
     measures: str | Measure | Iterable[object] = DEFAULT_MEASURES,
     **options: Unpack[EvalOptions],
 ) -> Result:
-    """Evaluate a run, with every view of its ties.
+    """Evaluate a run and return the expected, best, worst and oblivious value of every measure.
 
     Parameters
     ----------
     qrels, run
         Judgements and scored documents: a path, a dict of dicts, a table of polars, pandas
-        or pyarrow, an iterable of tuples, `Qrels` and a `Run` of ranx. Judgements may also be a
-        dict of sets or lists of relevant ids, and a run a dict of lists of (document, score)
-        pairs, or what `deadheat.search_results` and `deadheat.formats.ranked_groups` give. The path
-        of a folder of Parquet files is a run that need not fit in memory.
+        or pyarrow, an iterable of tuples, or `Qrels` and `Run` of ranx. Judgements may also be a
+        dict of sets or lists of relevant ids. A run may also be a dict of lists of (document,
+        score) pairs, or the output of `deadheat.search_results` or
+        `deadheat.formats.ranked_groups`. The path of a folder of Parquet files is a run that need
+        not fit in memory.
     measures
-        Names such as ``"nDCG@10"`` (those of trec_eval, ir_measures, MTEB and ranx are
-        understood) or measures such as ``dh.nDCG @ 10``.
+        Names such as ``"nDCG@10"``, or measures such as ``dh.nDCG @ 10``. The names that
+        trec_eval, ir_measures, MTEB and ranx use are accepted, too.
     **options
         Fields of `deadheat.EvalSettings`: `tie_break`, `tie_tolerance`, `queries`, `nan` and the
         precision that scores are rounded to.
@@ -99,9 +100,9 @@ def evaluate_run(
     measures: Sequence[Measure],
     settings: EvalSettings | None = None,
 ) -> Result:
-    """Evaluate a run as `evaluate` does, without emitting warnings: see ``result.warnings``.
+    """Evaluate a run like `evaluate`, but do not emit warnings; see ``result.warnings``.
 
-    A folder whose files do not fit in memory together is evaluated in parts.
+    A folder whose files together do not fit in memory is evaluated in parts.
     """
     settings, judgements = settings or EvalSettings(), read_qrels(qrels)
     if isinstance(run, (str, os.PathLike)) and is_folder(run):
@@ -121,7 +122,7 @@ def evaluate_with_curves(
     cutoffs: Iterable[int],
     settings: EvalSettings,
 ) -> Result:
-    """Evaluate a run in measures, and in each of them at several cutoffs.
+    """Evaluate a run with some measures, and with each of them at several cutoffs.
 
     The remarks of the result are about `measures` only.
     """
@@ -138,7 +139,7 @@ def result_of_counted(
     measures: Sequence[Measure],
     settings: EvalSettings,
 ) -> Result:
-    """Evaluate what was counted of all parts of a run, as `evaluate_run` does."""
+    """Return the result of a run from the tie groups of all its parts."""
     remarks = counted.remarks + counted.report.check(judgements, source)
     provenance = Provenance(source, judgements.source, settings, versions=versions())
     return result_of(counted.query_ids, counted.groups, measures, provenance, remarks)
@@ -168,18 +169,19 @@ def evaluate_arrays(
         As for `evaluate`.
     query
         Per candidate: the query it belongs to, a number or a name. Scores and relevance are then
-        one row each, the shape of torchmetrics (its ``indexes``), LightGBM and XGBoost (``qid``);
-        from sizes of groups, it is ``np.repeat(np.arange(len(sizes)), sizes)``. Queries count in
-        the order of their first candidate, and their candidates need not stand together.
+        flat, as in torchmetrics (``indexes``), LightGBM and XGBoost (``qid``). Convert group sizes
+        with ``np.repeat(np.arange(len(sizes)), sizes)``. Queries are in the order of their first
+        candidate. The candidates of a query need not be adjacent.
     n_relevant
-        Relevant documents of each query, candidates or not. Those that are not candidates
-        count with grade 1. Unless given, the candidates hold them all.
+        Number of relevant documents of each query, including those that are not candidates.
+        Relevant documents that are not candidates have grade 1. Default: all relevant documents
+        are candidates.
     query_ids
-        Names for the queries; their numbers from 0 unless given. With `query` there are names.
+        Names of the queries. Default: numbers from 0. Not allowed with `query`, which has names.
     **options
-        As for `evaluate`, without `tie_break`: the oblivious value breaks ties by input order. Of
-        `queries`, ``"judged"`` leaves out queries without a relevant document, ``"all"`` counts
-        them as 0.
+        As for `evaluate`, without `tie_break`: the oblivious value breaks ties by input order.
+        ``queries="judged"`` leaves out queries without a relevant document, ``"all"`` counts them
+        as 0.
 
     Examples
     --------
@@ -205,13 +207,13 @@ def evaluate_scores(
     n_relevant: ArrayLike | None = None,
     query_ids: Sequence[object] | None = None,
 ) -> Result:
-    """Evaluate arrays as `evaluate_arrays` does, without emitting warnings."""
+    """Evaluate arrays like `evaluate_arrays`, but do not emit warnings."""
     if settings.tie_break != "input":
         raise InputError("arrays have no document ids: tie_break can only be 'input'")
     if settings.queries == "intersection":
-        raise InputError("queries must be one of judged, all, not 'intersection': arrays hold all")
+        raise InputError("arrays: queries must be one of judged, all, not 'intersection'")
     if query is not None and query_ids is not None:
-        raise InputError("query names the queries already: leave query_ids out")
+        raise InputError("query and query_ids both name the queries: leave query_ids out")
     if query is None:
         given = flatten(scores, relevance)
     else:
@@ -222,7 +224,7 @@ def evaluate_scores(
         names,
         given.offsets,
         given.scores,
-        None,  # type: ignore[arg-type] # candidates have places, not ids
+        None,  # type: ignore[arg-type] # candidates have positions, not ids
         exact=given.exact,
     )
     run, remarks = prepare_scores(unnamed, settings)
@@ -256,18 +258,18 @@ def result_of(
     provenance: Provenance,
     remarks: list[Remark],
 ) -> Result:
-    """Evaluate tie groups, and add what a reader should know of them to the remarks."""
+    """Return the result of tie groups, with warnings and notes about them."""
     if groups.known is not None:
         for measure in measures:
             deepest = int(np.minimum(measure.depth(groups), groups.retrieved).max(initial=0))
             if deepest > groups.known:
                 raise InputError(
-                    f"{measure} looks at {deepest:,} places of a list, and only the first "
-                    f"{groups.known:,} are known: give the measure a cutoff, or keep more places"
+                    f"{measure} uses {deepest:,} ranks of a list, but only the first "
+                    f"{groups.known:,} are known: give the measure a cutoff, or keep more ranks"
                 )
     views = views_of(groups, measures)
     found = remarks + out_of_reach(groups, measures)
-    if provenance.settings.tie_break == "pytrec_eval":  # only this rule sees coarser scores
+    if provenance.settings.tie_break == "pytrec_eval":  # only this rule uses coarser scores
         found += _warn_outside(views)
     if groups.end_above is not None and groups.end_size is not None:
         cut = groups.end_size > 1
@@ -278,15 +280,15 @@ def result_of(
 
 
 def out_of_reach(groups: TieGroups, measures: Iterable[Measure]) -> list[Remark]:
-    """Warn of measures to which no document is relevant because no grade is that high."""
+    """Warn of measures for which no document is relevant, because `rel` is above all grades."""
     named = [
         repr(m) for m in measures if (rel := getattr(m, "rel", None)) and rel > groups.max_grade
     ]
-    if not named or not groups.max_grade:  # another remark says that there is no grade
+    if not named or not groups.max_grade:  # another remark reports that there is no grade
         return []
     pattern = (
-        "{measures:each} is 0 throughout: the highest grade of the judgements is {highest}, so "
-        "none reaches rel"
+        "{measures:each} is 0 for all queries: the highest grade of the judgements is {highest}, "
+        "which is below rel"
     )
     return [warning(pattern, measures="; ".join(named), highest=f"{groups.max_grade:g}")]
 
@@ -299,9 +301,9 @@ def _warn_outside(views: dict[Measure, Views]) -> list[Remark]:
     ]
     queries = int(np.any(outside, axis=0).sum())
     pattern = (
-        "{queries:query} with an oblivious value outside [worst, best]: the rule sees scores cast "
-        "to float32, and ties that the scores as given do not have; with score_dtype='float32' "
-        "(--score-dtype float32) all views speak of the ties that it sees"
+        "{queries:query} with an oblivious value outside [worst, best]: the tie rule casts scores "
+        "to float32, which adds ties; with score_dtype='float32' (--score-dtype float32) all views "
+        "use these ties"
     )
     return [warning(pattern, queries=queries)] if queries else []
 
@@ -319,11 +321,12 @@ _COMPLETE = (
 def _report_cuts(
     groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
 ) -> list[Remark]:
-    """Report lists that end inside a tie group which can change the digits shown of a measure.
+    """Report lists that end inside a tie group that can change the printed digits of a measure.
 
-    That is a warning where relevant documents are missing from the list: it is not the whole
-    collection, so documents tied with its last ones may be missing, too. Otherwise the list
-    may be all there is. `above` is how many documents stand above the last group of each list.
+    If relevant documents are missing from the list, this is a warning: the list is not the whole
+    collection, so documents tied with its last ones may be missing, too. Otherwise it is a note,
+    because the list may be complete. `above` is the number of documents above the last group of
+    each list.
     """
     partial = groups.lacks_relevant
     reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
@@ -340,7 +343,7 @@ def _report_cuts(
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of deadheat and of what it computes with."""
+    """Return the versions of deadheat and of the packages that it computes with."""
     return {
         "deadheat": own_version(),
         "counting": BACKEND,

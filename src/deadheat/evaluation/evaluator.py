@@ -1,4 +1,4 @@
-"""One set of judgements for many evaluations: query by query, step by step, run by run."""
+"""Evaluate many runs or single queries with the same judgements."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Evaluator:
-    """Judgements and measures that are read and checked once, and used again and again.
+    """Evaluate many runs or single queries with the same judgements and measures.
 
-    For training loops, tests and services, which evaluate one query or a small run at a time:
-    what `evaluate` does before it looks at the run is done already. The results are those of
-    `evaluate`, to the last bit.
+    Judgements and measures are read and checked once. Use it in training loops, tests and
+    services that evaluate one query or a small run at a time. The results are bit-identical to
+    those of `evaluate`.
 
     Parameters
     ----------
     qrels, measures, **options
-        As for `evaluate`. Judgements are copied: changing a dict afterwards changes nothing.
+        As for `evaluate`. Judgements are copied: later changes of a dict have no effect.
 
     Examples
     --------
@@ -55,20 +55,20 @@ class Evaluator:
 
     @emits_warnings
     def __call__(self, run: RunLike) -> Result:
-        """Evaluate a run, whatever `evaluate` takes for one."""
+        """Evaluate a run in any form that `evaluate` accepts."""
         return evaluate_run(self._judgements, run, self.measures, self.settings)
 
     @emits_warnings
     def query(self, query: object, scores: object) -> Result:
-        """Evaluate the list of one query alone.
+        """Evaluate the list of one query.
 
         Parameters
         ----------
         query
             The id of a judged query.
         scores
-            Its documents with their scores: a dict, or what else the list of a query may be in a
-            run that is a dict.
+            Its documents with their scores, in any form that a run accepts as a value of
+            ``{query: …}``: a dict, or a list of hits.
         """
         name = query if type(query) is str else text_id(query, "query")
         own = self._parts.get(name) or self._select(name)
@@ -76,10 +76,10 @@ class Evaluator:
         return evaluate_run(own, run, self.measures, self.settings)
 
     def _select(self, name: str) -> Judgements:
-        """Return the judgements of one query, and keep them for its next list."""
+        """Return the judgements of one query, and cache them."""
         judgements = self._judgements
         if name not in self._index:
-            raise InputError(f"{judgements.source}: query {name!r} is not judged in it")
+            raise InputError(f"{judgements.source}: query {name!r} has no judgements")
         index = self._index[name]
         own = judgements.part(index, index + 1)
         if self.settings.queries == "judged" and not own.has_relevant[0]:

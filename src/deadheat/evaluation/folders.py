@@ -1,12 +1,12 @@
 """Evaluate a run in a folder of files that do not fit in memory together.
 
-A measure needs few numbers per query, and queries do not affect one another: the queries are
-split into parts whose rows fit in memory, and each part is read and counted alone. The counts are
-joined before anything is computed from them, so the result is that of all rows in memory.
+A measure needs few numbers per query, and queries are independent. So the queries are split into
+parts whose rows fit in memory, and each part is read and counted alone. The counts are joined
+before measures are computed, so the result equals that of all rows in memory.
 
 All files are scanned once to check them and to count the rows of each query, and once for every
-part. Where the rows of a query are near each other in a file, as most tools write them, a scan
-skips what belongs to other parts.
+part. If the rows of a query are adjacent in a file, as most tools write them, a scan skips the rows
+of other parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deadheat.settings import EvalSettings
 from deadheat.ties import Counted, TieGroups, count_groups
 
 PART_ROWS = 1 << 21
-"""Rows of a run that are in memory at a time: some hundred megabytes."""
+"""Rows of a run that are in memory at a time: a few hundred megabytes."""
 
 
 def evaluate_folder(
@@ -37,15 +37,15 @@ def evaluate_folder(
     engine: Engine | None = None,
     part_rows: int | None = None,
 ) -> Result:
-    """Evaluate the run of a folder, in memory where it fits, else part by part.
+    """Evaluate the run of a folder: in memory if it fits, else in parts.
 
     Parameters
     ----------
     engine
-        Where files are read and parts are counted: in this process, and in one part if the run
-        fits, unless given. A cluster must find the files under the same paths.
+        Where files are read and parts are counted. Default: this process, in one part if the run
+        fits in memory. Files must have the same paths on all machines of a cluster.
     part_rows
-        Rows that may be in memory at a time, `PART_ROWS` unless given. A query's list is never
+        Largest number of rows in memory. Default: `PART_ROWS`. The list of a query is never
         split.
     """
     most = PART_ROWS if part_rows is None else part_rows
@@ -80,12 +80,12 @@ def run_parts(judgements: Judgements, folder: RunFolder) -> Iterator[tuple[Judge
 
 @dataclass(frozen=True)
 class Part:
-    """Queries that are read and counted together: judged ones, or queries without judgements."""
+    """Queries that are read and counted together: either all judged, or all unjudged."""
 
     number: int
     query_ids: Sequence[str]
     start: int = 0
-    """The first judged query of the part; none is judged where `stop` is not larger."""
+    """Index of the first judged query of the part. If `stop` is not larger, none is judged."""
     stop: int = 0
 
 
@@ -107,7 +107,7 @@ def _split(judgements: Judgements, folder: RunFolder, most: int, engine: Engine)
 
 
 def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of neighbouring queries that have at most this many rows together."""
+    """Yield the bounds of stretches of queries with at most this many rows in total."""
     start = total = 0
     for i, query in enumerate(queries):
         own = rows.get(query, 0)
@@ -120,7 +120,7 @@ def _spans(queries: Sequence[str], rows: Mapping[str, int], most: int) -> Iterat
 
 
 def together(parts: Sequence[Counted]) -> Counted:
-    """Join what was counted in all parts; those of queries without judgements have no groups."""
+    """Join the counts of all parts. Parts of unjudged queries have no groups."""
     if len(parts) == 1:
         return parts[0]
     return Counted(

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _ENDINGS = r"\.run|\.trec|\.res|\.txt|\.tsv|\.csv|\.jsonl?|\.parquet|\.gz|\.bz2|\.xz|\.zst|\.zip"
-"""Endings of the names of run files: their formats and compressions."""
+"""File name endings of runs: formats and compressions."""
 
 
 def run_name(path: str) -> str:
-    """Return the name of a run: that of its file, without its endings and without ``input.``.
+    """Return the name of a run: its file name without endings and without ``input.``.
 
     >>> run_name("runs/input.bm25.txt.gz"), run_name("covidex.r4.duot5.xz")
     ('bm25', 'covidex.r4.duot5')
@@ -24,9 +24,8 @@ def run_name(path: str) -> str:
 def name_runs(paths: Sequence[str], labels: Sequence[str | None] | None = None) -> list[str]:
     """Return distinct names of runs that are used together.
 
-    A run has the label that its user gave it, or its `run_name`. Runs without a label that would
-    have the name of another keep the endings of their files, or have their paths as names where
-    these are equal, too.
+    The name of a run is its label, or its `run_name`. If two names are equal, runs without a label
+    get their file name with its endings. If these are equal, too, they get their path.
 
     >>> name_runs(["out/bm25.run.gz", "out/bf16.run"]), name_runs(["a.run", "a.txt", "b.run"])
     (['bm25', 'bf16'], ['a.run', 'a.txt', 'b'])

@@ -1,4 +1,4 @@
-"""Recall of an approximate index, where distances tie."""
+"""Recall of an approximate nearest-neighbour index, with tied distances."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ from deadheat.ties import Ints, JudgedLists, build_groups, check_number, rank_na
 def neighbour_recall(
     found: RunLike, exact: RunLike, k: int | None = None, *, tie_tolerance: float = 0.0
 ) -> Result:
-    """Share of the k nearest neighbours that an index found, with every view of ties.
+    """Return the recall of an index: the share of the k nearest neighbours that it found.
 
-    Where documents tie with the k-th neighbour, which of them are "the" k nearest is an accident
-    of the exact search. Comparing ids, as is usual, then says that an index missed neighbours
-    when it gave others that are exactly as near. Here the neighbours nearer than the k-th are
-    certain, and those that tie with it are drawn at random for the places that are left:
-    ``expected`` is the mean over all draws, ``best`` and ``worst`` are the draws most and least
-    like what was found, and ``oblivious`` is the share by ids, as the exact search listed them.
+    If documents tie with the k-th neighbour, the exact search returns an arbitrary selection of
+    them. A comparison of ids then counts equally near documents as missed. This function compares
+    scores. The neighbours nearer than the k-th are fixed. The other places up to k go to a random
+    selection of the documents that tie with the k-th. ``expected`` is the mean over all
+    selections, ``best`` and ``worst`` are the largest and the smallest recall, and ``oblivious``
+    is the comparison of ids in the order of the exact search.
 
-    A count of the documents found that are as near as the k-th neighbour, as ann-benchmarks makes
-    it, is ``best``, except where an index missed nearer neighbours and gave more tied ones than
-    there are places for: the count takes these for hits.
+    ann-benchmarks counts the documents found that are at least as near as the k-th neighbour. That
+    equals ``best``, unless the index missed nearer neighbours and returned more tied documents
+    than there are places for: ann-benchmarks counts these as hits.
 
     Parameters
     ----------
     found
-        What the index found, in any form of a run: the best k of each query count.
+        The documents that the index found, in any form of a run. The best k of each query count.
     exact
-        The result of an exact search of the same queries for k documents or more, with scores of
-        the same kind. How many documents tie with the k-th is known where the lists go on below
-        its score, or where `deadheat.search_results` was given ``last_group_size``; a warning says
-        where it is not. A list shorter than k holds all documents there are.
+        The result of an exact search for k documents or more, with the same queries and the same
+        kind of scores. The number of documents that tie with the k-th is known if the list
+        continues below its score, or if `deadheat.search_results` got ``last_group_size``.
+        Otherwise there is a warning. A list shorter than k must be the whole collection.
     k
-        How many neighbours; as many as the longest list of `found` unless given.
+        Number of neighbours. Default: the length of the longest list of `found`.
     tie_tolerance
-        Scores at most this far apart are tied: the two searches may round differently.
+        Scores at most this far apart are tied, because the two searches may round differently.
+        Default: 0.
 
     Returns
     -------
     Result
-        Its one measure is ``Recall@k``.
+        A result with one measure, ``Recall@k``.
 
     Examples
     --------
@@ -80,9 +81,7 @@ def neighbour_recall(
     neighbours = np.minimum(np.diff(truth.offsets), k)
     short = int((np.bincount(query, minlength=len(neighbours)) < neighbours).sum())
     if short:
-        pattern = (
-            "{queries:query} with fewer documents found than neighbours: the rest counts as missed"
-        )
+        pattern = "{queries:query} with fewer than k documents found: the rest counts as missed"
         remarks.append(note(pattern, queries=short))
     factor = k / np.maximum(neighbours, 1)
     recall = Views(
@@ -97,12 +96,12 @@ def neighbour_recall(
 
 
 def _check_comparable(answers: Run, truth: Run) -> None:
-    """Refuse runs of different queries, and scores that are only places."""
+    """Raise an error for runs of different queries, and for scores that float64 cannot hold."""
     for run in (answers, truth):
         if run.exact is not None:
             raise InputError(
-                f"{run.source}: scores that float64 cannot hold cannot be compared between two "
-                "searches: scale or round them first"
+                f"{run.source}: float64 cannot hold the scores, so the two searches cannot be "
+                "compared: scale or round the scores first"
             )
     if one_sided := set(answers.query_ids) ^ set(truth.query_ids):
         query = min(one_sided)
@@ -113,7 +112,7 @@ def _check_comparable(answers: Run, truth: Run) -> None:
 
 
 def _sort_rows(run: Run) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    """Return the rows of a run by list and score, ties in input order; their lists and scores."""
+    """Sort rows by list and score, ties in input order; return the rows, their lists and scores."""
     owner = np.repeat(np.arange(len(run.query_ids)), np.diff(run.offsets))
     scores = run.scores.astype(np.float64)
     order = np.lexsort((-scores, owner))
@@ -123,10 +122,10 @@ def _sort_rows(run: Run) -> tuple[Ints, Ints, NDArray[np.float64]]:
 def _make_lists(
     truth: Run, answers: Run, query: Ints, row: Ints, tolerance: float, k: int
 ) -> tuple[JudgedLists, list[Remark]]:
-    """Return the exact lists, with the documents found as those of interest.
+    """Return the exact lists, in which the documents found are the documents of interest.
 
-    Documents found that the exact search does not list, but that tie with its last one, are put at
-    the end of the list: they belong to its last group.
+    Documents that the exact search does not list, but that tie with its last document, are added to
+    the end of the list, in its last group.
     """
     n = len(truth.query_ids)
     ids = answers.documents.ids(row)
@@ -137,8 +136,8 @@ def _make_lists(
     if len(short):
         q = int(short[0])
         raise InputError(
-            f"query {truth.query_ids[q]!r}: exact lists {lengths[q]} documents, fewer than k = {k};"
-            f" found has others: search exactly for {k} documents"
+            f"query {truth.query_ids[q]!r}: exact has {lengths[q]} documents, fewer than k = {k}, "
+            f"and found has others: run the exact search for {k} documents"
         )
     _, owner, ranked = _sort_rows(truth)
     floor = np.append(ranked, -np.inf)[np.where(lengths, truth.offsets[1:] - 1, -1)]
@@ -146,9 +145,9 @@ def _make_lists(
     if len(nearer):
         i = int(nearer[0])
         raise InputError(
-            f"query {truth.query_ids[query[i]]!r}: found gives document {ids[i]!r} the score "
-            f"{own[i]:.9g}, above {floor[query[i]]:.9g}, the last of exact, which does not list "
-            "it: score both searches alike, search exactly for more documents, or give a "
+            f"query {truth.query_ids[query[i]]!r}: document {ids[i]!r} has the score {own[i]:.9g} "
+            f"in found, above {floor[query[i]]:.9g}, the last score of exact, but exact does not "
+            "list it: use the same scores in both, run the exact search for more documents, or set "
             "tie_tolerance"
         )
     tied = np.flatnonzero((at < 0) & (own >= floor[query] - tolerance))
@@ -159,18 +158,18 @@ def _make_lists(
         if (unlisted < 0).any():
             q = int(np.flatnonzero(unlisted < 0)[0])
             raise InputError(
-                f"query {truth.query_ids[q]!r}: found holds {added[q]} documents of the last exact "
-                "score that exact does not list, and last_group_size leaves room for "
-                f"{truth.n_tied_beyond_cut[q]}"
+                f"query {truth.query_ids[q]!r}: found has {added[q]} documents with the last score "
+                "of exact that exact does not list, but last_group_size allows "
+                f"{truth.n_tied_beyond_cut[q]}: correct last_group_size"
             )
     else:
         kth = np.append(ranked, np.inf)[np.where(lengths >= k, truth.offsets[:-1] + k - 1, -1)]
         last = np.bincount(owner[ranked - floor[owner] <= tolerance], minlength=n)
         cut = int(((kth - floor <= tolerance) & (last + added > 1)).sum())
         pattern = (
-            "{queries:query} whose exact list ends inside the tie group of the last neighbour: "
-            "documents that tie with it may be missing, and expected and worst recall are then "
-            "lower; search exactly for more documents, or give last_group_size"
+            "{queries:query} whose exact list ends inside the tie group of the k-th neighbour: "
+            "tied documents may be missing, which would lower expected and worst recall; run the "
+            "exact search for more documents, or give last_group_size"
         )
         remarks += [warning(pattern, queries=cut)] if cut else []
 

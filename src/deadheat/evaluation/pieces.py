@@ -1,4 +1,4 @@
-"""Evaluate what a `TieCounter` or a `TopCounter` kept of lists that came in pieces."""
+"""Evaluate lists that a `TieCounter` or a `TopCounter` counted in pieces."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def evaluate_top(
     query_ids: Sequence[object],
     document_ids: Sequence[object],
 ) -> Result:
-    """Evaluate what a `deadheat.ties.TopCounter` kept of lists that came in pieces.
+    """Evaluate lists that a `deadheat.ties.TopCounter` counted in pieces.
 
-    Every view is that of the whole lists: the counter has counted how many candidates tie with the
-    last one it kept, and which of them are judged.
+    All views are exact for the whole lists, because the counter has the number of candidates that
+    tie with the last one it kept, and which of them are judged.
 
     Parameters
     ----------
     counter
-        Has counted every candidate.
+        A counter that has counted every candidate.
     qrels
-        Judgements, in any form that `deadheat.evaluate` takes. Where the counter was made with
-        the judged documents, they must be all of them.
+        Judgements, in any form that `deadheat.evaluate` accepts. If the counter was created with
+        `judged`, that must have all documents judged here.
     measures
-        As for `deadheat.evaluate`, with cutoffs of at most the counter's `k`.
+        As for `deadheat.evaluate`. Cutoffs must be at most the `k` of the counter.
     query_ids, document_ids
         Names of the queries, and of the documents in the order of their positions.
 
@@ -68,11 +68,11 @@ def evaluate_top(
     passed = int(counter.kept.retrieved.max(initial=0))
     if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
         raise InputError(
-            f"document_ids must name the {passed:,} documents that were counted, in the order of "
-            f"their positions; it names {len(ids):,}"
+            f"document_ids has {len(ids):,} names, but {passed:,} documents were counted: give the "
+            "name of every document, in the order of positions"
         )
     if ids.n_unique() < len(ids):
-        raise InputError("document_ids names a document twice")
+        raise InputError("document_ids has the same name twice: give every document its own")
     offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
     run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
     with_judged = any(measure.needs_judged for measure in parsed)
@@ -97,11 +97,11 @@ def evaluate_groups(
     Parameters
     ----------
     groups
-        Of complete lists: nothing warns of documents that are missing from them.
+        Tie groups of complete lists. deadheat cannot detect missing documents here.
     measures
-        As for `evaluate`. For a measure of judged documents, the counter must know them all.
+        As for `evaluate`. Measures that use all judged documents need a counter that has them all.
     query_ids
-        Names for the queries; their numbers from 0 unless given.
+        Names of the queries. Default: numbers from 0.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def evaluate_groups(
 def evaluate_tie_groups(
     groups: TieGroups, measures: Sequence[Measure], query_ids: Sequence[object] | None = None
 ) -> Result:
-    """Evaluate tie groups as `evaluate_groups` does, without emitting warnings."""
+    """Evaluate tie groups like `evaluate_groups`, but do not emit warnings."""
     groups = check_groups(groups)
     names: Sequence[str | int] = query_names(query_ids, groups.n_queries)
     if are_numbers(query_ids):

@@ -1,4 +1,4 @@
-"""One query in detail: its ranked list, and what its ties do to a measure."""
+"""Rank and evaluate one query: its ranked list, and the effect of its ties on a measure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class RankedQuery:
     query: str
     measure: Measure
     result: Result
-    """Of this query alone."""
+    """The result of this query only."""
     documents: RankedLists
-    """Of this query alone."""
+    """The ranked list of this query only."""
 
 
 def rank_query(
@@ -43,7 +43,7 @@ def rank_query(
 ) -> RankedQuery:
     """Rank and evaluate one query of a run; `deadheat.report.figures.ranked_list` draws it.
 
-    What a reader should know of the numbers is in the remarks of the result.
+    Warnings and notes about the numbers are in the remarks of the result.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ def rank_query(
     measure
         The measure to evaluate.
     settings
-        How it is evaluated; the choice of queries does not matter.
+        Options of the evaluation; `queries` has no effect.
     """
     settings = replace(settings or EvalSettings(), queries="intersection")
     parsed = measure if isinstance(measure, Measure) else parse_measure(measure)
     judgements = read_qrels(qrels)
     if str(query) not in judgements.query_ids:
-        raise InputError(f"{judgements.source}: query {str(query)!r} is not judged in it")
+        raise InputError(f"{judgements.source}: query {str(query)!r} has no judgements")
     run = read_run(run, with_ranks=settings.needs_ranks)
     if str(query) not in run.query_index:
-        raise InputError(f"{run.source}: query {str(query)!r} is not in it")
+        raise InputError(f"{run.source}: query {str(query)!r} is not in the run")
     number = run.query_index[str(query)]
     rows = np.arange(*run.offsets[number : number + 2])
     alone = run_from_columns(

@@ -1,4 +1,4 @@
-"""Evaluate the two stages of a search that rescores: coarse embeddings first, finer ones after."""
+"""Evaluate a two-stage search: coarse embeddings select candidates, finer ones rerank them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from deadheat.ties import TopCounter, check_number
 
 @dataclass(frozen=True)
 class Rescoring:
-    """Both stages of a search, each evaluated with every view of its ties."""
+    """Results of both stages of a search."""
 
     first: Result
-    """The whole corpus, ranked by the coarse embeddings alone."""
+    """Result on the whole corpus, ranked by the first embeddings."""
     second: Result
-    """The candidates, ranked by the finer embeddings."""
+    """Result on the candidates, ranked by the second embeddings."""
 
     @property
     def warnings(self) -> list[str]:
-        """What changes the meaning of the numbers of either stage."""
+        """Warnings about the input of both stages that change the meaning of the numbers."""
         return list(dict.fromkeys(self.first.warnings + self.second.warnings))
 
 
@@ -49,31 +49,31 @@ def evaluate_rescoring(
     candidates: int = 100,
     similarity: tuple[Product, Product] = ("hamming", "dot"),
 ) -> Rescoring:
-    """Evaluate a search in two stages: binary or int8 embeddings choose, finer ones rank.
+    """Evaluate a two-stage search.
 
-    The first stage is evaluated on the whole corpus, as `deadheat.evaluate_corpus` does. The
-    second ranks the best `candidates` documents of the first by another product.
+    Binary or int8 embeddings select candidates, finer embeddings rerank them. The first stage is
+    evaluated on the whole corpus, like `deadheat.evaluate_corpus`. The second stage reranks the
+    top `candidates` documents of the first.
 
-    Where the cut at `candidates` goes through a tie, which documents are candidates would be an
-    accident, and no view of the second stage would be exact. All documents that tie with the last
-    candidate are therefore rescored, too; a warning says for how many queries that was so, and how
-    long their lists became. For these queries a system that takes exactly so many candidates may
-    do better or worse; the numbers are exact for one that does not cut ties.
+    If the cut at `candidates` is inside a tie group, all documents of the group are rescored, so
+    the second stage does not depend on their order. A warning gives the number of such queries
+    and the length of their longest list. For these queries, a system that rescores exactly
+    `candidates` documents may score higher or lower.
 
     Parameters
     ----------
     queries
         ``(query_ids, first_embeddings, second_embeddings)``.
     chunks
-        Gives ``(document_ids, first_embeddings, second_embeddings)``. It is passed three times: an
-        iterable that can be started again, or a function that makes an iterator.
+        Chunks ``(document_ids, first_embeddings, second_embeddings)``: an iterable that can be
+        read more than once, or a function that returns an iterator. It is read three times.
     qrels, measures
         As for `deadheat.evaluate`.
     candidates
-        How many documents the first stage hands on.
+        Number of documents that are rescored. Default: 100.
     similarity
-        Of the first and of the second stage, each as for `deadheat.evaluate_corpus`. The second
-        may score int8 documents with float queries.
+        The similarities of the first and the second stage, each as for
+        `deadheat.evaluate_corpus`. The second stage may score int8 documents with float queries.
 
     Examples
     --------
@@ -95,14 +95,16 @@ def evaluate_rescoring(
         (ids, coarse, finer), (first_kind, second_kind) = queries, similarity
     except (TypeError, ValueError):
         raise InputError(
-            "queries must be their ids and two kinds of embeddings, similarity a pair"
+            "queries must be (query_ids, first_embeddings, second_embeddings), and similarity a "
+            "pair"
         ) from None
     one = Products.of(coarse, first_kind, "native")
     two = Products.of(finer, second_kind, "native")
     names = query_names(ids, one.n_queries)
     if two.n_queries != one.n_queries:
         raise InputError(
-            f"{one.n_queries} queries have coarse embeddings, {two.n_queries} finer ones"
+            f"{one.n_queries} queries have first embeddings, {two.n_queries} have second ones: "
+            "give both for every query"
         )
     counter = TopCounter(len(names), check_number("candidates", candidates, least=1))
     lock = Lock()
@@ -138,7 +140,7 @@ def _read_stage(open: OpenShard, stage: int) -> Iterator[tuple[object, object]]:
 
 
 def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
-    """Score the candidates, and every document that ties with the last, in the second stage."""
+    """Score the candidates, and all documents that tie with the last one, in the second stage."""
     kept = counter.kept
     wanted = np.unique(kept.position)
     names: dict[int, str] = {}
@@ -162,14 +164,14 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
 
 
 def _warn_widened(counter: TopCounter) -> list[Remark]:
-    """Warn of queries with more candidates than asked for, because of a tie at the cut."""
+    """Warn of queries with more candidates than requested, because of a tie at the cut."""
     above, size = counter.cut()
     cut = np.flatnonzero(above + size > counter.k)
     if not len(cut):
         return []
     pattern = (
-        "{queries:query}: the first {k} candidates were cut inside a tie; all that tie with the "
-        "last were rescored, up to {most:candidate}"
+        "{queries:query} with a cut at {k} candidates inside a tie group: the whole group was "
+        "rescored, up to {most:candidate}"
     )
     most = int((above + size)[cut].max())
     return [warning(pattern, queries=len(cut), k=counter.k, most=most)]

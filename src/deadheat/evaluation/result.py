@@ -1,4 +1,4 @@
-"""What an evaluation gives: every view of every measure, per query and on average."""
+"""Results of an evaluation: every view of every measure, per query and averaged."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ VIEW_COLUMNS = {
     "oblivious": Column("oblivious"),
     "bias": Column("bias", "signed"),
 }
-"""How each view is called and written in every table that shows it."""
+"""Title and format of each view in tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """The views of one measure, a value per query; equal if all their values are."""
+    """The views of one measure, a value per query. Two are equal if all values are equal."""
 
     expected: Floats
     """Mean over all orders of tied documents, E[M]."""
@@ -56,7 +56,7 @@ class Views:
     worst: Floats
     """Value when ties are broken against the system."""
     oblivious: Floats
-    """Value of a tool that breaks ties by the named rule, M_obl."""
+    """Value that a tool with this tie rule reports (M_obl)."""
     variance: Floats | None
     """Variance over all orders of tied documents; None if it is not computed (ERR)."""
 
@@ -94,37 +94,40 @@ class Summary:
     best: float
     worst: float
     oblivious: float
-    """Mean over queries of M_obl, what a tie-oblivious tool reports."""
+    """Mean over queries of M_obl, the value that a tool reports that ignores ties."""
     std: float | None
     """Tie std: the standard deviation of the mean under random tie-breaking."""
     sampling_error: float | None
-    """Standard error of the expected value from having sampled these queries; None for one."""
+    """Standard error of the expected value over queries; None for one query."""
     queries: int
-    """How many queries were averaged."""
+    """Number of queries."""
 
     @property
     def range(self) -> float:
-        """Best − worst: how far tie-breaking alone can move the number."""
+        """Best − worst: how much tie-breaking alone can change the value."""
         return self.best - self.worst
 
     @property
     def bias(self) -> float:
-        """Oblivious − expected: how far the tie rule moved the tie-oblivious number."""
+        """Oblivious − expected: the error of a tool that ignores ties."""
         return self.oblivious - self.expected
 
     def __float__(self) -> float:
-        """The expected value, the number to report."""
+        """Return the expected value, the number to report."""
         return self.expected
 
     def is_highest(self, rivals: Iterable[Summary]) -> bool:
-        """Whether it is above every rival whatever the tie-break; False where there is none."""
+        """Return whether this value is above all others under every tie order.
+
+        False if there are no others.
+        """
         best = [rival.best for rival in rivals]
         return bool(best) and self.worst > max(best)
 
 
 @dataclass(frozen=True, repr=False)
 class Result(Mapping[str, Summary], Printable):
-    """Views of all measures; a mapping: ``result["nDCG@10"]`` is the summary of one.
+    """The views of all measures, a mapping: ``result["nDCG@10"]`` is the summary of one measure.
 
     >>> import deadheat as dh
     >>> result = dh.evaluate({"q": {"d1": 1}}, {"q": {"d1": 0.5, "d2": 0.5}}, ["MRR"])
@@ -135,48 +138,48 @@ class Result(Mapping[str, Summary], Printable):
     """
 
     query_ids: Sequence[str | int]
-    """The queries as they were given: whole numbers if all of them were, else text."""
+    """Ids of the queries: whole numbers if all were given as whole numbers, else text."""
     views: dict[Measure, Views]
     provenance: Provenance = field(default_factory=Provenance)
     """Where the numbers come from: sources, tie rule, options, model, dataset, versions."""
     remarks: tuple[Remark, ...] = ()
-    """What a reader of the numbers should know."""
+    """Warnings and notes about the numbers."""
     groups: TieGroups | None = field(default=None, repr=False, compare=False)
-    """The tie groups, from which comparisons draw tie orders; None in results read from files."""
+    """The tie groups, used by comparisons to sample tie orders; None in results read from files."""
 
     @property
     def query_names(self) -> list[str]:
-        """The queries as text: the same whatever type they were given in."""
+        """Ids of the queries as text."""
         return list(map(str, self.query_ids))
 
     @property
     def name(self) -> str:
-        """What was evaluated: the user's name for it, or that of the file it was read from."""
+        """Name of the run: the label that the user gave it, or the name of its file."""
         return self.provenance.label or run_name(self.provenance.run)
 
     def named(self, label: str | None) -> Result:
-        """Return the same result under a name of your choice; None changes nothing."""
+        """Return the same result with another name; None keeps the name."""
         if label is None:
             return self
         return replace(self, provenance=replace(self.provenance, label=label))
 
     @property
     def warnings(self) -> list[str]:
-        """What about the input changes what the numbers mean."""
+        """Warnings about the input that change the meaning of the numbers."""
         return texts(self.remarks, "warning")
 
     @property
     def notes(self) -> list[str]:
-        """What else a reader of the numbers should know, the tie rule first."""
+        """Notes about the numbers; the first names the tie rule."""
         return [self.rule, *texts(self.remarks, "note")]
 
     @property
     def rule(self) -> str:
-        """What the oblivious values are, in words."""
+        """The tie rule of the oblivious values, as text."""
         return self.provenance.settings.note
 
     def __getitem__(self, measure: str | Measure) -> Summary:
-        """Summary of a measure, by any of its names."""
+        """Return the summary of a measure, by any of its names."""
         named = {repr(own): own for own in self.views}.get(str(measure))
         parsed = named or (measure if isinstance(measure, Measure) else parse_measure(str(measure)))
         if parsed not in self._summaries:
@@ -186,14 +189,14 @@ class Result(Mapping[str, Summary], Printable):
         return self._summaries[parsed]
 
     def __contains__(self, measure: object) -> bool:
-        """Whether the measure was evaluated, by any of its names."""
+        """Return whether the measure was evaluated, by any of its names."""
         try:
             return isinstance(measure, (str, Measure)) and bool(self[measure])
         except (KeyError, InputError):
             return False
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the measures, in the order asked for."""
+        """Iterate over the names of the measures, in the order requested."""
         return iter([repr(measure) for measure in self.views])
 
     def __len__(self) -> int:
@@ -243,19 +246,22 @@ class Result(Mapping[str, Summary], Printable):
     def flat(
         self, prefix: str = "", at: str = "@", views: Sequence[str] = VIEWS, *, plain: bool = False
     ) -> dict[str, float]:
-        """Averages on one level, as loggers want them: floats only, nothing where a view has none.
+        """Return the means as a flat dict of floats, for experiment trackers.
+
+        Values that are not computed are left out.
 
         Parameters
         ----------
         prefix
-            What every name begins with: ``"test/"``.
+            Text before every name, such as ``"test/"``. Default: none.
         at
-            What stands before the cutoff, for loggers that refuse ``@``: ``"_at_"``.
+            Text before the cutoff: ``"_at_"`` for trackers that do not accept ``@``, the default.
         views
-            Which views, in this order. The expected value has the name of its measure alone.
+            The views to return, in this order. Default: all. The name of the expected value is that
+            of the measure, without a suffix.
         plain
-            Whether names after the prefix are of letters, digits and ``_`` alone, with ``_at_``
-            before the cutoff: what every logger takes, MLflow and Weights & Biases among them.
+            Use only letters, digits and ``_`` after the prefix, and ``_at_`` before the cutoff.
+            All trackers accept such names, including MLflow and Weights & Biases. Default: False.
 
         Examples
         --------
@@ -267,7 +273,7 @@ class Result(Mapping[str, Summary], Printable):
         return flat_summaries(self.values(), prefix, at, views, plain=plain)
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, object]:
-        """Everything as plain numbers, lists and strings; `from_dict` reads it back."""
+        """Return the result as plain numbers, lists and strings; `from_dict` reads it back."""
         out: dict[str, object] = {
             "name": self.name,
             "provenance": self.provenance.to_dict(),
@@ -288,7 +294,7 @@ class Result(Mapping[str, Summary], Printable):
 
     @classmethod
     def from_dict(cls, data: Any) -> Result:
-        """Read what `to_dict` wrote; refuse what it could not have written."""
+        """Read the output of `to_dict`; raise `InputError` for anything else."""
         try:
             columns = dict(data["per_query"])
             query_ids = columns.pop("query_id")
@@ -298,7 +304,7 @@ class Result(Mapping[str, Summary], Printable):
                 for name, column in columns.items()
             }
             if not views:
-                raise ValueError("it holds no measure")
+                raise ValueError("it has no measure")
             provenance, remarks = Provenance.from_dict(data["provenance"]), data["remarks"]
             return cls(query_ids, views, provenance, tuple(map(Remark.from_dict, remarks)))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -310,7 +316,7 @@ class Result(Mapping[str, Summary], Printable):
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Read what `to_json` wrote."""
+        """Read the output of `to_json`."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -326,7 +332,7 @@ class Result(Mapping[str, Summary], Printable):
         return [results_table([self], per_query=per_query)]
 
     def __repr__(self) -> str:
-        """Summarise it in one line; `print` shows the table."""
+        """Return a summary in one line; `print` shows the table."""
         shown = [f"{name} {number(float(summary))}" for name, summary in list(self.items())[:4]]
         more = [f"{len(self) - 4} more"] if len(self) > 4 else []
         queries = counted(len(self.query_ids), "query")
@@ -341,7 +347,7 @@ def flat_summaries(
     *,
     plain: bool = False,
 ) -> dict[str, float]:
-    """Return summaries on one level; the arguments are those of `Result.flat`."""
+    """Return summaries as a flat dict; the arguments are those of `Result.flat`."""
     check_views(views)
 
     def name(summary: Summary, view: str) -> str:
@@ -360,13 +366,13 @@ def flat_summaries(
 
 
 def check_views(views: Sequence[str]) -> None:
-    """Refuse what are not names of views."""
+    """Raise `InputError` unless all are names of views."""
     if isinstance(views, str) or any(view not in VIEWS for view in views):
         raise InputError(f"views must be some of {', '.join(VIEWS)}, not {views!r:.100}")
 
 
 def results_table(results: Sequence[Result], *, per_query: bool = False) -> Table:
-    """Put results side by side: a row per run and measure, or per run, query and measure."""
+    """Return one table of several results: a row per run and measure, or run, query and measure."""
     check_fork()
     named = list(zip(name_results(results), results, strict=True))
     frames = [
@@ -397,7 +403,7 @@ def results_table(results: Sequence[Result], *, per_query: bool = False) -> Tabl
 
 
 def name_results(results: Sequence[Result]) -> list[str]:
-    """Return the name of each result: the one it was given, or that of its run (`name_runs`)."""
+    """Return the name of each result: its label, or the name of its run (`name_runs`)."""
     origins = [result.provenance for result in results]
     return name_runs([origin.run for origin in origins], [origin.label for origin in origins])
 
@@ -421,7 +427,7 @@ def headline(measures: Iterable[Measure]) -> list[Measure]:
 
 
 LARGEST_VALUE = 1e150
-"""Larger stored values are refused: no measure has them, and their squares overflow."""
+"""Largest stored value that is accepted. No measure has larger ones, and their squares overflow."""
 _NOISE = 1e-9
 """Values closer than this, absolutely or relatively, may differ by rounding only."""
 
@@ -453,7 +459,7 @@ def _read_views(field: str, columns: Mapping[str, object], n_queries: int) -> Vi
 
 
 def _check_ids(query_ids: list[str | int]) -> None:
-    """Refuse stored query ids that are not all distinct texts, or all distinct whole numbers."""
+    """Raise an error unless the ids are all distinct texts, or all distinct whole numbers."""
     are_texts = isinstance(query_ids, list) and all(
         isinstance(query, str) and is_unicode(query) for query in query_ids
     )

@@ -1,4 +1,4 @@
-"""Evaluate several runs, here or by the workers of an engine."""
+"""Evaluate several runs, in this process or by the workers of an engine."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def evaluate_runs(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Evaluate runs as `evaluate_run` does each.
+    """Evaluate several runs, each as `evaluate_run` does.
 
     Parameters
     ----------
     engine
-        Where they are evaluated; here, one after the other, unless given. A worker evaluates a
-        file; a folder is shared by all workers. They must find both under the same paths.
+        Where runs are evaluated. Default: in this process, one after the other. A worker evaluates
+        one file; all workers share a folder. Files must have the same paths on all machines.
     progress
-        Called after each run with what is done, how many runs are done, and of how many.
+        Called after each run with the name of the step, the number of runs done, and the total.
     """
     if engine is not None and "-" in [
         str(run) for run in runs if isinstance(run, (str, os.PathLike))

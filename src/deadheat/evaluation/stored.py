@@ -1,4 +1,4 @@
-"""Stored results: read them, and check which judgements and runs they belong to."""
+"""Read stored results, and check which judgements and runs they belong to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deadheat.formats import Judgements, Run
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read a file of one stored result, or of a list of them."""
+    """Read a file with one stored result, or with a list of results."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -26,7 +26,7 @@ def read_results(path: Path) -> list[Result]:
         ) from None
     items = data if isinstance(data, list) else [data]
     if not items:
-        raise InputError(f"{path}: there is no result in it")
+        raise InputError(f"{path}: the file has no results")
     results = []
     for item in items:
         try:
@@ -37,7 +37,7 @@ def read_results(path: Path) -> list[Result]:
 
 
 def same_judgements(one: Result, other: Result) -> bool:
-    """Whether two results were computed with the same judgements, as far as they tell."""
+    """Return whether two results name the same judgements; True if one names none."""
     here, there = one.provenance.judgements, other.provenance.judgements
     if here is None or there is None or here == there:
         return True
@@ -45,7 +45,7 @@ def same_judgements(one: Result, other: Result) -> bool:
 
 
 def is_reproduced_by(result: Result, judgements: Judgements, run: Run) -> bool:
-    """Whether evaluating a run again gives a stored result, as far as its first measure shows."""
+    """Return whether a run reproduces a stored result; checks the first measure only."""
     measure = next(iter(result.views))
     try:
         again = evaluate_run(judgements, run, [measure], result.provenance.settings)

@@ -1,4 +1,4 @@
-"""Arrays, tensors and lists of lists: scores and labels without ids."""
+"""Read arrays, tensors and lists of lists: scores and labels without ids."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from deadheat.formats.ids import text_id
 from deadheat.formats.types import Ints
 
 LONGEST = 1 << 62
-"""Places in a list are below this: their sums and differences fit into 64 bits."""
+"""Positions in a list are below this, so that their sums and differences fit into 64 bits."""
 _KEPT = 1 << 16
-"""Up to so many query names are cached for the next call."""
+"""Largest number of query names that are cached."""
 MOST_RELEVANT = 50_000_000
-"""Relevant documents of all queries, where only their number is given; more is an error."""
+"""Largest accepted total of `n_relevant` over all queries."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Candidates:
     """Scores and grades of all queries, flattened."""
 
     scores: FloatArray
-    """float32 or float64 with the order and the ties of the scores given."""
+    """float32 or float64, with the order and the ties of the original scores."""
     grades: NDArray[Any]
     offsets: Ints
     """The candidates of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     exact: NDArray[np.object_] | None
-    """The scores given, where float64 cannot hold them and `scores` only has their order."""
+    """The original scores if float64 cannot hold them; `scores` then has only their order."""
 
 
 def flatten(scores: object, relevance: object) -> Candidates:
@@ -53,17 +53,17 @@ def flatten(scores: object, relevance: object) -> Candidates:
     floats, exact, labels, offsets = flatten_rows(scores, relevance=relevance)
     grades = read_grades("relevance", labels, offsets)
     if grades.ndim != 1:
-        raise InputError("relevance must be numbers, a row for each query, not deeper lists")
+        raise InputError("relevance must be one row of numbers per query, not deeper lists")
     return Candidates(floats, grades, offsets, exact)
 
 
 def flatten_rows(
     scores: object, **beside: object
 ) -> tuple[FloatArray, NDArray[np.object_] | None, NDArray[Any] | list[Any], Ints]:
-    """Flatten scores and one other array of their shape, the keyword that names it in messages.
+    """Flatten scores and one other array of the same shape; its keyword is used in messages.
 
-    Both are ``[queries, k]``, or have a row for each query. Returns `exact_scores` of the scores,
-    the other array, which is a list if its rows were lists, and the offsets of the queries.
+    Both are ``[queries, k]``, or lists of rows. Returns the two outputs of `exact_scores`, the
+    other array (a list if its rows were lists), and the offsets of the queries.
 
     >>> flatten_rows([[1, 0.5], []], ids=[["a", "b"], []])
     (array([1. , 0.5]), None, ['a', 'b'], array([0, 2, 2]))
@@ -84,12 +84,12 @@ def flatten_rows(
             raise InputError(f"query {q}: scores of {n} documents, but {name} of {len(row)}")
     floats, exact = exact_scores(_join(first))
     if floats.ndim != 1:
-        raise InputError("scores must be numbers, a row for each query, not deeper lists")
+        raise InputError("scores must be one row of numbers per query, not deeper lists")
     return floats, exact, _join(second), np.cumsum([0, *lengths], dtype=np.int64)
 
 
 def _read_rows(name: str, rows: Any) -> NDArray[Any] | list[Any]:
-    """Return a matrix, or a list of rows; refuse anything else."""
+    """Return a matrix, or a list of rows; raise `InputError` for anything else."""
     if is_tensor(rows):
         rows = tensor_values(name, rows)
     elif not isinstance(rows, (list, tuple)):
@@ -110,12 +110,12 @@ def _read_rows(name: str, rows: Any) -> NDArray[Any] | list[Any]:
                     "a list"
                 )
     if not len(rows):
-        raise InputError(f"{name}: there is no query in them")
+        raise InputError(f"{name} are empty: give at least one query")
     return rows  # type: ignore[no-any-return]
 
 
 def _join(rows: Any) -> NDArray[Any] | list[Any]:
-    """Join rows: arrays of one type to an array, others to a list, which keeps their values."""
+    """Join rows: arrays of one type to an array, others to a list, which keeps the exact values."""
     types = {row.dtype if isinstance(row, np.ndarray) else None for row in rows}
     return (
         list(chain.from_iterable(rows)) if None in types or len(types) > 1 else np.concatenate(rows)
@@ -125,7 +125,7 @@ def _join(rows: Any) -> NDArray[Any] | list[Any]:
 def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, list[Any]]:
     """Group flat scores and grades by the query of each candidate.
 
-    Queries are in the order in which they first appear; their ids are returned, too.
+    Queries are in the order of their first candidate. Also returns their ids.
 
     >>> candidates, queries = grouped([0.5, 0.75, 0.25], [1, 1, 0], [7, 3, 7])
     >>> candidates.scores, candidates.offsets, queries
@@ -138,7 +138,7 @@ def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, 
         given = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
         raise InputError(f"scores, relevance and query must be flat and of one length, not {given}")
     if not len(flat):
-        raise InputError("there is no query in the scores")
+        raise InputError("scores are empty: give at least one query")
     if (np.diff(code) < 0).any():
         order = np.argsort(code, kind="stable")
         flat, grades, code = flat[order], grades[order], code[order]
@@ -148,7 +148,7 @@ def grouped(scores: object, relevance: object, query: Any) -> tuple[Candidates, 
 
 
 def _query_codes(query: Any) -> tuple[list[Any], Ints]:
-    """Return the distinct queries in order of appearance, and per candidate the index of its."""
+    """Return the distinct queries in order of appearance, and per candidate its query index."""
     if is_tensor(query):
         query = tensor_values("query", query)
     try:
@@ -156,7 +156,7 @@ def _query_codes(query: Any) -> tuple[list[Any], Ints]:
         index = {id_: i for i, id_ in enumerate(dict.fromkeys(ids))}
     except TypeError:  # not a sequence, or of more than one dimension
         raise InputError(
-            f"query must be a row with a query for each candidate, not {query!r:.60}"
+            f"query must be a flat sequence with the query of each candidate, not {query!r:.60}"
         ) from None
     return list(index), np.array([index[id_] for id_ in ids], np.int64)
 
@@ -178,7 +178,7 @@ def _numbers(n: int) -> tuple[str, ...]:
 
 
 def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:
-    """Return places or indices as a new row of integers; refuse anything else.
+    """Return a new flat array of positions or indices; raise `InputError` for anything else.
 
     With `one`, a single number is accepted, too.
     """
@@ -212,13 +212,13 @@ def counts_per_query(name: str, given: ArrayLike, n: int) -> Ints:
 
 
 def unlisted_relevant(n_relevant: ArrayLike, listed: Ints) -> Ints:
-    """Per query: relevant documents that are not among its candidates."""
+    """Return, per query, the number of relevant documents that are not candidates."""
     given = counts_per_query("n_relevant", n_relevant, len(listed))
     most = given.sum(dtype=np.float64)
     if most > MOST_RELEVANT:
         raise InputError(
-            f"n_relevant counts {most:g} relevant documents, which is beyond {MOST_RELEVANT:g}: is "
-            "it the number for each query?"
+            f"n_relevant has {most:g} relevant documents in total, more than {MOST_RELEVANT:g}: "
+            "give the number of each query"
         )
     unlisted = given - listed
     if (unlisted < 0).any():
@@ -243,5 +243,5 @@ def read_grades(name: str, values: object, offsets: Ints | None = None) -> NDArr
         row = int(np.argmin(np.abs(grades.astype(np.float64)) <= LARGEST_GRADE))
         q = 0 if offsets is None else int(np.searchsorted(offsets, row, "right")) - 1
         place = row if offsets is None else [q, row - int(offsets[q])]
-        raise InputError(f"{name} at {place}: a grade is {grades.flat[row]:g}, which is no grade")
+        raise InputError(f"{name} at {place}: a grade is {grades.flat[row]:g}, which is not valid")
     return grades

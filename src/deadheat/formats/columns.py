@@ -24,7 +24,7 @@ class Columns(NamedTuple):
     """Whether the queries were given as whole numbers."""
 
     def to_judgements(self, source: str) -> Judgements:
-        """Group judgements by query; refuse conflicting grades, drop exact repetitions."""
+        """Group judgements by query; drop repetitions, raise an error for conflicting grades."""
         given = self.numbers
         grade = rounded(given) if given.dtype.kind == "O" else np.asarray(given, np.float64)
         frame = pl.DataFrame({"query": self.query, "doc": self.doc, "grade": grade})
@@ -56,7 +56,7 @@ def run_from_columns(
     score: Numbers,
     rank: Ints | None = None,
 ) -> Run:
-    """Group scored documents by query; refuse a document that a query lists twice."""
+    """Group scored documents by query; raise an error for a document that a query lists twice."""
     if not len(query):
         raise InputError(f"{source}: there are no scored documents in it")
     scores, exact = exact_scores(score)

@@ -24,24 +24,24 @@ _PIECE = 1 << 12  # zstandard cannot limit what it makes of a piece, up to 2**15
 _CHUNK = 1 << 20
 _LONGEST_MAGIC = 6
 _LOOKED_AT = 4096
-"""Bytes at the beginning of a file among which a zero shows that it is not text."""
+"""A zero in this many bytes at the start of a file means that it is not text."""
 PARQUET = b"PAR1"
-"""How Parquet files begin and end."""
+"""First and last bytes of Parquet files."""
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
-# The beginnings of gzip, zstd and zlib; those of zlib are letters: an id may begin with x^.
+# First bytes of gzip, zstd and zlib. Those of zlib are letters: an id may start with x^.
 _TAKEN_FOR_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda")
 
 NewFrame: TypeAlias = "Callable[[], zlib._Decompress | lzma.LZMADecompressor]"
-"""Makes a decompressor of one frame."""
+"""Returns a decompressor of one frame."""
 
 
 def content(source: str, file: IO[bytes]) -> io.BytesIO:
     """Read a file to its end, decompressed, without a byte order mark.
 
-    A regular file that is not compressed is read however long it is. What comes out of a
-    compressed file, a pipe or a device is limited: a few bytes can stand for more than any memory
-    holds, and ``/dev/zero`` has no end.
+    A regular file that is not compressed has no size limit. The content of a compressed file, a
+    pipe or a device is limited, because a few bytes can decompress to more than the memory, and
+    ``/dev/zero`` has no end.
     """
     try:
         data = _read(source, file).removeprefix(BOM)
@@ -55,7 +55,7 @@ def content(source: str, file: IO[bytes]) -> io.BytesIO:
 
 
 def as_it_is(data: bytes) -> bytes:
-    """Prepare lines for polars so that it does not decompress them, which has no size limit.
+    """Return lines that polars does not decompress, because it has no size limit.
 
     polars drops a byte order mark, and does not look for compressed data after one.
     """
@@ -76,7 +76,7 @@ def _read(source: str, file: IO[bytes]) -> bytes:
 
 
 def _read_on(head: bytes, file: IO[bytes]) -> bytes:
-    """Read the rest of a regular file, past its buffer where it has one, which saves a copy."""
+    """Read the rest of a regular file, without its buffer if it has one, which saves a copy."""
     if not isinstance(file, io.BufferedReader):
         return head + file.read()
     file.raw.seek(file.tell() - len(head))
@@ -94,17 +94,17 @@ def _join(source: str, chunks: Iterable[bytes]) -> bytes:
         out.write(chunk)
         if out.tell() > limit:
             raise InputError(
-                f"{source}: this is more than {limit / 2**30:g} GiB, after decompression; if "
-                f"that is right, set the environment variable {LIMIT} to a larger number"
+                f"{source}: this is more than {limit / 2**30:g} GiB after decompression; to read "
+                f"it, set the environment variable {LIMIT} to a larger number"
             )
     return out.getvalue()
 
 
 def _decompress(pieces: Iterable[bytes], new_frame: NewFrame) -> Iterator[bytes]:
-    """Decompress one frame (gzip: member, xz: stream) after the other, zeros between them or not.
+    """Decompress all frames (gzip: members, xz: streams); zeros between them are skipped.
 
-    The libraries' own readers cannot be used: `lzma.LZMAFile` ignores what follows zeros or garbage
-    after a frame, and zstandard's ``stream_reader`` takes a frame that was cut off for complete.
+    The readers of the libraries cannot be used: `lzma.LZMAFile` ignores data after zeros or garbage
+    that follow a frame, and ``stream_reader`` of zstandard does not detect a truncated frame.
     """
     frame = None
     for data in pieces:
@@ -120,7 +120,7 @@ def _decompress(pieces: Iterable[bytes], new_frame: NewFrame) -> Iterator[bytes]
 
 
 def _frame_type(head: bytes) -> NewFrame | None:
-    """Return what decompresses a file with this beginning; None if it is not compressed."""
+    """Return the decompressor of a file with these first bytes; None if it is not compressed."""
     if head.startswith(b"\x1f\x8b"):
         return partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)  # gzip
     if head.startswith(b"\xfd7zXZ\0"):
@@ -144,19 +144,19 @@ def _zstd() -> ModuleType:
 
 def _refuse_binary(source: str, beginning: bytes) -> None:
     if b"\0" in beginning[:_LOOKED_AT] and not beginning.startswith(PARQUET):
-        raise InputError(f"{source}: this is a binary file that deadheat does not know")
+        raise InputError(f"{source}: this is a binary file of an unknown format")
 
 
 def _is_regular(file: IO[bytes]) -> bool:
-    """Whether a file has an end that the system knows, unlike a pipe or a device."""
+    """Return whether this is a regular file, not a pipe or a device."""
     try:
         return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (OSError, AttributeError):  # not a file of the system
+    except (OSError, AttributeError):  # not a system file
         return False
 
 
 def _size_limit() -> float:
-    """Bytes to read at most from a compressed file, a pipe or a device."""
+    """Return the largest number of bytes to read from a compressed file, a pipe or a device."""
     given = os.environ.get(LIMIT, str(_DEFAULT_GIB))
     try:
         gibibytes = float(given)

@@ -23,11 +23,11 @@ Docs: TypeAlias = dict[Any, object]
 """Numbers by document."""
 Key = TypeVar("Key")
 _EXACT_TYPES = {float, bool, np.bool_, np.float64, np.float32, np.float16}
-"""Types of numbers that float64 holds exactly."""
+"""Number types that float64 can hold exactly."""
 
 
 def judgements_from_dict(source: str, qrels: Mapping[Key, object]) -> Judgements:
-    """Read ``{query: {document: grade}}``, or ``{query: relevant documents}``, of grade 1."""
+    """Read ``{query: {document: grade}}``, or ``{query: relevant documents}`` with grade 1."""
     lists, offsets, numbers, exact = _read_lists(source, qrels, "grade", _relevant)
     doc_ids = list(map(str, chain.from_iterable(lists.values())))
     grades = np.asarray(numbers if exact is None else rounded(exact), np.float64)
@@ -35,9 +35,9 @@ def judgements_from_dict(source: str, qrels: Mapping[Key, object]) -> Judgements
 
 
 def run_from_dict(source: str, run: Mapping[Key, object], *, copy: bool = False) -> Run:
-    """Read ``{query: {document: score}}`` or ``{query: hits}``, as `read_hits` knows hits.
+    """Read ``{query: {document: score}}`` or ``{query: hits}``; see `read_hits`.
 
-    Use `copy` if the dict may change while the run is in use.
+    `copy` is needed if the dict may change while the run is in use.
     """
     lists, offsets, numbers, exact = _read_lists(source, run, "score", _hits)
     if not lists:
@@ -59,8 +59,8 @@ def _read_lists(
     Returns
     -------
     lists, offsets, numbers, exact
-        Per query: a dict whose keys are the ids of its documents, as text; and `exact_scores` of
-        all numbers, those of each query at its offset.
+        Per query: a dict whose keys are the document ids, as text. Then the offsets of the
+        queries, and the two outputs of `exact_scores` for all numbers.
     """
     lists: dict[str, Docs] = {}
     at_query = f"{source}, a query"
@@ -109,7 +109,7 @@ def _read_numbers(
 
 
 def _relevant(at: str, docs: object) -> Docs | None:
-    """Assign grade 1 to each of a query's relevant documents, a set or a list of ids."""
+    """Return grade 1 for each relevant document of a query, a set or a list of ids."""
     if isinstance(docs, np.ndarray):
         docs = docs.tolist()
     if not isinstance(docs, (list, tuple, AbstractSet)):
@@ -118,7 +118,7 @@ def _relevant(at: str, docs: object) -> Docs | None:
 
 
 def _hits(at: str, hits: object) -> Docs | None:
-    """Read the hits of a query; refuse a document that is listed twice."""
+    """Read the hits of a query; raise an error for a document that is listed twice."""
     if not isinstance(hits, (list, tuple)):
         return None
     scores: Docs = {}

@@ -33,13 +33,13 @@ from deadheat.formats.parquet import read_parquet
 from deadheat.formats.types import Run
 
 COMPRESSED = (".gz", ".zst", ".xz")
-"""How the names of compressed files end."""
+"""File name endings of compressed files."""
 _OPEN_ERRORS: dict[type[OSError], str] = {
     FileNotFoundError: "there is no such file",
     IsADirectoryError: "this is a folder, not a file",
 }
 TABLES = ("parquet", "jsonl", "csv", "tsv")
-"""The formats of named columns."""
+"""The formats with named columns."""
 
 
 def read_file(
@@ -47,8 +47,8 @@ def read_file(
 ) -> tuple[str, dict[str, object] | Columns | Run]:
     """Read a TREC file, BEIR TSV, JSON, JSONL, CSV or Parquet, compressed or not.
 
-    A run in TSV without names of columns holds query, document, rank and score. A line of a run in
-    JSONL is a scored document, or a query and its hits.
+    A run in TSV without column names has the columns query, document, rank and score. A line of a
+    run in JSONL is a scored document, or a query and its hits.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def read_file(
     Returns
     -------
     source, rows
-        The name for messages; and an object of JSON, columns, or the run of a plain TREC file.
+        The name for messages; and a JSON object, columns, or the run of a plain TREC file.
     """
     source, file = _open(path)
     kind = _kind(source, file)
@@ -87,7 +87,7 @@ def read_file(
 
 
 def run_tag(path: str | os.PathLike[str]) -> str | None:
-    """Read the tag in the first line of a TREC run; None where there is none."""
+    """Return the tag in the first line of a TREC run; None if there is none."""
     source, file = _open(path)
     with file:
         if _kind(source, file) != "trec":
@@ -100,17 +100,17 @@ def run_tag(path: str | os.PathLike[str]) -> str | None:
 def table_from_file(
     path: str | os.PathLike[str], kind: str | None = None, *, all_columns: bool = False
 ) -> pl.DataFrame:
-    """Read a file of named columns, compressed or not.
+    """Read a file with named columns, compressed or not.
 
     Parameters
     ----------
     path
         The file, or ``-`` for standard input.
     kind
-        One of `TABLES`; found from content and name unless given.
+        One of `TABLES`. Default: detected from content and name.
     all_columns
-        Also read columns that `frames.is_known` does not know, which may hold images in datasets.
-        Otherwise they are present by name, but empty.
+        Also read columns that are not in `frames.ALIASES`; in datasets they may be images.
+        Otherwise these columns are empty.
     """
     source, file = _open(path)
     kind = kind or _kind(source, file)
@@ -122,15 +122,15 @@ def table_from_file(
 def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
     """Return the name for messages, and the decompressed content as a file.
 
-    A Parquet file is opened, anything else is read into memory. polars never gets the path itself,
-    which it would take for a pattern: ``g[1]`` for ``g1``.
+    A Parquet file is opened, any other file is read into memory. polars does not get the path,
+    because it would read ``g[1]`` as a pattern that matches ``g1``.
     """
     if os.fspath(path) == "-":
         source = "standard input"
         if sys.stdin is None:
-            raise InputError(f"{source}: it is closed")
+            raise InputError(f"{source}: this is closed")
         return source, content(source, sys.stdin.buffer)
-    # Bytes of a name that are not UTF-8 are shown as escapes.
+    # Bytes of a name that are not UTF-8 are escaped.
     source = os.fsencode(path).decode(errors="backslashreplace")
     try:
         file = Path(path).open("rb")  # noqa: SIM115
@@ -150,7 +150,7 @@ def _open(path: str | os.PathLike[str]) -> tuple[str, IO[bytes]]:
 
 
 def _suggest_file(path: Path) -> str:
-    """Return a question that names a file beside the missing one whose name is near."""
+    """Return a suggestion with a similar file name in the same folder."""
     try:
         beside = [file.name for file in path.parent.iterdir()]
     except OSError:
@@ -159,7 +159,7 @@ def _suggest_file(path: Path) -> str:
 
 
 def _kind(source: str, file: IO[bytes]) -> str:
-    """Find the format by the content where that is clear, else by the name of the file."""
+    """Return the format: by the content if that is clear, else by the file name."""
     head = file.read(4)
     file.seek(0)
     if head == PARQUET:
@@ -190,7 +190,7 @@ def _is_json_line(line: bytes) -> bool:
 
 
 def _object(at: str, data: bytes) -> dict[str, object]:
-    """Read a JSON object; `at` is where it is, the beginning of a message."""
+    """Read a JSON object; `at` is its location, the start of a message."""
     try:
         value = json.loads(data.decode(), object_pairs_hook=_distinct)
     except UnicodeDecodeError:
@@ -203,7 +203,7 @@ def _object(at: str, data: bytes) -> dict[str, object]:
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Build an object from its pairs; refuse a repeated key."""
+    """Build an object from its pairs; raise an error for a repeated key."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -213,14 +213,14 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _table(source: str, file: IO[bytes], kind: str, *, all_columns: bool = False) -> pl.DataFrame:
-    """Read and close a file of named columns; see `table_from_file`."""
+    """Read and close a file with named columns; see `table_from_file`."""
     with file:
         if kind == "parquet":
             return read_parquet(source, file, all_columns=all_columns)
         data = file.read()
     if kind == "jsonl":
         return _json_frame(*_json_rows(source, data), all_columns=all_columns)
-    # Ids stay text: 007 is not 7. A quote in TSV is a character like any other.
+    # Ids stay text: 007 is not 7. A quote in TSV is an ordinary character.
     separator, quote = ("\t", None) if kind == "tsv" else (",", '"')
     try:
         return pl.read_csv(
@@ -245,9 +245,9 @@ def _json_rows(source: str, data: bytes) -> tuple[list[dict[str, object]], list[
 def _json_frame(
     rows: list[dict[str, object]], names: list[str], *, all_columns: bool = False
 ) -> pl.DataFrame:
-    """Build a table of rows; a column that a row lacks is empty there.
+    """Build a table from rows; a missing column of a row is empty.
 
-    polars' own reader would turn values of other types into text.
+    The reader of polars would convert values of other types to text.
     """
     read = [name for name in names if all_columns or is_known(name)]
     frame = pl.DataFrame([column_of(name, [row.get(name) for row in rows]) for name in read])
@@ -257,17 +257,17 @@ def _json_frame(
 def _hits_by_query(
     source: str, rows: list[dict[str, object]], names: list[str], column: str
 ) -> dict[str, object]:
-    """Return the hits of each query: those of its row."""
+    """Return the hits of each query, from its row."""
     hits = [row.pop(column, None) for row in rows]
     queries = column_ids(source, _json_frame(rows, names), "query_id")
     if not queries.is_unique().all():
         twice = queries.filter(queries.is_duplicated())[0]
-        raise InputError(f"{source}: query {twice!r} has several rows; give all its hits in one")
+        raise InputError(f"{source}: query {twice!r} has several rows; put all its hits into one")
     return dict(zip(queries.to_list(), hits, strict=True))
 
 
 def _find_fault(data: bytes, separator: str, quote: str | None) -> str | None:
-    """Return the line and the nature of the first fault in a table that polars refused."""
+    """Return the line and a description of the first error in a table that polars cannot read."""
     try:
         text = io.StringIO(data.decode(), newline="")
     except UnicodeDecodeError as error:

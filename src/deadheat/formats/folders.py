@@ -1,4 +1,4 @@
-"""A run in a folder of Parquet files, which need not fit in memory together.
+"""Read a run from a folder of Parquet files, which together need not fit in memory.
 
 The rows of a query may be in several files; their order is that of the file names.
 """
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 ENDING = ".parquet"
 _PIECE = 1 << 20
-"""Rows that are read at a time."""
+"""Number of rows that are read at a time."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one file that are read at a time."""
+    """Rows of one file that are read together."""
 
     file: int
     """The index of the file."""
@@ -41,18 +41,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Files of scored documents that are one run together."""
+    """Files of scored documents that together are one run."""
 
     source: str
-    """The folder, for messages."""
+    """Name of the folder for messages."""
     files: tuple[str, ...]
-    """In the order of their names."""
+    """Paths of the files, sorted by name."""
     pieces: tuple[Piece, ...]
-    """All rows, in the same order."""
+    """All rows, in the order of the files."""
 
     @property
     def rows(self) -> int:
-        """Scored documents of all files."""
+        """Number of scored documents in all files."""
         return sum(piece.rows for piece in self.pieces)
 
     def read(self, piece: Piece) -> Columns:
@@ -60,7 +60,7 @@ class RunFolder:
         path = self.files[piece.file]
         with _scan(path) as (lazy, _):
             frame = lazy.slice(piece.start, piece.rows).collect()
-        # Rows are counted from the first of the piece in what follows.
+        # In later messages, row numbers start at the first row of the piece.
         source = path if piece.start == 0 else f"{path}, from row {piece.start + 1} on"
         return frames.table_columns(source, frame, "score")
 
@@ -103,15 +103,15 @@ def _read_file(path: str, wanted: pl.Series | None) -> Columns:
 
 
 def is_folder(run: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether a run is given by the path of a folder."""
+    """Return whether a run is the path of a folder."""
     return isinstance(run, (str, os.PathLike)) and os.path.isdir(run)  # noqa: PTH112
 
 
 def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     """Find the files of a folder, and check that their columns and types match.
 
-    Every file in it and in its folders must be Parquet, but for hidden ones and those whose names
-    begin with an underscore, by which other tools mark what they have written.
+    Every file in it and in its subfolders must be Parquet, except hidden files and those whose
+    names start with an underscore, which other tools use for markers.
     """
     source = os.fspath(path)
     try:
@@ -135,14 +135,14 @@ def run_folder(path: str | os.PathLike[str]) -> RunFolder:
     if len(types) > 1 and not all(type_.is_float() for type_ in types):
         (one, first), (other, second), *_ = types.items()
         raise InputError(
-            f"{first} holds scores of the type {one}, {second} of the type {other}: give all files "
-            "of a run the same type, so that scores can be compared exactly"
+            f"{first} has scores of the type {one}, {second} of the type {other}: use one type in "
+            "all files of a run, so that scores can be compared exactly"
         )
     return RunFolder(source, names, tuple(pieces))
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    """Yield files in the order of names, those of a folder inside at the place of its name."""
+    """Yield files sorted by name; subfolders are sorted among the files."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "_")):
             continue
@@ -152,17 +152,17 @@ def _list_files(folder: Path) -> Iterator[Path]:
             yield path
         else:
             raise InputError(
-                f"{folder}: this is a folder, not a file; a run may be a folder of Parquet files, "
-                f"but {path.name!r} is none ({ENDING}); take it out, or give the files of several "
-                "runs one by one"
+                f"{folder}: this is a folder, not a file; a run may be a folder of Parquet files "
+                f"({ENDING}), but {path.name!r} is another file; remove it, or give the files of "
+                "several runs one by one"
             )
 
 
 @contextmanager
 def _scan(path: str) -> Iterator[tuple[pl.LazyFrame, dict[str, str]]]:
-    """Scan the columns of a run in a file; yield them, and their names by what they hold.
+    """Scan the columns of a run in a file; yield them, and their names by content.
 
-    A file that cannot be read is named.
+    The error for a file that cannot be read has its name.
     """
     try:
         with Path(path).open("rb") as file, scan_parquet(path, file) as lazy:

@@ -1,4 +1,4 @@
-"""Tables with named columns (polars, pandas, pyarrow, files) and iterables of tuples."""
+"""Read tables with named columns (polars, pandas, pyarrow, files) and iterables of tuples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Upper case equals lower case, and a hyphen equals an underscore.
 
 
 def is_table(value: object) -> bool:
-    """Whether the value is a table of polars, pandas or pyarrow, or exports Arrow data."""
+    """Return whether the value is a table of polars, pandas or pyarrow, or exports Arrow data."""
     if isinstance(value, (pl.DataFrame, pl.LazyFrame)) or _is_pandas(value):
         return True
     # A single column (a Series) exports Arrow data, too.
@@ -40,12 +40,12 @@ def is_table(value: object) -> bool:
 
 
 def judgements_from_table(source: str, table: object) -> Judgements:
-    """Read a table with a column each for query, document and grade."""
+    """Read a table with columns for query, document and grade."""
     return table_columns(source, table, "relevance").to_judgements(source)
 
 
 def table_columns(source: str, table: object, what: str) -> Columns:
-    """Read a table with a column each for query and document, and one for `what`.
+    """Read a table with columns for query, document and `what`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def table_columns(source: str, table: object, what: str) -> Columns:
     )
     if find_column(frame, what) is None and find_column(frame, other) is not None:
         raise InputError(
-            f"{source}: there is no column {what!r} but one of {other}s (columns "
+            f"{source}: there is no column {what!r}, but one of {other}s (columns "
             f"{', '.join(frame.columns)}); are judgements and run swapped?"
         )
     query, doc = column_ids(source, frame, "query_id"), column_ids(source, frame, "doc_id")
@@ -105,7 +105,7 @@ def _is_pandas(value: object) -> bool:
 
 
 def as_frame(source: str, table: Any) -> pl.DataFrame:
-    """Return a table of any library as one of polars."""
+    """Convert a table of any library to polars."""
     if isinstance(table, pl.DataFrame):
         return table
     try:
@@ -122,7 +122,9 @@ def as_frame(source: str, table: Any) -> pl.DataFrame:
 
 def _pandas_column(name: str, column: Any) -> pl.Series:
     values = column.to_numpy()
-    if values.dtype.kind == "f" and column.dtype == values.dtype:  # NaN is a value of its own
+    if (
+        values.dtype.kind == "f" and column.dtype == values.dtype
+    ):  # keeps NaN, which is not a missing value
         return pl.Series(name, values)
     missing = column.isna().to_numpy()
     if values.dtype.kind == "O" or missing.any():
@@ -133,7 +135,7 @@ def _pandas_column(name: str, column: Any) -> pl.Series:
 def column_of(name: str, values: Any) -> pl.Series:
     """Build a column; values of several types stay Python objects.
 
-    polars would convert fractions to floats, and whole numbers where there are floats, too.
+    polars would convert fractions to floats, and also whole numbers in a column with floats.
     """
     types = set(map(type, values)) - {type(None)} if isinstance(values, list) else ()
     try:
@@ -151,19 +153,19 @@ def with_names(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
 
 
 def is_known(column: str) -> bool:
-    """Whether `ALIASES` has a column of this name."""
+    """Return whether `ALIASES` has a column of this name."""
     return any(_plain(column) in names for names in ALIASES.values())
 
 
 def find_column(frame: pl.DataFrame, *names: str) -> str | None:
-    """Find the column that has an alias of the first of these names, else of the next."""
+    """Return the column that has an alias of the first of these names, else of the next."""
     columns = {_plain(column): column for column in reversed(frame.columns)}
     aliases = (alias for name in names for alias in ALIASES[name])
     return next((columns[alias] for alias in aliases if alias in columns), None)
 
 
 def needed_column(source: str, frame: pl.DataFrame, *names: str) -> str:
-    """Find a column as `find_column` does; raise an error if it is missing."""
+    """Return a column like `find_column`; raise an error if it is missing."""
     column = find_column(frame, *names)
     if column is None:
         first, *others = (alias for name in names for alias in ALIASES[name])
@@ -180,13 +182,13 @@ def _plain(column: str) -> str:
 
 
 def casts_to_ids(dtype: pl.DataType) -> bool:
-    """Whether polars writes values of this type as `text_id` does."""
+    """Return whether polars writes values of this type like `text_id`."""
     is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
     return is_text or dtype.is_integer() or dtype.is_decimal()
 
 
 def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return the column of this name as text; refuse rows without an id."""
+    """Return the column of this name as text; raise an error for rows without an id."""
     name = needed_column(source, frame, name)
     column = frame[name]
     if casts_to_ids(column.dtype):
@@ -207,9 +209,9 @@ def column_ids(source: str, frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series) -> Numbers:
-    """Return the column called exactly `name` as numbers; refuse missing ones.
+    """Return the column with exactly this name as numbers; raise an error for missing numbers.
 
-    Text is read as `number` does. `query` has the query of each row, for messages.
+    Text is parsed by `number`. `query` has the query of each row, for messages.
     Numbers that float64 may not hold are Python numbers in an array of objects.
     """
     column = read = frame[name]
@@ -238,7 +240,7 @@ def column_numbers(source: str, frame: pl.DataFrame, name: str, query: pl.Series
 
 
 def whole_ranks(column: pl.Series) -> pl.Series | None:
-    """Return ranks as whole numbers; None if they are not, which only the rule 'rank' needs."""
+    """Return ranks as whole numbers; None if they are not. Only the rule 'rank' needs them."""
     try:
         ranks = column.cast(pl.Int64)
     except pl.exceptions.PolarsError:

@@ -1,4 +1,4 @@
-"""Hits of one query as search services, rerankers and libraries return them."""
+"""Read the hits of one query, as search services, rerankers and libraries return them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HIT_SHAPES = (
     ("id", "relevance"),  # Vespa
     ("id", "distance"),  # Milvus
 )
-"""Keys, or attributes, of a hit: that of the document's id, and that of its score.
+"""Keys or attributes of a hit: the name of the document id, and the name of the score.
 
-The first shape whose names a hit has is used. An index is the id of the document.
+The first pair of names that a hit has is used. An index is the id of the document.
 """
 _DISTANCE = "distance"
 _HOW_TO = (
@@ -43,10 +43,10 @@ def read_hits(at: str, hits: Iterable[object], *, is_oriented: bool) -> list[tup
     Parameters
     ----------
     at
-        Where the hits are, the beginning of a message.
+        Location of the hits, the start of a message.
     is_oriented
-        Whether the caller said if larger scores are better. Otherwise distances are refused, and
-        LangChain's pairs where the scores of the list rise: its lists are best first.
+        Whether the caller passed `larger_is_better`. Otherwise distances are an error, and so are
+        LangChain's pairs if the scores of the list rise, because its lists are best first.
     """
     pairs = [_read_hit(f"{at}, hit {i}", hit, is_oriented) for i, hit in enumerate(hits)]
     if not is_oriented and any(map(_has_document, hits)):
@@ -79,7 +79,7 @@ def _read_hit(at: str, hit: object, is_oriented: bool) -> tuple[object, object]:
 
 
 def _read_pair(at: str, pair: list[Any] | tuple[Any, ...]) -> tuple[object, object]:
-    """Read (id, score) or (Document, score); refuse a pair of numbers that may be two ids."""
+    """Read (id, score) or (Document, score); raise an error for numbers that may be two ids."""
     doc, score = pair
     if isinstance(pair, list) and all(isinstance(value, (int, np.integer)) for value in pair):
         raise InputError(
@@ -101,7 +101,7 @@ _MISSING = object()
 
 
 def _get(hit: object, name: str) -> object:
-    """Return a key or an attribute of a hit; methods, such as those of lists, do not count."""
+    """Return a key or an attribute of a hit, but no methods."""
     if isinstance(hit, Mapping):
         return hit.get(name, _MISSING)
     value = getattr(hit, name, _MISSING)
@@ -109,5 +109,5 @@ def _get(hit: object, name: str) -> object:
 
 
 def _has_document(hit: object) -> bool:
-    """Whether a hit is LangChain's pair of a Document and a score."""
+    """Return whether a hit is LangChain's pair of a Document and a score."""
     return isinstance(hit, (list, tuple)) and len(hit) == 2 and hasattr(hit[0], "page_content")

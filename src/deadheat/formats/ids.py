@@ -19,14 +19,14 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def text_id(value: object, at: str = "") -> str:
-    """Convert an id to text: text stays, bytes are UTF-8, numbers are as Python prints them.
+    """Convert an id to text: bytes are decoded as UTF-8, numbers are printed as by Python.
 
     Anything else, and an empty id, is an `InputError`.
 
     Parameters
     ----------
     at
-        Where the value is, the beginning of a message.
+        Location of the value, the start of a message.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def text_id(value: object, at: str = "") -> str:
 
 
 def _number_as_text(value: object, at: str) -> str:
-    """Print a whole or finite number; refuse anything else."""
+    """Convert a whole or finite number to text; raise `InputError` for anything else."""
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if is_whole or (isinstance(value, (float, np.floating, Decimal)) and math.isfinite(value)):
         try:
             return str(value.item() if isinstance(value, np.generic) else value)
-        except ValueError:  # Python prints no whole number of more than 4300 digits
+        except ValueError:  # Python does not print whole numbers of more than 4300 digits
             raise _error(
                 at, "a number of thousands of digits is not an id; write ids as text"
             ) from None
@@ -63,8 +63,8 @@ def _error(at: str, fault: str) -> InputError:
 
 
 def are_numbers(ids: Iterable[object] | None) -> bool:
-    """Whether all ids are whole numbers of 64 bits; results then have numbers as query ids."""
-    if ids is None or not hasattr(ids, "__len__"):  # an iterator was read before
+    """Return whether all ids are 64-bit integers; results then have numbers as query ids."""
+    if ids is None or not hasattr(ids, "__len__"):  # an iterator cannot be read again
         return False
     return all(
         isinstance(id_, (int, np.integer)) and not isinstance(id_, bool) and -(2**63) <= id_ < 2**63
@@ -73,7 +73,7 @@ def are_numbers(ids: Iterable[object] | None) -> bool:
 
 
 def with_text_ids(docs: Mapping[Key, V], at: str) -> dict[str, V]:
-    """Convert the keys of a dict by document to text; refuse two with the same text."""
+    """Convert document ids, the keys of a dict, to text; raise an error for duplicates."""
     named = {text_id(doc, at): value for doc, value in docs.items()}
     if len(named) < len(docs):
         raise InputError(f"{at}: two documents have the same id once their ids are written as text")
@@ -89,5 +89,5 @@ def id_column(ids: Sequence[str]) -> pl.Series:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be encoded as UTF-8: it has no lone surrogates."""
+    """Return whether a text can be encoded as UTF-8, that is, has no lone surrogates."""
     return _SURROGATES.search(text) is None

@@ -1,4 +1,4 @@
-"""Loops over the keys and values of a dictionary: compiled where possible, else in Python."""
+"""Loops over the keys and values of a dictionary: compiled if possible, else in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deadheat.formats.ids import is_unicode
 
 
 def python_places_of(docs: dict[object, object], wanted: dict[str, int]) -> list[int]:
-    """Return the place of each wanted key in the order of `docs`, −1 where it is missing.
+    """Return the index of each wanted key in the order of `docs`; −1 if it is missing.
 
     `wanted` numbers its keys from 0.
     """
@@ -19,7 +19,7 @@ def python_places_of(docs: dict[object, object], wanted: dict[str, int]) -> list
 
 
 def python_plain_list(docs: dict[object, object], numbers: NDArray[np.float64]) -> bool:
-    """Copy the values of `docs` into `numbers` if all of it is plain, as nearly every list is.
+    """Copy the values of `docs` to `numbers`, and return whether all ids and numbers are plain.
 
     Plain ids are text that is not empty and has no lone surrogates; plain numbers are floats, or
     ints that float64 holds. Other ids and numbers may be valid, too.

@@ -1,7 +1,7 @@
 """The fast reader of TREC runs: ASCII, decimal scores.
 
-It makes one pass and copies no ids: a document is known by the offset of its id in the data, its
-length and a hash. `trec.py` reads all other runs, and every run where nothing was compiled.
+It reads the data once and copies no ids: a document is identified by the offset of its id, its
+length and a hash. `trec.py` reads all other runs, and all runs if nothing is compiled.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ except ImportError:  # no C compiler when deadheat was installed
 _COLUMN_TYPES = (np.int64, np.int32, np.uint32, np.float64)
 """Per line: the offset of the document id, its length and its hash; and the score."""
 _PIECE = 1 << 24
-"""Bytes per thread, at least."""
+"""Smallest number of bytes per thread."""
 
 
 @dataclass(frozen=True)
 class LineDocuments(Documents):
-    """Documents in the lines of a file; refuses one that a query lists twice."""
+    """Documents in the lines of a file; raises an error if a query lists one twice."""
 
     source: str
     query_ids: Sequence[str]
@@ -57,11 +57,11 @@ class LineDocuments(Documents):
             raise RepeatedDocumentError(self.source, self.query_ids[q], self._id(twice[0]))
 
     def ids(self, rows: Ints) -> pl.Series:
-        """Ids of the documents in these rows."""
+        """Return the ids of the documents in these rows."""
         return id_column([self._id(row) for row in np.asarray(rows).tolist()])
 
     def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
-        """Row of each document in the list of its query, −1 where it was not retrieved."""
+        """Return the row of each document in the list of its query, −1 if it was not retrieved."""
         ids = [doc.encode() for doc in doc_ids]
         ends = np.cumsum([0, *map(len, ids)], dtype=np.int64)
         found: Ints = compiled.find(
@@ -82,19 +82,19 @@ class LineDocuments(Documents):
 
 
 def run_from_lines(source: str, data: bytes, fields: Sequence[str]) -> Run | None:
-    """Read a run, in as many threads as there are cores; None if `trec.py` must read it.
+    """Read a run, with one thread per core; None if `trec.py` must read it.
 
     Parameters
     ----------
     fields
-        The fields of a line: the query first, among others ``doc_id`` and ``score``.
+        The fields of a line; the first is the query. They include ``doc_id`` and ``score``.
     """
     if compiled is None:
         return None
     doc, score = fields.index("doc_id"), fields.index("score")
 
     def read(bounds: tuple[int, int]) -> tuple[list[str], Ints, list[NDArray[Any]]] | None:
-        """Read some lines: per stretch of lines of one query the query and its length; columns."""
+        """Return the query and length of each stretch of lines with one query; and the columns."""
         lines = compiled.count_lines(data, *bounds) + 1
         columns = [np.empty(lines, type_) for type_ in _COLUMN_TYPES]
         found = compiled.scan(data, *bounds, len(fields), doc, score, *columns)

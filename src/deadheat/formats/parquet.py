@@ -1,4 +1,4 @@
-"""Parquet files, read by polars; a damaged one is an `InputError`."""
+"""Read Parquet files with polars; a damaged file is an `InputError`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deadheat.formats.content import PARQUET
 
 @contextmanager
 def scan_parquet(source: str, file: IO[bytes]) -> Iterator[pl.LazyFrame]:
-    """Scan a file; while the block runs, errors of polars become an `InputError`.
+    """Scan a file; inside the block, errors of polars become an `InputError`.
 
     polars reports a panic on standard error before it raises the exception that is caught here.
     """
@@ -28,7 +28,7 @@ def scan_parquet(source: str, file: IO[bytes]) -> Iterator[pl.LazyFrame]:
 
 
 def read_parquet(source: str, file: IO[bytes], *, all_columns: bool) -> pl.DataFrame:
-    """Read the columns that `frames.is_known` knows, the others by name alone; or all of them."""
+    """Read the columns of `frames.ALIASES`, with the others empty; or read all columns."""
     with scan_parquet(source, file) as lazy:
         names = lazy.collect_schema().names()
         read = [name for name in names if all_columns or frames.is_known(name)]
@@ -36,7 +36,7 @@ def read_parquet(source: str, file: IO[bytes], *, all_columns: bool) -> pl.DataF
 
 
 def _check_footer(file: IO[bytes]) -> None:
-    """Refuse a file whose end is missing, or whose footer cannot be as long as it claims."""
+    """Raise an error for a file whose end is missing, or whose footer is longer than the file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     end = file.read(8)

@@ -1,4 +1,4 @@
-"""Find out what judgements and runs are given as, and read them."""
+"""Detect the form of judgements and runs, and read them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from deadheat.formats.types import Judgements, Run
 
 
 class TableLike(Protocol):
-    """A table with named columns: of polars, pandas or pyarrow."""
+    """A table of polars, pandas or pyarrow, with named columns."""
 
     @property
     def columns(self) -> object:
-        """Its columns, or their names."""
+        """The columns, or their names."""
 
 
 class RanxLike(Protocol):
@@ -33,16 +33,16 @@ class RanxLike(Protocol):
 
 Rows: TypeAlias = Mapping[Any, Any] | TableLike | Iterable[Sequence[Any]] | RanxLike
 QrelsLike: TypeAlias = str | os.PathLike[str] | Judgements | Rows
-"""What judgements may be: a path, a dict of dicts, of sets or lists of ids, a table, tuples."""
+"""Judgements: a path, a dict of dicts, of sets or of lists of ids, a table, or tuples."""
 RunLike: TypeAlias = str | os.PathLike[str] | Run | Rows
-"""What a run may be: a path, a dict of dicts or of lists of hits, a table, tuples."""
+"""A run: a path, a dict of dicts or of lists of hits, a table, or tuples."""
 
 
 def read_qrels(qrels: QrelsLike) -> Judgements:
     """Read judgements from a path, a dict, a table or an iterable of tuples.
 
-    A dict holds a dict of grades for each query, or a set or list of relevant documents, which get
-    grade 1.
+    The values of a dict are, per query, a dict of grades, or a set or list of relevant documents
+    (grade 1).
 
     >>> read_qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d3"}}).grades
     array([1., 0., 1.])
@@ -58,12 +58,12 @@ def read_qrels(qrels: QrelsLike) -> Judgements:
 def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Run:
     """Read scored documents from a path, a dict, a table or an iterable of tuples.
 
-    A dict holds a dict of scores for each query, or a list of (document, score) pairs, or of hits
-    as services return them: dicts or objects with the names in `deadheat.formats.HIT_SHAPES`, or
-    LangChain's (Document, score). The path of a folder of Parquet files is read as the one run that
-    they hold together, read in the order of their names. `with_ranks` keeps the rank column of a
-    TREC file, for the tie rule ``rank``. Without `copy` a dict of dicts must not change while the
-    run is in use.
+    The values of a dict are, per query, a dict of scores, a list of (document, score) pairs, or a
+    list of hits of a search service: dicts or objects with the names in
+    `deadheat.formats.HIT_SHAPES`, or LangChain's (Document, score). A folder of Parquet files is
+    one run, read in the order of the file names. `with_ranks` keeps the rank column of a TREC
+    file, for the tie rule ``rank``. Without `copy`, a dict of dicts must not change while the run
+    is in use.
 
     >>> read_run({"q1": {"d1": 0.5, "d2": 0.25}, "q2": [("d1", 0.75)]}).scores
     array([0.5 , 0.25, 0.75])
@@ -79,14 +79,14 @@ def read_run(run: RunLike, *, with_ranks: bool = False, copy: bool = True) -> Ru
 def _read(
     what: str, source: str, value: object, *, with_ranks: bool = False
 ) -> tuple[str, Mapping[Any, object] | Columns | Run]:
-    """Find out what a value is, and read it.
+    """Detect the form of a value, and read it.
 
     Parameters
     ----------
     what
         The number to read for each document: ``relevance`` or ``score``.
     source
-        What to call the value in messages, if it has no name of its own.
+        Name of the value in messages, if it has no name of its own.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Search results, ``[queries, k]`` ids and scores, and rankings without scores."""
+"""Read search results, ``[queries, k]`` ids and scores, and rankings without scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deadheat.formats.types import ColumnDocuments, Ints, RepeatedDocumentError,
 
 Key = TypeVar("Key")
 PADDING = -1
-"""The id that fills a list where a search found fewer documents than requested."""
+"""The id that fills a list if a search found fewer documents than requested."""
 
 
 def search_results(
@@ -39,25 +39,24 @@ def search_results(
     ----------
     ids
         ``[queries, k]``: the documents found for each query, an array, a tensor, or a list of
-        lists, which may differ in length. Where ids are whole numbers, −1 fills lists that are
-        shorter than the others. Or ``{query: hits}``, the hits of each query as a service returns
-        them, each with its score or distance; see `deadheat.read_run`.
+        lists, which may differ in length. If ids are whole numbers, −1 fills lists that are
+        shorter than the others. Or ``{query: hits}``, the hits of each query from a search
+        service, each with its score or distance; see `deadheat.read_run`.
     scores
-        Their scores or distances, of the same shape; not given with hits.
+        Scores or distances, of the same shape. Not allowed with hits.
     query_ids
-        Names for the queries; their numbers from 0 unless given.
+        Names of the queries. Default: numbers from 0.
     document_ids
-        Names for the documents: `ids` are then places in this sequence.
+        Names of the documents; `ids` are then indices into this sequence.
     larger_is_better
-        False where `scores` are distances. They are negated, in a type that holds them. Arrays
-        hold scores unless this is given; hits that have a distance are refused without it.
+        False if `scores` are distances; they are then negated. Default for arrays: True. Hits with
+        a distance need this argument.
     last_group_size
-        Per query: how many documents of the whole collection have the last score of its list,
-        those that are listed included. A list cut at k hides how many tie with its last
-        document; with this number every view of a measure with a cutoff of at most k is that of
-        the whole collection, as long as the list also holds the relevant documents of that last
-        group (a warning says where they may be missing).
-        `deadheat.integrations.vector_search.search` finds both.
+        Per query: the number of documents of the whole collection that have the last score of its
+        list, including the listed ones. A list cut at k does not have this number. With it, views
+        of measures with a cutoff of at most k are exact for the whole collection, if the list also
+        has the relevant documents of the last tie group; if they may be missing, there is a
+        warning. `deadheat.integrations.vector_search.search` returns both.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def search_results(
     check_fork()
     if isinstance(ids, Mapping):
         if scores is not None or query_ids is not None:
-            raise InputError("{query: hits} holds scores and queries: give neither beside it")
+            raise InputError("{query: hits} has scores and queries: leave scores and query_ids out")
         ids, scores, query_ids = _split_hits(ids, is_oriented=larger_is_better is not None)
     larger_is_better = larger_is_better is not False
     floats, exact, flat, offsets = flatten_rows(scores, ids=ids)
@@ -85,12 +84,12 @@ def search_results(
         listed = np.flatnonzero(~padding)
         found, floats, query = found[listed], floats[listed], query[listed]
         exact = None if exact is None else exact[listed]
-    if not larger_is_better:  # and 0 becomes 0, not −0
+    if not larger_is_better:  # 0 becomes 0, not −0
         floats, exact = 0 - floats, None if exact is None else 0 - exact
     names = query_names(query_ids, n_queries)
     offsets = np.searchsorted(query, np.arange(n_queries + 1)).astype(np.int64)
     if not len(query):
-        raise InputError("search results: there are no documents in them")
+        raise InputError("search results are empty: there are no documents")
     _check_direction(floats, query, larger_is_better)
     documents = ColumnDocuments("search results", names, offsets, _names(found, document_ids))
     beyond = None if last_group_size is None else _count_beyond(floats, offsets, last_group_size)
@@ -102,7 +101,7 @@ def search_results(
 def _split_hits(
     hits_by_query: Mapping[Any, object], *, is_oriented: bool
 ) -> tuple[list[list[object]], list[list[object]], list[object]]:
-    """Return the ids and the scores of all hits, by query, and the queries."""
+    """Return the ids and the scores of all hits by query, and the query ids."""
     ids, scores = list[list[object]](), list[list[object]]()
     for query, hits in hits_by_query.items():
         at = f"search results, query {query!r:.60}"
@@ -117,14 +116,13 @@ def _split_hits(
 def ranked_groups(rankings: Mapping[Key, object]) -> Run:
     """Build a run from rankings without scores that may contain ties.
 
-    Listwise and pairwise rerankers give such rankings; an unranked tail is one last group.
+    Listwise and pairwise rerankers return such rankings. An unranked tail is one last group.
 
     Parameters
     ----------
     rankings
-        ``{query: [group, …]}``, best first. A group is a list of tied document ids (a set, a
-        tuple or an array), or the id of a document that ties with no other. It is taken to be
-        whole.
+        ``{query: [group, …]}``, best first. A group is a list, set, tuple or array of tied
+        document ids, or one id. Each group must be complete.
 
     Examples
     --------
@@ -136,17 +134,17 @@ def ranked_groups(rankings: Mapping[Key, object]) -> Run:
     """
     if not isinstance(rankings, Mapping):
         raise InputError(
-            f"ranked groups are {{query: [group, …]}}, not a {type(rankings).__name__}"
+            f"ranked groups must be {{query: [group, …]}}, not a {type(rankings).__name__}"
         )
     lists = {query: _rank(query, groups) for query, groups in rankings.items()}
     if not any(lists.values()):
-        raise InputError("ranked groups: there are no documents in them")
+        raise InputError("ranked groups are empty: there are no documents")
     run = run_from_dict("ranked groups", lists)
     return replace(run, n_tied_beyond_cut=np.zeros(len(run.query_ids), np.int64))
 
 
 def _rank(query: object, groups: object) -> dict[str, float]:
-    """Assign to each document of a ranking the negated index of its group as its score."""
+    """Return the negated index of its group as the score of each document."""
     at = f"ranked groups, query {query!r:.60}"
     if not isinstance(groups, (list, tuple, np.ndarray)):
         raise InputError(f"{at}: expected a list of groups, not a {type(groups).__name__}")
@@ -171,38 +169,40 @@ def _names(found: NDArray[Any], document_ids: Sequence[object] | None) -> pl.Ser
     if isinstance(document_ids, (str, bytes)) or not hasattr(document_ids, "__len__"):
         raise InputError("document_ids must be a sequence of names, one for each document")
     if not all(isinstance(doc, int) for doc in found.tolist()):
-        raise InputError("with document_ids, ids must be whole numbers: places in that sequence")
+        raise InputError("with document_ids, ids must be whole numbers: indices into document_ids")
     places = found.astype(np.int64)
     outside = np.flatnonzero((places < 0) | (places >= len(document_ids)))
     if len(outside):
         raise InputError(
-            f"the id {places[outside[0]]} is no place among the {len(document_ids):,} document_ids"
+            f"the id {places[outside[0]]} is not an index of the {len(document_ids):,} document_ids"
         )
     return id_column([text_id(doc, "document_ids") for doc in document_ids]).gather(places)
 
 
 def _check_direction(scores: FloatArray, query: Ints, larger_is_better: bool) -> None:
-    """Refuse lists that are all worst first: distances taken for scores, or the reverse."""
+    """Raise an error if all lists are worst first: distances used as scores, or the reverse."""
     before, after = scores[:-1], scores[1:]
     inside = query[1:] == query[:-1]
     if (inside & (after < before)).any() or not (inside & (after > before)).any():
         return
     rise, value = ("rise", "False") if larger_is_better else ("fall", "True")
     raise InputError(
-        f"the scores {rise} along every list, and lists must be best first: pass "
+        f"the scores {rise} along every list, but lists must be best first: pass "
         f"larger_is_better={value}, or reverse the lists if they are worst first"
     )
 
 
 def _count_beyond(scores: FloatArray, offsets: Ints, last_group_size: ArrayLike) -> Ints:
-    """Per query: documents with the last score of the list that it does not hold."""
+    """Return, per query, the number of unlisted documents with the last score of the list."""
     n = len(offsets) - 1
     sizes = counts_per_query("last_group_size", last_group_size, n)
     listed = np.zeros(n, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
     lowest = np.minimum.reduceat(scores, offsets[filled])
     if np.isnan(lowest).any():
-        raise InputError("a score is NaN: nothing ties with it, and last_group_size has no meaning")
+        raise InputError(
+            "a score is NaN, which ties with nothing: correct it, or leave last_group_size out"
+        )
     last = scores == np.repeat(lowest, np.diff(offsets)[filled])
     listed[filled] = np.add.reduceat(last, offsets[filled], dtype=np.int64)
     unlisted = sizes - listed

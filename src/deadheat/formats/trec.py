@@ -1,7 +1,7 @@
-"""TREC files: lines of fields between white space.
+"""Read TREC files: lines of fields separated by white space.
 
 polars reads a regular file (one separator, the same number of fields in each line). Any other file
-is parsed line by line, which also finds the line that an error names.
+is parsed line by line, which also gives the line number for errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HINTS = {
     (QRELS_FIELDS, 6): ". This is the shape of a run: are judgements and run swapped?",
     (RUN_FIELDS, 4): ". This is the shape of judgements: are judgements and run swapped?",
 }
-"""What a wrong number of fields shows, by the fields expected and the number found."""
+"""Hints for a wrong number of fields, by the fields expected and the number found."""
 
 
 def read_lines(
@@ -32,7 +32,7 @@ def read_lines(
 ) -> pl.DataFrame:
     """Read the columns `keep` of a TREC file.
 
-    The column `numeric` is float64, or text where float64 may not hold every whole number in it.
+    The column `numeric` is float64, or text if float64 may not hold every whole number in it.
     """
     frame = _read_regular(data, fields, numeric, keep)
     if frame is not None and (frame[numeric].abs() >= LARGEST_WHOLE).any():
@@ -41,9 +41,9 @@ def read_lines(
 
 
 def run_fields(data: bytes) -> tuple[str, ...]:
-    """Find the fields of a run from its first lines: four between tabs, or those of TREC.
+    """Return the fields of a run, from its first lines: four separated by tabs, or those of TREC.
 
-    Judgements may have four fields between tabs, too; their second is always 0 or Q0.
+    Judgements may have four fields separated by tabs, too; their second is always 0 or Q0.
     """
     lines = skip_comments(io.BytesIO(data))
     rows = [line.strip().split(b"\t") for line in islice(lines, 100)]
@@ -61,7 +61,7 @@ def skip_comments(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _read_regular(
     data: bytes, fields: tuple[str, ...], numeric: str | None, keep: tuple[str, ...]
 ) -> pl.DataFrame | None:
-    """Read a regular file by polars; None if it is not regular.
+    """Read a regular file with polars; None if it is not regular.
 
     The column `numeric` is read as float64, all others as text.
     """
@@ -101,9 +101,9 @@ def _read_any(
 
 
 def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> Iterator[list[str]]:
-    """Return the fields of each line. White space is that of ASCII.
+    """Yield the fields of each line; separators are ASCII white space.
 
-    This function defines the format; the other readers are faster and give the same.
+    This function defines the format. The other readers are faster and return the same.
     """
     place = fields.index(numeric)
     for line_number, line in enumerate(io.BytesIO(data), start=1):
@@ -132,6 +132,6 @@ def _parse(source: str, data: bytes, fields: tuple[str, ...], numeric: str) -> I
 
 
 def shown(line: bytes) -> str:
-    """Show a line, or the beginning of a long one, in a message."""
+    """Return a line, or the start of a long line, for a message."""
     text = line.decode(errors="backslashreplace").rstrip("\r\n")
     return repr(text if len(text) <= 100 else text[:97] + "…")

@@ -1,4 +1,4 @@
-"""The types that judgements and runs have inside deadheat."""
+"""The internal types of judgements and runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Judged documents of all queries, the queries in the order of the source."""
+    """Judged documents of all queries, in the order of the source."""
 
     source: str
-    """Where the judgements were read from, for messages."""
+    """Source of the judgements, for messages."""
     query_ids: list[str]
     offsets: Ints
     """The judgements of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
@@ -35,7 +35,7 @@ class Judgements:
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
     max_grade: float = -1
-    """The highest grade, also of judgements that these are a part of; 0 or more once it is made."""
+    """The highest grade of all judgements, also if this is a part of them. Default: computed."""
     query: Ints = field(init=False, repr=False)
     """Per judgement: the index of its query."""
     has_relevant: NDArray[np.bool_] = field(init=False, repr=False)
@@ -43,9 +43,9 @@ class Judgements:
 
     def __post_init__(self) -> None:
         """Derive the fields that are not given, and check the grades."""
-        if self.max_grade < 0:  # these are not a part of judgements that were checked
+        if self.max_grade < 0:  # not a part of judgements that were checked already
             if not len(self.grades):
-                raise InputError(f"{self.source}: there are no judgements in it")
+                raise InputError(f"{self.source}: there are no judgements")
             object.__setattr__(self, "max_grade", float(self.grades.max(initial=0)))
             if not (self.max_grade <= LARGEST_GRADE and self.grades.min() >= -LARGEST_GRADE):
                 self._refuse_grade()  # also for NaN
@@ -56,7 +56,7 @@ class Judgements:
         object.__setattr__(self, "has_relevant", n_relevant > 0)
 
     def _refuse_grade(self) -> None:
-        """Refuse the first grade that is NaN, infinite or huge."""
+        """Raise an error for the first grade that is NaN, infinite or too large."""
         grades = self.grades
         row = int(np.argmin(np.abs(grades) <= LARGEST_GRADE))
         query = self.query_ids[int(np.searchsorted(self.offsets, row, "right")) - 1]
@@ -67,7 +67,7 @@ class Judgements:
         )
 
     def part(self, start: int, stop: int) -> Judgements:
-        """Judgements of the queries ``start … stop − 1`` alone."""
+        """Return the judgements of the queries ``start … stop − 1`` only."""
         first, last = self.offsets[start], self.offsets[stop]
         return replace(
             self,
@@ -78,7 +78,7 @@ class Judgements:
         )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return ``{query: {document: grade}}``, as BEIR, pytrec_eval and ranx take it."""
+        """Return ``{query: {document: grade}}``, the form of BEIR, pytrec_eval and ranx."""
         return _by_query(self.query_ids, self.offsets, self.doc_ids, self.grades)
 
 
@@ -97,29 +97,29 @@ class Run:
     """Scored documents of all queries, in the order of the source."""
 
     source: str
-    """Where the run was read from, for messages."""
+    """Source of the run, for messages."""
     query_ids: list[str]
     offsets: Ints
     """The documents of query ``q`` are the rows ``offsets[q]:offsets[q + 1]``."""
     scores: FloatArray
-    """Per row: float32 or float64 with the order and the ties of the scores given."""
+    """Per row: float32 or float64, with the order and the ties of the original scores."""
     documents: Documents = field(repr=False)
     ranks: Ints | None = None
-    """The rank column, where the source has one and it was requested."""
+    """The rank column, if the source has one and it was requested."""
     complete: bool = False
-    """Whether each list is known to hold every candidate there is."""
+    """Whether each list is known to be complete: nothing was cut off."""
     exact: NDArray[np.object_] | NDArray[np.float64] | None = field(default=None, repr=False)
-    """The scores given, where float64 cannot hold them and `scores` only has their order."""
+    """The original scores if float64 cannot hold them; `scores` then has only their order."""
     n_tied_beyond_cut: Ints | None = None
-    """Per query, where known: documents that tie with the last of the list and are not in it."""
+    """Per query: number of unlisted documents that tie with the last one; None if unknown."""
 
     @property
     def rounded(self) -> FloatArray:
-        """Per row: the score given, rounded to float64 where it cannot be held."""
+        """Per row: the original score, rounded to float64 if that cannot hold it."""
         return self.scores if self.exact is None else rounded(self.exact)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx take it."""
+        """Return ``{query: {document: score}}``, the form of BEIR, pytrec_eval and ranx."""
         ids = self.documents.ids(np.arange(self.offsets[-1]))
         return _by_query(self.query_ids, self.offsets, ids.to_list(), self.rounded)
 
@@ -146,7 +146,7 @@ class RepeatedDocumentError(InputError):
 
 @dataclass(frozen=True)
 class ColumnDocuments(Documents):
-    """Documents from a column of ids; refuses a document that one query lists twice."""
+    """Documents from a column of ids; raises an error if a query lists one twice."""
 
     source: str
     query_ids: Sequence[str]
@@ -180,7 +180,7 @@ class ColumnDocuments(Documents):
         ids = id_column(doc_ids)
         sought = pl.DataFrame({"query": queries.astype(np.int32), "doc": ids})
         rows = self._rows.with_row_index("row")
-        # Few documents are judged: a look-up of the id alone leaves little to join.
+        # Few documents are judged, so filtering by id first leaves little to join.
         retrieved = rows.filter(pl.col("doc").is_in(ids.unique().implode())).join(
             sought.with_row_index("place"), on=["query", "doc"]
         )
@@ -230,7 +230,7 @@ class SharedDocuments(Documents):
         return self.doc_ids.gather(rows % len(self.doc_ids))
 
     def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
-        """Row of each document in the list of its query, −1 where the corpus lacks it."""
+        """Return the row of each document in the list of its query, −1 if it is missing."""
         position = np.array([self._position.get(doc, -1) for doc in doc_ids], np.int64)
         return np.where(position >= 0, position + queries * len(self.doc_ids), -1)
 

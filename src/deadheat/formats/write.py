@@ -1,4 +1,4 @@
-"""Write tables as TREC files, without loss, and as Parquet."""
+"""Write tables as TREC files without loss of digits, and as Parquet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from deadheat._internal.numbers import Numbers, exact_floats
 from deadheat.formats.frames import column_ids, column_numbers, needed_column
 
 _ESCAPED = r"[\s\x1c-\x1f\x00%]|^[#{\uFEFF]"
-"""What ends an id, or makes a file that begins with it something else, to some reader.
+"""Characters that end an id, or that change the format of a file that starts with them.
 
-Means the same to Python and to polars, whose ``\\s`` lacks four characters.
+The pattern is the same for Python and for polars, whose ``\\s`` lacks four characters.
 """
 
 
@@ -25,16 +25,16 @@ def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
     Parameters
     ----------
     frame
-        Columns of queries, documents and scores, as `deadheat.read_run` knows them.
+        Columns of queries, documents and scores, with any name that `deadheat.read_run` accepts.
     tag
         The name of the run, in its last column.
 
     Returns
     -------
     bytes
-        Queries in the order of their first rows, and the documents of each best first, NaN last.
-        Equal scores keep the order of the frame, so that input order survives as a tie rule.
-        Scores have every digit; ids are written as `trec_id` does.
+        Queries are in the order of their first rows, and their documents best first, NaN last.
+        Equal scores keep the order of the frame, so that the tie rule ``input`` gives the same.
+        Scores have all digits; ids are written by `trec_id`.
     """
     query, doc = column_ids("run", frame, "query_id"), column_ids("run", frame, "doc_id")
     score = column_numbers("run", frame, needed_column("run", frame, "score"), query)
@@ -62,9 +62,8 @@ def trec_run(frame: pl.DataFrame, tag: str = "deadheat") -> bytes:
 def trec_qrels(frame: pl.DataFrame) -> bytes:
     """Return the lines of TREC judgements, in the order of the frame.
 
-    `frame` has the columns that `deadheat.read_qrels` knows.
-
-    Grades have every digit, and none that a whole number does not need.
+    `frame` has columns with any names that `deadheat.read_qrels` accepts. Grades have all digits;
+    whole numbers have no decimals.
     """
     query, doc = column_ids("qrels", frame, "query_id"), column_ids("qrels", frame, "doc_id")
     column = needed_column("qrels", frame, "relevance", "score")
@@ -81,9 +80,9 @@ def trec_qrels(frame: pl.DataFrame) -> bytes:
 
 
 def trec_id(name: str) -> str:
-    """Write an id so that TREC files can hold it; no two ids are written alike.
+    """Escape an id for TREC files; different ids stay different.
 
-    White space, ``%`` and what the beginning of a line cannot hold are escaped as in URLs.
+    White space, ``%`` and characters that cannot start a line are escaped as in URLs.
 
     >>> trec_id("how to"), trec_id("#1"), trec_id("d7")
     ('how%20to', '%231', 'd7')
@@ -100,9 +99,9 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
 
 def _digits(score: Numbers) -> pl.Series:
     """Write scores with all digits."""
-    if score.dtype.kind == "O":  # numbers that float64 may not hold: the whole ones stay whole
+    if score.dtype.kind == "O":  # numbers that float64 may not hold; whole numbers stay whole
         return pl.Series([str(x if isinstance(x, int) else float(x)) for x in score.tolist()])
-    # Digits that tell two float32 apart are too few for the same number in float64.
+    # The digits that identify a float32 do not identify the same number in float64.
     return pl.Series(score.astype(np.float64) if score.dtype.kind == "f" else score)
 
 

@@ -1,4 +1,4 @@
-"""The measures, one file each. The order of these imports is their order in every listing."""
+"""The measures, one file each. Listings use the order of these imports."""
 
 # ruff: isort: off
 from deadheat.measures.base import Measure as Measure
@@ -24,7 +24,7 @@ MEASURES: tuple[Measure, ...] = tuple(
 )
 """Every measure, with its default parameters."""
 
-# The parser knows the measures above.
+# The parser imports the measures above.
 from deadheat.measures.kernel import VIEWS as VIEWS  # noqa: E402
 from deadheat.measures.parse import (  # noqa: E402
     parse_measure as parse_measure,

@@ -14,12 +14,11 @@ from deadheat.ties import Floats, Ints, TieGroups
 
 @dataclass(frozen=True, repr=False)
 class BprefMeasure(BinaryMeasure):
-    """bpref: how few documents judged not relevant stand above those judged relevant.
+    """bpref: how few documents judged not relevant rank above those judged relevant.
 
-    Unjudged documents do not matter, nor do those of a grade below 0, which is no judgement
-    here, as in trec_eval; grades from 0 to below ``rel`` are judged not relevant. A relevant
-    document that was not retrieved adds 0, and a query without a relevant document scores 0.
-    There is no cutoff.
+    Unjudged documents are ignored, and so are grades below 0, as in trec_eval. Grades from 0 to
+    below ``rel`` are judged not relevant. A relevant document that was not retrieved adds 0. A
+    query without a relevant document scores 0. There is no cutoff.
     """
 
     name = "bpref"
@@ -38,12 +37,14 @@ class BprefMeasure(BinaryMeasure):
     whole_list = True
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         in_queries, in_groups, _, _, rank = group_arrays(groups)
         arrays = in_queries, in_groups, groups.grade, rank, rule_order(groups), groups.retrieved
         known = self.n_relevant(groups)
         if groups.zeros is None:
-            raise InputError("these tie groups do not know the judged documents of grade 0")
+            raise InputError(
+                "bpref needs judged documents of grade 0, which these tie groups do not have"
+            )
         positive = np.bincount(groups.ideal_query, minlength=groups.n_queries)
         most = np.minimum(known, groups.zeros + positive - known)
         own = self.lowest_relevant, known, most
@@ -51,36 +52,35 @@ class BprefMeasure(BinaryMeasure):
 
 
 def preference(a: float, m: float) -> float:
-    """Return what a relevant document below `a` judged non-relevant ones adds."""
+    """Return the contribution of a relevant document below `a` judged non-relevant ones."""
     return 1.0 - min(a, m) / m if m > 0 else 1.0
 
 
 def preference_moments(r: int, n: int, a: int, m: float) -> tuple[float, float]:
-    """Mean and variance of what the relevant documents of a group add.
+    """Return the mean and variance of the contribution of the relevant documents of a group.
 
     Parameters
     ----------
     r, n
-        Documents of the group that were judged relevant, and not relevant.
+        Numbers of documents of the group that were judged relevant, and not relevant.
     a
-        Documents above the group that were judged not relevant.
+        Number of documents above the group that were judged not relevant.
     m
-        How many of these count at most.
+        The largest number of these that counts.
 
     Notes
     -----
-    Of the n documents, any number j from 0 to n is as likely as any other to stand before a given
-    relevant one. That one then adds ``f_j = 1 − (a + j) / m``, or 0 from ``a + j = m`` on: the
-    terms above 0 are ``b/m, (b − 1)/m, …`` with ``b = m − a``. Two relevant documents of a group
-    are as likely to have any unordered pair of numbers before them as any other, so their
-    covariance is the variance V of the ``f_j`` divided by n + 2, and all r of them have the
-    variance ``r·V·(n + r + 1) / (n + 2)``.
+    The number j of the n documents that rank above a given relevant one is uniform on 0 … n. That
+    document then adds ``f_j = 1 − (a + j) / m``, or 0 from ``a + j = m`` on: the terms above 0 are
+    ``b/m, (b − 1)/m, …`` with ``b = m − a``. For two relevant documents of a group, the unordered
+    pair of these numbers is uniform, too. So their covariance is the variance V of the ``f_j``
+    divided by n + 2, and the variance of all r of them is ``r·V·(n + r + 1) / (n + 2)``.
     """
-    if not m > 0:  # nothing can stand above
+    if not m > 0:  # nothing can rank above
         return float(r), 0.0
     b = max(m - a, 0.0)
     terms = min(b, n + 1.0)
-    # Sums of m·f_j and of its square; whole numbers.
+    # Sums of m·f_j and of its square, which are whole numbers.
     sums = terms * b - terms * (terms - 1) / 2
     squares = terms * b * (b - terms + 1) + (terms - 1) * terms * (2 * terms - 1) / 6
     scale = (n + 1.0) * m
@@ -100,7 +100,7 @@ def preference_views(
     most: Floats,
     out: Floats,
 ) -> None:
-    """Compute the views of bpref; `order` holds the documents of each query as the rule ranks."""
+    """Compute the views of bpref; `order` has the documents of each query by the tie rule."""
     for q in range(len(divisor)):
         z = divisor[q]
         m = most[q]
@@ -124,7 +124,7 @@ def preference_views(
         above = 0
         for j in range(in_groups[in_queries[q]], in_groups[in_queries[q + 1]]):
             i = order[j]
-            if rank[i] > retrieved[q]:  # a rank past the list
+            if rank[i] > retrieved[q]:  # a rank beyond the list
                 break
             if grade[i] >= rel:
                 rule += preference(above, m)

@@ -14,11 +14,11 @@ from deadheat.ties import Floats, TieGroups
 
 
 def discount_integrals(rank: float) -> tuple[float, float]:
-    """Sums of the discounts, and of their squares, up to a large rank, but for a constant.
+    """Return the sums of the discounts and of their squares up to a large rank, up to a constant.
 
     With ``y = rank + 1`` the discount is ``ln 2 / ln y``, whose integral is ``ln 2 · li(y)``; that
     of its square is ``ln² 2 · (li(y) − y / ln y)``. Half the last term and a twelfth of the slope
-    turn an integral into a sum (Euler and Maclaurin); what is left is below ``rank^−3``.
+    convert an integral to a sum (Euler–Maclaurin). The remaining error is below ``rank^−3``.
     """
     y = rank + 1
     log, two = math.log(y), math.log(2)
@@ -35,9 +35,9 @@ def discount_integrals(rank: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, repr=False)
 class DCGMeasure(LinearMeasure):
-    """DCG@k: gains of the first k documents, each divided by log2(rank + 1).
+    """DCG@k: the sum of the gains of the first k documents, each divided by log2(rank + 1).
 
-    Grades of 0 and below gain nothing, nor do unjudged documents.
+    Unjudged documents and grades of 0 and below have no gain.
     """
 
     name = "DCG"
@@ -49,24 +49,24 @@ class DCGMeasure(LinearMeasure):
     gain: str = parameter(
         "linear",
         choices={"linear": "the grade itself, as in trec_eval", "exp": "2^grade − 1"},
-        about="what a grade gains",
+        about="the gain of a grade",
     )
 
     def gain_of(self, grade: Floats) -> Floats:
-        """Gain of a grade."""
+        """Return the gain of each grade."""
         positive = np.maximum(grade, 0)
         return positive if self.gain == "linear" else exp_gain(self, positive)
 
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: the gain of its grade."""
+        """Return the gain of each document."""
         return self.gain_of(groups.grade)
 
     def weight(self, rank: Floats) -> Floats:
-        """Discount of each of these ranks."""
+        """Return the discount of each rank."""
         return np.asarray(1 / np.log2(rank + 1))
 
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the places below rank `above`; of many, by their integrals."""
+        """Return ``S`` and ``D`` of the ranks after `above`; of many, by integrals."""
         if places <= max(DIRECT, above // 8):
             return super().far_sums(above, places)
         near = super().far_sums(above, DIRECT)

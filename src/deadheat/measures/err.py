@@ -14,15 +14,15 @@ from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_STEPS = 1 << 18
-"""Places times documents of a group that are computed one by one."""
+"""Groups with more places times documents are approximated by `stopping_moments`."""
 
 
 @dataclass(frozen=True, repr=False)
 class ERRMeasure(Measure):
-    """ERR@k: the expected 1 / rank at which a reader who may stop at any document stops.
+    """ERR@k: the expected value of 1 / rank of the document at which a reader stops.
 
-    A document stops the reader with a probability that grows with its grade; one that is
-    unjudged or of grade 0 never does. The tie std of ERR is not computed.
+    A reader stops at a document with a probability that grows with its grade, and never at a
+    document that is unjudged or of grade 0. The tie std of ERR is not computed.
     """
 
     name = "ERR"
@@ -43,22 +43,22 @@ class ERRMeasure(Measure):
         None,
         above=0,
         at_most=500,
-        about="the top of the grading scale, 4 in gdeval.pl and ir_measures; unless given, the "
+        about="the highest grade of the scale, 4 in gdeval.pl and ir_measures; default: the "
         "highest grade of the judgements",
     )
 
     def stopping(self, groups: TieGroups) -> Floats:
-        """Per document: the probability that the reader stops there."""
+        """Return, per document, the probability that the reader stops there."""
         top = groups.max_grade if self.max_grade is None else self.max_grade
         if groups.max_grade > top:
             raise InputError(
-                f"max_grade of ERR is {top}, but the judgements hold the grade {groups.max_grade}"
+                f"max_grade of ERR is {top}, but the judgements have the grade {groups.max_grade}"
             )
         scale = exp_gain(self, np.array([top], np.float64)) + 1
         return exp_gain(self, np.maximum(groups.grade, 0)) / scale
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, and 0 for the variance."""
+        """Return five rows per query: expected, best, worst, oblivious, and 0 for the variance."""
         arrays, depth = group_arrays(groups), self.depth(groups)
         places = np.clip(depth[groups.query] - groups.above, 0, groups.size)
         documents = np.diff(arrays.in_groups)
@@ -80,22 +80,22 @@ def expected_reciprocal_rank_views(
     passing: Floats,
     out: Floats,
 ) -> None:
-    """Compute the views of ERR; there is no variance.
+    """Compute the views of ERR, without the variance.
 
-    ``P_t``, the chance to pass ``t`` documents of a group, is the mean of ``Π (1 − ρ)`` over its
-    subsets of size t. Adding a document to a group of n gives
+    ``P_t``, the probability not to stop at ``t`` documents of a group, is the mean of ``Π (1 − ρ)``
+    over its subsets of size t. Adding a document to a group of n gives
     ``P_t ← ((n + 1 − t)·P_t + t·(1 − ρ)·P_{t−1}) / (n + 1)``.
 
     Parameters
     ----------
     order
-        The documents of each query as the tie rule ranks them.
+        The documents of each query in the order of the tie rule.
     stopping
-        Per document: ``ρ``; from high to low inside a group.
+        Per document: ``ρ``, sorted from high to low inside a group.
     most_steps
-        A group with more places times documents is left to `stopping_moments`.
+        A group with more places times documents is computed by `stopping_moments`.
     passing
-        Memory for ``P_t``.
+        Buffer for ``P_t``.
     """
     for q in range(len(depth)):
         limit = depth[q]
@@ -128,7 +128,7 @@ def expected_reciprocal_rank_views(
                     )[0]
                 )
             elif places > 0:
-                # Documents that never stop the reader come first; more than there are, none passes.
+                # First the documents that never stop the reader; no subset is larger.
                 for t in range(places + 1):
                     passing[t] = 1.0 if t <= g - n else 0.0
                 for i in range(first, last):

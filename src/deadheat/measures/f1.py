@@ -13,8 +13,8 @@ from deadheat.ties import Floats, TieGroups
 class F1Measure(CountingMeasure):
     """F1@k: the harmonic mean of Precision@k and Recall@k.
 
-    As in Precision, k stays k in a shorter list, and N counts unretrieved relevant
-    documents. Without a cutoff, k is the number of documents retrieved.
+    As in Precision, a list shorter than k does not change k. N includes relevant documents that
+    were not retrieved. Without a cutoff, k is the number of documents retrieved.
     """
 
     name = "F1"
@@ -25,7 +25,7 @@ class F1Measure(CountingMeasure):
     aliases = ("f", "set_f")
 
     def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: (k + N) / 2."""
+        """Return, per query, (k + N) / 2."""
         return (self.depth(groups) + self.n_relevant(groups)) / 2
 
 

@@ -1,4 +1,4 @@
-"""Describe all measures, from their declarations, for the terminal and the documentation.
+"""Generate the help on all measures, for the terminal and the documentation.
 
 ``python -m deadheat.measures.help > docs/measures.md`` writes the page of the documentation.
 """
@@ -13,22 +13,23 @@ from deadheat.measures.base import Measure
 
 INTRODUCTION = """\
 A measure is a value of one ranked list of documents; results are means over queries. The \
-definitions below are of a list without ties. Where documents tie, ``expected`` is the mean of \
-the measure over all their orders, ``best`` and ``worst`` its largest and its smallest value.
+definitions below are for a list without ties. If documents tie, ``expected`` is the mean of \
+the measure over all orders of the tied documents, ``best`` its largest and ``worst`` its \
+smallest value.
 
-k is the cutoff: ``nDCG@10`` looks at the ranks 1 to 10, ``nDCG`` at the whole list. N is the \
-number of relevant documents of the query, retrieved or not. Other parameters are given by name: \
+k is the cutoff: ``nDCG@10`` uses the ranks 1 to 10, ``nDCG`` the whole list. N is the number of \
+relevant documents of the query, retrieved or not. Other parameters are set by name: \
 ``MAP(rel=2, divisor='min')@3``."""
 
 
 def as_text() -> str:
-    """Define all measures for a terminal of 80 columns."""
+    """Return the help on all measures for a terminal of 80 columns."""
     entries = [_wrap(part, "  ") for measure in MEASURES for part in _describe(measure)]
     return "\n\n".join([*map(_wrap, INTRODUCTION.split("\n\n")), *entries])
 
 
 def as_markdown() -> str:
-    """Define all measures as a page of the documentation."""
+    """Return the help on all measures as a page of the documentation."""
     entries = [part for measure in MEASURES for part in _describe(measure)]
     return "\n\n".join(["# Measures", INTRODUCTION, *entries]).replace("``", "`") + "\n"
 
@@ -60,7 +61,7 @@ def _describe(measure: Measure) -> list[str]:
 
 
 def _wrap(paragraph: str, indent: str = "") -> str:
-    """Wrap a paragraph for the terminal; the further lines of formulas and items are indented."""
+    """Wrap a paragraph for the terminal; continuation lines of formulas and items are indented."""
     if paragraph.startswith("## "):
         return paragraph.removeprefix("## ")
     lines = []

@@ -12,8 +12,8 @@ from deadheat.measures.linear import CountingMeasure
 class HitsMeasure(CountingMeasure):
     """Hits@k: the number of relevant documents among the first k.
 
-    A count, not a share; Success is the 0/1 version that some tools call hit rate.
-    Without a cutoff: the number of relevant documents retrieved.
+    This is a count, not a share. Success is the 0/1 version, which some tools call hit rate.
+    Without a cutoff, it is the number of relevant documents retrieved.
     """
 
     name = "Hits"

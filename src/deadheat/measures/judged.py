@@ -15,8 +15,8 @@ from deadheat.ties import Floats, Ints, TieGroups
 class JudgedMeasure(LinearMeasure):
     """Judged@k: the share of the first k documents that have a judgement, relevant or not.
 
-    A list shorter than k is divided by its own length. Arrays of labels count as judged
-    throughout.
+    The divisor of a list shorter than k is its length. In arrays of labels, every document counts
+    as judged.
     """
 
     name = "Judged"
@@ -26,11 +26,11 @@ class JudgedMeasure(LinearMeasure):
     needs_judged = True
 
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: 1; every document of interest is judged."""
+        """Return 1 per document, because every document of interest is judged."""
         return np.ones(len(groups.grade))
 
     def divisor(self, groups: TieGroups) -> Ints:
-        """Per query: k, or the length of the list if that is smaller."""
+        """Return, per query, k or the length of the list, whichever is smaller."""
         return np.minimum(self.depth(groups), groups.retrieved)
 
 

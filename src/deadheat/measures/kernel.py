@@ -1,9 +1,9 @@
-"""How a measure's kernel is called, and the arrays that kernels read.
+"""Call the kernel of a measure, and prepare the arrays that kernels read.
 
 A kernel is a function that computes the five views of a measure (`VIEWS`) for one query after
-another. It is plain Python. Where a C compiler was there at installation, the module with the
-kernel was compiled by Cython, with the types in the `.pxd` file of the same name; elsewhere the
-same source is interpreted.
+another. It is plain Python. If a C compiler was available at installation, Cython compiled the
+module of the kernel with the types in the `.pxd` file of the same name. Otherwise the same source
+is interpreted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from deadheat.ties import Floats, Ints, TieGroups
 
 VIEWS = ("expected", "best", "worst", "oblivious", "variance")
-"""Rows of what a kernel computes; oblivious is the value under the tie rule."""
+"""Rows of the output of a kernel; oblivious is the value under the tie rule."""
 
 
 class GroupArrays(NamedTuple):
-    """What the kernel of a measure with gains or grades reads first."""
+    """The first arguments of the kernel of a measure with gains or grades."""
 
     in_queries: Ints
     """The groups of query ``q`` are ``in_queries[q]:in_queries[q + 1]``."""
@@ -36,7 +36,7 @@ class GroupArrays(NamedTuple):
 
 
 class RelevantGroups(NamedTuple):
-    """What the kernel of a binary measure reads."""
+    """The arguments of the kernel of a binary measure."""
 
     in_queries: Ints
     """The groups of query ``q`` are ``in_queries[q]:in_queries[q + 1]``."""
@@ -51,18 +51,18 @@ class RelevantGroups(NamedTuple):
 
 
 def is_compiled(kernel: Callable[..., None]) -> bool:
-    """Tell whether a kernel was compiled."""
+    """Return whether a kernel is compiled."""
     return not isinstance(kernel, FunctionType)
 
 
 def run_kernel(kernel: Callable[..., None], n_queries: int, *arguments: object) -> Floats:
-    """Call a kernel and return its views, a row for each of `VIEWS`, a column per query.
+    """Call a kernel and return its views: a row for each of `VIEWS`, a column per query.
 
     Parameters
     ----------
     kernel
-        Called with `arguments` and an array of zeros of that shape, which it fills. If it is not
-        compiled it gets lists in place of arrays: Python reads their items much faster.
+        Called with `arguments` and an array of zeros of that shape, which it fills. A kernel that
+        is not compiled gets lists instead of arrays, because Python reads their items much faster.
     """
     out = np.zeros((len(VIEWS), n_queries))
     if not is_compiled(kernel):
@@ -72,7 +72,7 @@ def run_kernel(kernel: Callable[..., None], n_queries: int, *arguments: object) 
 
 
 def group_arrays(groups: TieGroups) -> GroupArrays:
-    """Compute the offsets of groups and documents, once for all measures."""
+    """Compute the offsets of groups and documents; cached for all measures."""
     if "arrays" not in groups.derived:
         in_queries = find_offsets(groups.query, groups.n_queries)
         in_groups = find_offsets(groups.group, len(groups.size))
@@ -84,7 +84,7 @@ def group_arrays(groups: TieGroups) -> GroupArrays:
 
 
 def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
-    """Select the documents whose grade is at least `lowest`, once for all measures."""
+    """Select the documents whose grade is at least `lowest`; cached for all measures."""
     if ("relevant", lowest) not in groups.derived:
         in_queries, in_groups, *_ = group_arrays(groups)
         relevant, ranks = np.empty(len(groups.size), np.int64), np.empty(len(groups.rank), np.int64)
@@ -102,12 +102,12 @@ def relevant_groups(groups: TieGroups, lowest: float) -> RelevantGroups:
 
 
 def rule_order(groups: TieGroups) -> Ints:
-    """Return the documents in the order of queries and, inside a query, of the tie rule."""
+    """Return the documents sorted by query and, inside a query, by the tie rule."""
     return np.lexsort((groups.rank, groups.document_query))
 
 
 def find_offsets(index: Ints, n: int) -> Ints:
-    """Return where the entries of each of `n` things begin and end in a sorted index.
+    """Return the offsets of the entries of each number below `n` in a sorted index.
 
     >>> find_offsets(np.array([0, 0, 2]), 3)
     array([0, 2, 2, 3])
@@ -138,7 +138,7 @@ def select_relevant(
 ) -> tuple[int, bool]:
     """Count the relevant documents of each group, which come first in it, and copy their ranks.
 
-    Returns how many there are, and whether the ranks ascend inside each query.
+    Returns their number, and whether the ranks ascend inside each query.
     """
     n = 0
     ordered = True

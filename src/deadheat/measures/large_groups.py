@@ -1,8 +1,8 @@
-"""Sums over the places of large tie groups, from some of the places.
+"""Approximate sums over the places of large tie groups by sums over some of the places.
 
-Beyond a hundred thousand places, or so many steps, MRR and ERR do not add up every place of a
-group: they take a quadrature whose relative error is below 1e−12 (held against the full sums by
-the tests), so that what a measure costs does not grow with the size of a group.
+Above a hundred thousand places, or steps, MRR and ERR do not add up every place of a group. They
+use a quadrature whose relative error is below 1e−12 (the tests compare it with the full sums), so
+that the cost of a measure does not grow with the size of a group.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy as np
 from deadheat.ties import Floats, Ints
 
 FEW = 1024
-"""So many places are added up one by one."""
+"""Up to this many places are added up one by one."""
 _NODES = 24
 _BLOCK = 1 << 20
-# Of the sum at midpoints, minus the integral, by odd derivatives (Euler and Maclaurin).
+# Coefficients of the odd derivatives in the midpoint sum minus the integral (Euler–Maclaurin).
 _MIDPOINT = (-1 / 24, 7 / 5760, -31 / 967680, 127 / 154828800, -73 / 3503554560)
 
 
 def stopping_moments(
     above: int, size: int, places: int, stopping: Sequence[float]
 ) -> tuple[float, float]:
-    """Mean and variance of 1/rank at which a reader who comes to a large group stops, 0 if not.
+    """Return the mean and variance of 1/rank at which a reader stops in a large group, 0 if never.
 
-    The reader stops at place ``t`` (from 0) if the relevant document there is the one after ``n``
-    others, with the chance ``q_n`` to stop at that one. With ``h_n(t)``, the chance that ``n`` of
-    the ``r`` relevant ones are among the first ``t`` (hypergeometric), the reader stops there with
-    the probability ``Σ_n q_n · h_n(t) · (r − n)/(g − t)``.
+    Let ``q_n`` be the probability to stop at the relevant document that follows ``n`` others, and
+    ``h_n(t)`` the probability that ``n`` of the ``r`` relevant ones are among the first ``t``
+    (hypergeometric). The reader stops at place ``t`` (from 0) with the probability
+    ``Σ_n q_n · h_n(t) · (r − n)/(g − t)``.
 
     Parameters
     ----------
     above, size, places
-        Documents above the group and in it, and how many of its places count.
+        Numbers of documents above the group and in it, and of its places that count.
     stopping
-        Of each relevant document: the probability that the reader stops there (1 for MRR).
+        Per relevant document: the probability that the reader stops there (1 for MRR).
     """
     r = len(stopping)
     if not r:
@@ -59,12 +59,11 @@ def stopping_moments(
 
 
 def sampled_places(count: int, above: int, scale: float) -> tuple[Ints, Floats]:
-    """Choose some of the places ``0 … count − 1`` of a group, and a weight for each.
+    """Return some of the places ``0 … count − 1`` of a group, and a weight for each.
 
-    ``Σ f(t)`` over all places is ``Σ weight · f(t)`` over those chosen, to about the precision of
-    float64, where `f` is smooth as chances at places are: it changes little while the rank
-    ``above + 1 + t`` doubles, nor while ``t`` moves by `scale`. What is chosen grows with the
-    logarithm of `count`.
+    ``Σ weight · f(t)`` over these places equals ``Σ f(t)`` over all places, to about the precision
+    of float64, if `f` is smooth: it changes little while the rank ``above + 1 + t`` doubles, and
+    while ``t`` changes by `scale`. The number of places grows with the logarithm of `count`.
 
     >>> t, weight = sampled_places(10**8, 0, scale=np.inf)
     >>> len(t), round(float((weight / (t + 1)).sum()), 10)  # the harmonic number of 10**8
@@ -84,10 +83,10 @@ def sampled_places(count: int, above: int, scale: float) -> tuple[Ints, Floats]:
 
 @cache
 def _block(length: int) -> tuple[Ints, Floats]:
-    """Nodes among ``0 … length − 1`` whose weighted sum is exact for polynomials."""
+    """Return nodes among ``0 … length − 1``, and weights whose sum is exact for polynomials."""
     if length < FEW:
         return np.arange(length), np.ones(length)
-    from numpy.polynomial.chebyshev import chebvander  # seldom needed, and slow to import
+    from numpy.polynomial.chebyshev import chebvander  # rarely needed, and slow to import
 
     angle = (np.arange(_NODES) + 0.5) * np.pi / _NODES
     nodes = np.floor((1 - np.cos(angle)) / 2 * length).astype(np.int64)
@@ -107,9 +106,9 @@ def _block(length: int) -> tuple[Ints, Floats]:
 
 
 def log_passing(t: Ints, size: int, relevant: int) -> Floats:
-    """Logarithm of the chance that the first `t` documents of a group hold no relevant one.
+    """Return the log probability that the first `t` documents of a group have no relevant one.
 
-    The chance is the product of ``(g − t − j) / (g − j)`` over ``j < r``; it is 0 where
+    The probability is the product of ``(g − t − j) / (g − j)`` over ``j < r``; it is 0 if
     ``t > g − r``.
 
     >>> np.exp(log_passing(np.array([0, 1, 8, 9]), size=10, relevant=2)).round(4).tolist()
@@ -125,9 +124,10 @@ def log_passing(t: Ints, size: int, relevant: int) -> Floats:
 
 
 def _stops_at(stopping: Floats) -> Floats:
-    """Chances to stop at the first, second … relevant document in random order, while they count.
+    """Return the probabilities to stop at the first, second … relevant document in random order.
 
-    The chance to pass ``n`` of them is at most ``(1 − mean)^n``.
+    Negligible ones are left out: the probability not to stop at ``n`` of them is at most
+    ``(1 − mean)^n``.
     """
     r, mean = len(stopping), stopping.mean()
     count = r if mean == 0 else min(r, int(np.ceil(37 / mean)) + 1)
@@ -142,7 +142,7 @@ def _stops_at(stopping: Floats) -> Floats:
 
 
 def _relevant_among(t: Ints, size: int, relevant: int, count: int) -> Floats:
-    """Chance of 0, 1 … ``count − 1`` relevant documents among the first `t`, a row per `t`."""
+    """Return the probability of 0 … ``count − 1`` relevant documents before `t`, a row per `t`."""
     other = size - relevant
     least = np.maximum(t - other, 0)[:, None]  # where the others do not suffice
     i = np.arange(relevant)

@@ -1,10 +1,10 @@
-"""Linear measures: a gain for each document, weighted by its rank, divided by a constant.
+"""Linear measures: the sum of gains weighted by rank, divided by a constant.
 
-``M = (1/Z) Σ w(rank) · gain``, with ``w = 0`` past the cutoff. A group of ``g`` documents below
-``c`` others, ``T`` of whose places count, adds in expectation its mean gain times the sum ``S`` of
-the weights of these places. Its variance is that of drawing without replacement: the population
-variance of its gains times ``(g·Σw² − S²) / (g − 1)``. With ``D = Σ(w − S/T)²`` that factor is
-``(g·D + T·(g − T)·(S/T)²) / (g − 1)``, in which no digits cancel.
+``M = (1/Z) Σ w(rank) · gain``, with ``w = 0`` beyond the cutoff. Consider a group of ``g``
+documents below ``c`` others, with ``T`` places that count. Its expected contribution is its mean
+gain times the sum ``S`` of the weights of these places. The variance is that of sampling without
+replacement: the population variance of its gains times ``(g·Σw² − S²) / (g − 1)``. With
+``D = Σ(w − S/T)²`` that factor is ``(g·D + T·(g − T)·(S/T)²) / (g − 1)``, without cancellation.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from deadheat.measures.kernel import group_arrays, is_compiled, run_kernel
 from deadheat.ties import Floats, Ints, TieGroups
 
 _SHORTEST, _LONGEST = 1 << 10, 1 << 20
-"""How many ranks a table of weights holds, at least and at most."""
+"""Smallest and largest number of ranks in a table of weights."""
 DIRECT = 1 << 16
-"""So many weights are added up one by one where the tables do not reach."""
+"""Number of weights that are added up at once beyond the tables."""
 _BLOCK = 1 << 10
 
 
 class WeightTables(NamedTuple):
-    """Weights of the ranks from 0 on (rank 0 weighs 0), and the sums of them and their squares.
+    """Weights of the ranks from 0 on (rank 0 has weight 0), and prefix sums of weights and squares.
 
-    Empty where every rank weighs 1.
+    Empty if every rank has weight 1.
     """
 
     weight: Floats | list[float]
@@ -41,48 +41,48 @@ class WeightTables(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class LinearMeasure(Measure):
-    """Base of the linear measures; a measure defines its gains, and its divisor and weights."""
+    """Base of the linear measures; subclasses define gains, and optionally divisor and weights."""
 
     @abstractmethod
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: its gain."""
+        """Return the gain of each document."""
 
     def divisor(self, groups: TieGroups) -> Floats | Ints:
-        """Per query: ``Z``, 1 unless a measure defines it; a query whose ``Z`` is 0 scores 0."""
+        """Return ``Z`` per query. Default: 1. A query whose ``Z`` is 0 scores 0."""
         return np.ones(groups.n_queries)
 
     def weight(self, rank: Floats) -> Floats:
-        """Weight ``w`` of each of these ranks; 1 unless a measure defines it."""
+        """Return the weight ``w`` of each rank. Default: 1."""
         return np.ones(rank.shape)
 
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the places below rank `above`, where tables do not reach.
+        """Return ``S`` and ``D`` of the ranks after `above`, beyond the tables.
 
-        Adds up the weights in blocks; a measure with a closed form overrides it.
+        It adds up the weights in blocks. Measures with a closed form override it.
         """
         total, deviation, n = 0.0, 0.0, 0
         for start in range(above, above + places, _LONGEST):
             rank = np.arange(start + 1, min(start + _LONGEST, above + places) + 1, dtype=np.float64)
             w = self.weight(rank)
             part, size = float(w.sum()), len(w)
-            # D of two parts is the sum of theirs and what their means differ by.
+            # D of two parts: the sum of both, plus a term for the difference of their means.
             shift = part / size - (total / n if n else part / size)
             deviation += float(np.square(w - part / size).sum()) + shift**2 * n * size / (n + size)
             total, n = total + part, n + size
         return total, deviation
 
     def far_weight(self, rank: int) -> float:
-        """Weight of a rank that tables do not reach."""
+        """Return the weight of a rank beyond the tables."""
         return float(self.weight(np.array([rank], np.float64))[0])
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         divisor = self.divisor(groups).astype(np.float64, copy=False)
         own = self.gains(groups), self.depth(groups), divisor, *self.tables(groups), self
         return run_kernel(linear_views, groups.n_queries, *group_arrays(groups), *own)
 
     def rank_weights(self, groups: TieGroups) -> RankWeights | None:
-        """Gains divided by the divisor, times the weight of the rank."""
+        """Return gains divided by the divisor as coefficients, and the weight of ranks."""
         if type(self).views is not LinearMeasure.views:
             return None
         gains = self.gains(groups)
@@ -91,7 +91,7 @@ class LinearMeasure(Measure):
         return RankWeights(coefficient != 0, coefficient, self.weight, ascending=False)
 
     def tables(self, groups: TieGroups) -> WeightTables:
-        """Return weights of all ranks that can count, but not beyond `_LONGEST`."""
+        """Return the weights of all ranks that can count, at most up to `_LONGEST`."""
         if type(self).weight is LinearMeasure.weight:
             return _weight_tables(None, 0)
         last = self.cutoff or groups.deepest
@@ -103,7 +103,7 @@ class LinearMeasure(Measure):
 
 @lru_cache(maxsize=32)
 def _weight_tables(measure: LinearMeasure | None, length: int) -> WeightTables:
-    """Build the tables of a measure; as lists where the kernel is interpreted."""
+    """Build the tables of a measure; lists if the kernel is interpreted."""
     if measure is None:
         arrays = [np.empty(0)] * 3
     else:
@@ -116,7 +116,7 @@ def _weight_tables(measure: LinearMeasure | None, length: int) -> WeightTables:
 
 
 def prefix_sums(values: Floats) -> Floats:
-    """Sum of the values up to each, in blocks, so that rounding errors do not add up.
+    """Return prefix sums, computed in blocks so that rounding errors do not accumulate.
 
     >>> prefix_sums(np.array([0.0, 1.0, 0.5])).tolist()
     [0.0, 1.0, 1.5]
@@ -129,7 +129,7 @@ def prefix_sums(values: Floats) -> Floats:
 
 
 def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
-    """Look up the weight of a rank."""
+    """Return the weight of a rank."""
     if len(weight) == 0:
         return 1.0
     return weight[rank] if rank < len(weight) else measure.far_weight(rank)
@@ -138,12 +138,12 @@ def weight_of(rank: int, weight: Floats, measure: LinearMeasure) -> float:
 def place_sums(
     c: int, places: int, weight: Floats, sums: Floats, squares: Floats, measure: LinearMeasure
 ) -> tuple[float, float]:
-    """Return ``S`` and ``D`` of the `places` below rank `c`."""
+    """Return ``S`` and ``D`` of the `places` ranks after `c`."""
     if len(weight) == 0:
         return float(places), 0.0
     if c + places >= len(weight):
         return measure.far_sums(c, places)
-    # Far down a list the weights of a short group are nearly equal: differences of sums lose them.
+    # At large ranks the weights of a short group are nearly equal: differences of sums lose digits.
     if places <= 64 or 8 * places < c:
         total = 0.0
         for j in range(c + 1, c + places + 1):
@@ -184,7 +184,7 @@ def linear_views(
     measure: LinearMeasure,
     out: Floats,
 ) -> None:
-    """Compute the views of a linear measure; inside a group, gains are given from high to low."""
+    """Compute the views of a linear measure; gains are sorted from high to low inside a group."""
     for q in range(len(depth)):
         if not divisor[q] > 0:
             continue
@@ -216,7 +216,7 @@ def linear_views(
             weights, deviation = place_sums(c, places, weight, sums, squares, measure)
             mean = total / g
             expected += mean * weights
-            # The deviation of the gains; documents that are not listed gain nothing.
+            # The deviation of the gains; documents that are not listed have gain 0.
             spread = (g - (last - first)) * mean * mean
             for i in range(first, last):
                 share = gain[i] / divisor[q] - mean
@@ -237,5 +237,5 @@ class CountingMeasure(BinaryMeasure, LinearMeasure):
     """Base of the linear measures that count relevant documents."""
 
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: 1 if it is relevant."""
+        """Return, per document, 1 if it is relevant, else 0."""
         return (groups.grade >= self.lowest_relevant).astype(np.float64)

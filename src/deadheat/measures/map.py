@@ -15,10 +15,10 @@ from deadheat.ties import Floats, Ints, TieGroups
 
 @dataclass(frozen=True, repr=False)
 class MAPMeasure(BinaryMeasure):
-    """MAP@k: precision at the rank of every relevant document among the first k, averaged.
+    """MAP@k: the mean of the precision at the rank of every relevant document among the first k.
 
-    The average precision of a query; its mean over queries gives the measure its name. The
-    precision of a relevant document that was not retrieved, or stands past k, is 0.
+    This is the average precision of a query; MAP is its mean over queries. The precision of a
+    relevant document that was not retrieved, or whose rank is beyond k, is 0.
     """
 
     name = "MAP"
@@ -31,16 +31,17 @@ class MAPMeasure(BinaryMeasure):
     divisor: str = parameter(
         "N",
         choices={
-            "N": "all relevant documents, retrieved or not, as in trec_eval",
-            "min": "min(N, k) of them, as some evaluators of embedding models have it",
-            "found": "those found at ranks 1 … k, as in the scorer of SemEval's community question "
-            "answering; best and worst are the largest and smallest quotient",
+            "N": "the number of relevant documents, retrieved or not, as in trec_eval",
+            "min": "min(N, k), as in some evaluators of embedding models",
+            "found": "the number of relevant documents at ranks 1 … k, as in the scorer of "
+            "SemEval's community question answering; best and worst are the largest and smallest "
+            "quotient",
         },
-        about="what the average is over",
+        about="the divisor of the sum",
     )
 
     def rank_weights(self, groups: TieGroups) -> RankWeights | None:
-        """AP adds up n / rank over the n-th relevant documents; not with the divisor "found"."""
+        """Return AP as the sum of n / rank of the n-th relevant document; None for "found"."""
         if self.divisor == "found":
             return None
         divisor = self.n_relevant(groups)
@@ -51,7 +52,7 @@ class MAPMeasure(BinaryMeasure):
         return RankWeights(relevant, coefficient, np.reciprocal, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         relevant = relevant_groups(groups, self.lowest_relevant)
         n, depth = self.n_relevant(groups), self.depth(groups)
         choices = {"N": n, "min": np.minimum(n, depth), "found": np.full(len(n), -1.0)}
@@ -60,9 +61,9 @@ class MAPMeasure(BinaryMeasure):
 
 
 def harmonic_sums(c: int, n: int) -> tuple[float, float]:
-    """Sum 1/rank and 1/rank² over the `n` ranks that follow rank `c`.
+    """Return the sums of 1/rank and 1/rank² over the `n` ranks after rank `c`.
 
-    The first ranks are added up one by one; from 64 on the asymptotic series of the harmonic
+    The first ranks are added up one by one. From 64 on, the asymptotic series of the harmonic
     numbers is exact to float64, and whole logarithms cancel in it.
     """
     sums = squares = 0.0
@@ -81,12 +82,12 @@ def harmonic_sums(c: int, n: int) -> tuple[float, float]:
 
 
 def harmonic_rest(v: float) -> float:
-    """Return what 1/rank = v adds to log(rank) + γ in the series of the harmonic numbers."""
+    """Return the rest of the series of harmonic numbers after log(rank) + γ, for 1/rank = v."""
     return v / 2 - v * v * (1 / 12.0 - v * v * (1 / 120.0 - v * v / 252.0))
 
 
 def square_rest(v: float) -> float:
-    """Return the same for the sums of 1/rank²."""
+    """Return the rest of the series of the sums of 1/rank², for 1/rank = v."""
     return -v * v / 2 + v * v * v * (1 / 6.0 - v * v * (1 / 30.0 - v * v / 42.0))
 
 
@@ -95,14 +96,14 @@ Sums = tuple[float, float, float, float, float, float, float, float, float]
 
 
 def place_sums(c: int, places: int, whole: bool) -> Sums:
-    """Sums over the places ``i = 0 … T−1`` of a group, of values ``v_i = 1/(c + 1 + i) − centre``.
+    """Return sums over the places ``i = 0 … T−1`` of a group of ``v_i = 1/(c + 1 + i) − centre``.
 
     In this order: b = Σ v, b2 = Σ v², s1 = Σ i·v, s2 = Σ i·v², s3 = Σ i(i−1)·v²; over i < j:
     h = Σ v_i·v_j, u = Σ i·v_i·v_j, w = Σ i(j−2)·v_i·v_j; and the centre.
 
-    Far down a list the reciprocals of the ranks of a group are nearly equal, and what differs
-    between them would be lost. So short groups are added up place by place; where the `whole`
-    group counts, the value at its middle is taken off first. Elsewhere the centre is 0.
+    At large ranks the reciprocals of the ranks of a group are nearly equal, and their differences
+    would lose digits. So short groups are added up place by place. If the `whole` group counts,
+    the value at its middle (the centre) is subtracted first. Otherwise the centre is 0.
     """
     b = b2 = s1 = s2 = s3 = h = u = w = centre = 0.0
     if places <= 64 or 8 * places < c:
@@ -135,7 +136,7 @@ def place_sums(c: int, places: int, whole: bool) -> Sums:
 
 
 def moments(sums: Sums, g: int, r: int, ahead: int) -> tuple[float, float]:
-    """Mean and variance of what a group of `g` documents, `r` of them relevant, adds to N·AP.
+    """Return mean and variance of the contribution to N·AP of `g` documents, `r` of them relevant.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def moments(sums: Sums, g: int, r: int, ahead: int) -> tuple[float, float]:
         Relevant documents above the group (``R``).
     """
     b, b2, s1, s2, s3, h, u, w, centre = sums
-    # p_m: the chance that m given places of the group all hold relevant documents.
+    # p_m: the probability that m given places of the group all have relevant documents.
     p1 = r / (g + 0.0)
     p2 = p1 * max(r - 1, 0) / max(g - 1, 1)
     p3 = p2 * max(r - 2, 0) / max(g - 2, 1)
@@ -163,9 +164,9 @@ def moments(sums: Sums, g: int, r: int, ahead: int) -> tuple[float, float]:
 
 
 def precision_sum(first: int, count: int, ahead: int, limit: int) -> float:
-    """Sum of precisions of `count` relevant documents at the ranks from `first` on.
+    """Return the sum of precisions of `count` relevant documents at the ranks from `first` on.
 
-    `ahead` relevant documents stand above them; ranks past the limit add nothing.
+    `ahead` relevant documents rank above them. Ranks beyond the limit add nothing.
     """
     total = 0.0
     for j in range(min(count, limit - first + 1)):
@@ -174,18 +175,18 @@ def precision_sum(first: int, count: int, ahead: int, limit: int) -> float:
 
 
 def cut_group_views(c: int, g: int, r: int, limit: int, ahead: int, others: Moments) -> Moments:
-    """Compute expected, best, worst and variance where the cutoff cuts a group of divisor "found".
+    """Return expected, best, worst and variance if the cutoff cuts a group, for divisor "found".
 
     The number of documents found is random only through this group. Of its `r` relevant documents,
-    ``h`` are among its first ``T`` places with hypergeometric probability, and given ``h`` they lie
-    in these places as in a whole group of ``T``. Neither "relevant first" nor "relevant last" need
-    be best or worst: a relevant document far down lowers the quotient. So each ``h`` is tried with
-    its documents first, and last.
+    ``h`` are among its first ``T`` places with hypergeometric probability. Given ``h``, they are
+    distributed as in a whole group of ``T``. The best and the worst order need not be "relevant
+    first" or "relevant last", because a relevant document at a low rank lowers the quotient. So
+    each ``h`` is computed with its documents first, and last.
 
     Parameters
     ----------
     ahead
-        Relevant documents above the group.
+        Number of relevant documents above the group.
     others
         Expected, best, worst and variance of the sum of precisions of the groups above.
     """
@@ -197,7 +198,7 @@ def cut_group_views(c: int, g: int, r: int, limit: int, ahead: int, others: Mome
     highest = 0.0
     lowest = math.inf
     weights = first = second = 0.0
-    # From the likeliest h outwards, so that no probability is too small to start from.
+    # Start at the most likely h, so that the first probability does not underflow.
     likeliest = min(max((r + 1) * (places + 1) // (g + 2), fewest), most)
     for direction in range(2):
         p = 1.0
@@ -238,7 +239,7 @@ def average_precision_views(
     divisor: Floats,
     out: Floats,
 ) -> None:
-    """Compute the views of MAP; a divisor below 0 stands for the relevant documents found."""
+    """Compute the views of MAP; a divisor below 0 means the number of relevant documents found."""
     document = 0
     for q in range(len(depth)):
         limit = depth[q]

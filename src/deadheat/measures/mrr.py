@@ -12,50 +12,50 @@ from deadheat.measures.large_groups import stopping_moments
 from deadheat.ties import Floats, Ints, TieGroups
 
 _MOST_PLACES = 1 << 17
-"""Places of a group are added up one by one as long as there are no more."""
+"""Up to this many places of a group are added up one by one."""
 
 
 @dataclass(frozen=True, repr=False)
 class MRRMeasure(BinaryMeasure):
-    """MRR@k: 1 / rank of the first relevant document, 0 if it stands past k.
+    """MRR@k: 1 / rank of the first relevant document, or 0 if that rank is beyond k.
 
-    The reciprocal rank of a query; its mean over queries gives the measure its name. A
-    query whose relevant documents were not retrieved scores 0.
+    This is the reciprocal rank of a query; MRR is its mean over queries. A query whose relevant
+    documents were not retrieved scores 0.
     """
 
     name = "MRR"
-    formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if it is past k"
+    formula = "MRR@k = 1 / (rank of the first relevant document), or 0 if that rank is beyond k"
     example = Example("MRR@10", ranked=(0, 0, 0, 1, 1), working="1/4", value=0.25)
     aliases = ("rr", "recip_rank", "reciprocal_rank")
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Per query: 1 / the next rank, or 0 where a relevant document stands above."""
+        """Return, per query, 1 / the next rank, or 0 if a relevant document ranks above."""
         return np.where(self.is_undecided(groups, above), 1 / (above + 1), 0.0)
 
     def rank_weights(self, groups: TieGroups) -> RankWeights | None:
-        """One divided by the rank of the first relevant document."""
+        """Return 1 / rank of the first relevant document as a sum of rank weights."""
         relevant, n = self.count_relevant(groups)
         first = (relevant & (n == 1)).astype(np.float64)
         return RankWeights(relevant, first, np.reciprocal, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         relevant = relevant_groups(groups, self.lowest_relevant)
         depth = self.depth(groups)
         return run_kernel(reciprocal_rank_views, groups.n_queries, *relevant, depth)
 
 
 def reciprocal(rank: int, limit: int) -> float:
-    """Return 1 / rank, or 0 past the limit."""
+    """Return 1 / rank, or 0 beyond the limit."""
     return 1.0 / rank if rank <= limit else 0.0
 
 
 def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float, float]:
-    """Mean and variance of the reciprocal rank of the first relevant document of a group.
+    """Return the mean and variance of 1 / rank of the first relevant document of a group.
 
-    It stands at rank ``x = c + 1 + t`` with probability ``p_t = π_t · r/(g − t)``, where
-    ``π_0 = 1`` and ``π_{t+1} = π_t · (g − r − t)/(g − t)``. The variance is summed from the
-    distances to the value at the middle place, so that it keeps its digits far down a list.
+    Its rank is ``x = c + 1 + t`` with probability ``p_t = π_t · r/(g − t)``, where
+    ``π_0 = 1`` and ``π_{t+1} = π_t · (g − r − t)/(g − t)``. The variance is computed from the
+    differences to the value at the middle place, so that it does not lose digits at large ranks.
     """
     middle = min((g - r) // (r + 1), places - 1)
     centre = 1.0 / (c + 1 + middle)
@@ -73,7 +73,7 @@ def reciprocal_rank_moments(c: int, g: int, r: int, places: int) -> tuple[float,
         passing *= (g - t - r) * left
         if passing < 1e-18:  # the rest cannot change a digit: all earlier ranks are higher
             break
-    # With probability 1 − within the document stands past the cutoff and the value is 0.
+    # With probability 1 − within the rank is beyond the cutoff, and the value is 0.
     outside = passing if places < g - r + 1 else 0.0
     variance = second - first * first / within + outside * mean * (mean / within)
     return mean, max(variance, 0.0)

@@ -17,7 +17,7 @@ from deadheat.ties import Floats, TieGroups
 class NDCGMeasure(DCGMeasure):
     """nDCG@k: DCG@k divided by the DCG@k of the best possible ranking.
 
-    The best possible ranking holds every judged document, retrieved or not. A query without
+    The best possible ranking includes every judged document, retrieved or not. A query without
     a relevant document scores 0.
     """
 
@@ -34,7 +34,7 @@ class NDCGMeasure(DCGMeasure):
     can_exceed_one = False
 
     def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: the DCG of the ideal ranking."""
+        """Return, per query, the DCG of the ideal ranking."""
         in_queries = find_offsets(groups.ideal_query, groups.n_queries)
         gains = self.gain_of(groups.ideal_grade)
         cutoff = self.cutoff or len(gains)
@@ -42,4 +42,4 @@ class NDCGMeasure(DCGMeasure):
         return np.asarray(run_kernel(ideal_sums, groups.n_queries, *arguments)[0])
 
 
-nDCG = NDCGMeasure()  # noqa: N816 - written as its readers write it
+nDCG = NDCGMeasure()  # noqa: N816 - the usual spelling

@@ -16,34 +16,34 @@ LIMITS = {
     "below": ("below", operator.lt),
     "at_most": ("up to", operator.le),
 }
-"""How a number can be limited: the word for it, and the comparison with the limit."""
+"""Limits of a number: the text for messages, and the comparison."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a measure: one of some words, or else a number."""
+    """A parameter of a measure: one of several words, or a number."""
 
     default: object
-    """Its value unless given; where that is None, None may be given, too."""
+    """Default value. If it is None, None is a valid value."""
     about: str
-    """What it means."""
+    """Meaning of the parameter."""
     choices: Mapping[str, str]
-    """The words to choose from, each with what it means; empty for a number."""
+    """The valid words and the meaning of each; empty for a number."""
     whole: bool
     """Whether it is a whole number."""
     limits: Mapping[str, float]
-    """What a number must keep to, by the names in `LIMITS`."""
+    """Limits of the number, by the names in `LIMITS`."""
 
     @property
     def rule(self) -> str:
-        """What a value must be, such as ``a number above 0 and up to 500``."""
+        """Description of valid values, such as ``a number above 0 and up to 500``."""
         if self.choices:
             return " or ".join(map(repr, self.choices))
         limits = " and ".join(f"{LIMITS[name][0]} {limit}" for name, limit in self.limits.items())
         return f"a {'whole ' if self.whole else ''}number {limits}"
 
     def check(self, name: str, value: object) -> None:
-        """Refuse a value that breaks the rule; `name` is that of the parameter and its measure."""
+        """Raise `InputError` for an invalid value; `name` is used in the message."""
         admitted, why = False, ""
         if value is None:
             admitted = self.default is None
@@ -54,7 +54,7 @@ class Parameter:
             too_large = value > (2**63 - 1 if self.whole else LARGEST_GRADE)
             within = all(LIMITS[word][1](value, limit) for word, limit in self.limits.items())
             admitted = within and not is_flag and not too_large
-            why = ", which is beyond any list or grade" if too_large else ""
+            why = ", which is too large for a rank or a grade" if too_large else ""
         if not admitted:
             raise InputError(f"{name} must be {self.rule}, not {value!r}{why}")
 
@@ -67,10 +67,10 @@ def parameter(
     whole: bool = False,
     **limits: float,
 ) -> Any:
-    """Declare a field of a measure to be a parameter; the arguments are those of `Parameter`.
+    """Declare a field of a measure as a parameter; the arguments are those of `Parameter`.
 
-    Validation, error messages and help are made from this declaration:
-    ``p: float = parameter(0.8, above=0, below=1, about="the chance to go on")``.
+    Validation, error messages and help use this declaration:
+    ``p: float = parameter(0.8, above=0, below=1, about="the probability to continue")``.
     """
     declared = Parameter(default, about, choices or {}, whole, limits)
     return field(default=default, metadata={"parameter": declared})

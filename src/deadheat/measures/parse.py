@@ -1,4 +1,4 @@
-"""Names of measures: ours, and those of trec_eval, ir_measures, MTEB, ranx and trm."""
+"""Parse names of measures: own names, and those of trec_eval, ir_measures, MTEB, ranx and trm."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from deadheat.errors import InputError
 from deadheat.measures import DCG, MEASURES, RBP, Recall, Success, nDCG
 from deadheat.measures.base import Measure
 
-# What one part may hold cannot begin the next, so that matching takes linear time.
+# No character of one part can start the next part, so matching takes linear time.
 _SHAPE = re.compile(r"([A-Za-z][\w.,\-\s]*)(?:\((.*)\)\s*)?(?:@\s*(.+))?", re.DOTALL)
 _TREC_CUTOFF = re.compile(r"(.+?)(?:_cut|_at)?[_.](\d+(?:,\d+)*)")
 _TREC_COVID_RBP = re.compile(r"rbp_p(\d*[1-9]\d*)")  # rbp_p5 on its leaderboards
 _RANX_LEVEL = re.compile(r"([^()]+)-l(\d{1,9})\s*")  # map@100-l2: relevant from grade 2 on
-# ir_measures names the gain by the whole discount formula.
+# In ir_measures the value of the gain is the whole discount formula.
 _FOREIGN_PARAMETERS: dict[str, tuple[str, dict[str, str]]] = {
     "dcg": ("gain", {"log2": "linear", "exp-log2": "exp"})
 }
@@ -35,22 +35,22 @@ _NAMES = {_plain(name): m for m in MEASURES for name in (m.name, *m.aliases)} | 
 
 
 def parse_measure(text: str) -> Measure:
-    """Read one measure.
+    """Parse one measure.
 
     >>> parse_measure("ndcg_cut_10"), parse_measure("AP(rel=2)@100"), parse_measure("P_5")
     (nDCG@10, MAP(rel=2)@100, Precision@5)
     """
     measures = _expand(text)
     if len(measures) > 1:
-        raise InputError(f"{text!r:.100} names {len(measures)} measures where one is expected")
+        raise InputError(f"{text!r:.100} names {len(measures)} measures, but one is expected")
     return measures[0]
 
 
 def parse_measures(measures: str | Measure | Iterable[object]) -> list[Measure]:
-    """Read measures, each once and in the order given.
+    """Parse measures; return each once, in the order given.
 
-    A string may name several measures, and several cutoffs of each; measures of ir_measures are
-    read by their names.
+    A string may have several measures, and several cutoffs of each. Measures of ir_measures are
+    parsed by their names.
 
     >>> parse_measures(["nDCG@5,10,mrr@10", "ndcg_at_10"])
     [nDCG@5, nDCG@10, MRR@10]
@@ -64,7 +64,7 @@ def parse_measures(measures: str | Measure | Iterable[object]) -> list[Measure]:
 
 
 def _read_name(measure: object) -> str:
-    """Return the name of another library's measure."""
+    """Return the name of a measure of another library."""
     name = str(measure)
     if type(measure).__module__.startswith("ir_measures") and name.startswith("Acc"):
         raise InputError(f"{name} of ir_measures is not what others call accuracy: Success")
@@ -77,22 +77,22 @@ def _parse(measures: tuple[str | Measure, ...]) -> list[Measure]:
     for measure in measures:
         parsed += [measure] if isinstance(measure, Measure) else _expand(measure)
     if not parsed:
-        raise InputError("no measure given: name at least one, for example nDCG@10")
+        raise InputError("no measure given: give at least one, for example nDCG@10")
     return list(dict.fromkeys(parsed))
 
 
 def _expand(text: str) -> list[Measure]:
-    """Read the measures of a text, one for each of its cutoffs."""
+    """Parse a text with several measures; return one measure per cutoff."""
     if len(several := _split(text)) > 1:
         return [measure for part in several for measure in _expand(part)]
     if level := _RANX_LEVEL.fullmatch(text):
         return [measure(rel=int(level[2])) for measure in _expand(level[1])]
     if _plain(text) == "accuracy":
-        return [Recall @ 1]  # MTEB, where it has no cutoff
+        return [Recall @ 1]  # in MTEB, where accuracy has no cutoff
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise InputError(
-            f"cannot read the measure {text!r:.100}: write it like nDCG@10 or MAP(rel=2)@5"
+            f"cannot read the measure {text!r:.100}: write, for example, nDCG@10 or MAP(rel=2)@5"
         )
     name, arguments, cutoffs = shape.groups()
     measure = _NAMES.get(_plain(name))
@@ -123,7 +123,7 @@ def _expand(text: str) -> list[Measure]:
 
 
 def _split(text: str) -> list[str]:
-    """Split a text before every measure that it names.
+    """Split a text before every measure in it.
 
     >>> _split("nDCG@5,10,MAP(rel=2, divisor='N')@5, MRR")
     ['nDCG@5,10', "MAP(rel=2, divisor='N')@5", ' MRR']
@@ -140,7 +140,7 @@ def _split(text: str) -> list[str]:
 
 
 def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, object]:
-    """Read the parameters of `measure`, such as ``rel=2, gain='exp'``, each by name and once."""
+    """Parse the parameters of `measure`, such as ``rel=2, gain='exp'``; refuse repetitions."""
     try:
         call = ast.parse(f"f({arguments})", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -149,7 +149,7 @@ def _arguments(measure: Measure, text: str, arguments: str) -> dict[str, object]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         rules = ", ".join(f"{name} ({p.rule})" for name, p in measure.parameters().items())
         raise InputError(
-            f"cannot read the parameters of {text!r:.100}: write them by name, like "
+            f"cannot read the parameters of {text!r:.100}: write them by name, for example "
             f"(rel=2, gain='exp'); {measure.name} has {rules}"
         ) from None
     values: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Precision: the share of the first k places that hold a relevant document."""
+"""Precision: the share of the first k ranks that have a relevant document."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from deadheat.ties import Ints, TieGroups
 class PrecisionMeasure(CountingMeasure):
     """Precision@k: relevant documents among the first k, divided by k.
 
-    A list shorter than k is still divided by k, in every view. Without a cutoff: divided by
-    the number of documents retrieved.
+    The divisor is k also for a list shorter than k, in every view. Without a cutoff, it is the
+    number of documents retrieved.
     """
 
     name = "Precision"
@@ -23,7 +23,7 @@ class PrecisionMeasure(CountingMeasure):
     aliases = ("p", "prec", "set_p")
 
     def divisor(self, groups: TieGroups) -> Ints:
-        """Per query: k."""
+        """Return k per query."""
         return self.depth(groups)
 
 

@@ -1,4 +1,4 @@
-"""R_cap: recall, divided by the largest recall that the cutoff allows."""
+"""R_cap: recall divided by the largest possible recall at the cutoff."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from deadheat.ties import Floats, TieGroups
 
 @dataclass(frozen=True, repr=False)
 class RCapMeasure(CountingMeasure):
-    """R_cap@k: relevant documents among the first k, divided by as many as could be there.
+    """R_cap@k: relevant documents among the first k, divided by the largest possible number.
 
-    Capped recall, as in BEIR; relative precision in trec_eval. Without a cutoff the list has
-    room for as many documents as were retrieved. A query without a relevant document scores 0.
+    This is capped recall in BEIR, and relative precision in trec_eval. Without a cutoff, k is the
+    number of documents retrieved. A query without a relevant document scores 0.
     """
 
     name = "R_cap"
@@ -25,7 +25,7 @@ class RCapMeasure(CountingMeasure):
     aliases = ("recall_cap", "relative_p")
 
     def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: the number of relevant documents, or k if that is smaller."""
+        """Return, per query, the number of relevant documents or k, whichever is smaller."""
         return np.minimum(self.n_relevant(groups), self.depth(groups))
 
 

@@ -12,27 +12,27 @@ from deadheat.measures.parameters import parameter
 from deadheat.ties import Floats, Ints, TieGroups
 
 _SMALLEST_LOG = -700
-"""The logarithm of a power too small to matter, near the smallest that float64 holds."""
+"""Powers with a smaller logarithm are 0; near the smallest float64."""
 
 
 @dataclass(frozen=True, repr=False)
 class RankBiased(LinearMeasure):
-    """Base of what is weighted as RBP weights ranks, (1 − p) · p^(rank − 1)."""
+    """Base of the measures with the rank weights of RBP, (1 − p) · p^(rank − 1)."""
 
     p: float = parameter(
-        0.8, above=0, below=1, about="the probability to go on to the next document"
+        0.8, above=0, below=1, about="the probability to continue to the next document"
     )
 
     def weight(self, rank: Floats) -> Floats:
-        """Weight of each of these ranks."""
+        """Return the weight of each rank."""
         weight = np.zeros(rank.shape)
-        # Powers too small to matter stay 0: computing them is slow.
+        # Negligible powers stay 0, because computing them is slow.
         np.power(self.p, rank - 1.0, out=weight, where=rank * np.log(self.p) > _SMALLEST_LOG)
         weight *= 1 - self.p
         return weight
 
     def far_sums(self, above: int, places: int) -> tuple[float, float]:
-        """Return ``S`` and ``D`` of the places below rank `above`: sums of geometric series."""
+        """Return ``S`` and ``D`` of the ranks after `above`: sums of geometric series."""
         if places <= DIRECT:
             return super().far_sums(above, places)
         p = self.p
@@ -41,17 +41,17 @@ class RankBiased(LinearMeasure):
         return total, max(squares - total * total / places, 0.0)
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Per query: the weight of all ranks past `above`, for gains of up to 1."""
+        """Return, per query, the weight of all ranks after `above`, for gains of up to 1."""
         reached = super().at_stake(groups, above) > 0
         return np.where(reached, np.power(self.p, above.astype(np.float64)), 0)
 
 
 @dataclass(frozen=True, repr=False)
 class RBPMeasure(CountingMeasure, RankBiased):
-    """RBP: what a reader finds who goes on to the next document with probability p.
+    """RBP: the expected gain per document of a reader who continues with probability p.
 
-    A document that is unjudged, or not relevant, gains nothing, whatever the gain is. With a
-    cutoff the weights of the ranks past it are dropped, not spread over the rest.
+    Documents that are unjudged or not relevant have no gain. With a cutoff, the ranks beyond it
+    add nothing; the weights of the other ranks do not change.
     """
 
     name = "RBP"
@@ -66,21 +66,21 @@ class RBPMeasure(CountingMeasure, RankBiased):
     gain: str = parameter(
         "binary",
         choices={
-            "binary": "1, whatever the grade",
+            "binary": "1 for every relevant grade",
             "scaled": "the grade divided by the highest grade of the judgements, as on the "
             "leaderboards of TREC-COVID (there with p=0.5)",
-            "linear": "the grade itself, as in ranx, where RBP can exceed 1",
+            "linear": "the grade itself, as in ranx; RBP can then exceed 1",
         },
-        about="what a relevant document gains",
+        about="the gain of a relevant document",
     )
 
     @property
     def can_exceed_one(self) -> bool:  # type: ignore[override]
-        """Whether a document can gain more than 1."""
+        """Whether the gain of a document can exceed 1."""
         return self.gain == "linear"
 
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: its gain."""
+        """Return the gain of each document."""
         relevant = super().gains(groups)
         if self.gain == "binary":
             return relevant
@@ -88,7 +88,7 @@ class RBPMeasure(CountingMeasure, RankBiased):
         return np.asarray(relevant * groups.grade / (unit or 1.0))
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Per query: the weight of all ranks past `above`, times the largest gain there is."""
+        """Return, per query, the weight of all ranks after `above`, times the largest gain."""
         largest = groups.max_grade if self.gain == "linear" else 1.0
         return largest * super().at_stake(groups, above)
 

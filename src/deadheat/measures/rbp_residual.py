@@ -13,12 +13,12 @@ from deadheat.ties import Floats, TieGroups
 
 @dataclass(frozen=True, repr=False)
 class RBPResidualMeasure(RankBiased):
-    """RBP-residual: what unjudged documents, and ranks past the list, could add to RBP at most.
+    """RBP-residual: the most that unjudged documents and ranks beyond the list could add to RBP.
 
-    The true RBP, of gain ``binary`` or ``scaled``, lies between RBP and RBP + RBP-residual. A
-    grade below 0 is no judgement here, as in trec_eval. A large residual is no merit: ``best``
-    is the largest value, as of every measure. Nothing is known of a query without documents, and
-    its residual is 1.
+    The true RBP, with the gain ``binary`` or ``scaled``, is between RBP and RBP + RBP-residual. A
+    document with a grade below 0 counts as unjudged, as in trec_eval. A larger residual is not
+    better, but ``best`` is still the largest value, as for every measure. The residual of a query
+    without documents is 1.
     """
 
     name = "RBP-residual"
@@ -35,15 +35,17 @@ class RBPResidualMeasure(RankBiased):
     needs_judged = True
 
     def gains(self, groups: TieGroups) -> Floats:
-        """Per document: 1 if it is judged; its weight is known."""
+        """Return, per document, 1 if it is judged, else 0."""
         return (groups.grade >= 0).astype(np.float64)
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         views = super().views(groups)
         total = 1.0 if self.cutoff is None else float(1 - self.p**self.cutoff)
         unknown = np.maximum(total - views[:4], 0)
-        views[:4] = unknown[[0, 2, 1, 3]]  # what is best for the known part is worst for the rest
+        views[:4] = unknown[
+            [0, 2, 1, 3]
+        ]  # the best order of the judged part is the worst of the rest
         return views
 
 

@@ -1,4 +1,4 @@
-"""Recall: the share of the relevant documents that stand above the cutoff."""
+"""Recall: the share of the relevant documents that rank above the cutoff."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RecallMeasure(CountingMeasure):
     aliases = ("r", "set_recall")
 
     def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: the number of relevant documents."""
+        """Return, per query, the number of relevant documents."""
         return self.n_relevant(groups)
 
 

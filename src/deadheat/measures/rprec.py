@@ -15,8 +15,8 @@ from deadheat.ties import Floats, Ints, TieGroups
 class RPrecisionMeasure(CountingMeasure):
     """R-Precision: relevant documents among the first N, divided by N.
 
-    N is the number of relevant documents of the query, retrieved or not. With a cutoff,
-    only the first min(k, N) places are looked at; the divisor stays N.
+    N is the number of relevant documents of the query, retrieved or not. With a cutoff, only the
+    first min(k, N) ranks count; the divisor is still N.
     """
 
     name = "R-Precision"
@@ -27,12 +27,12 @@ class RPrecisionMeasure(CountingMeasure):
     aliases = ("rprec", "r_precision", "rprecision")
 
     def depth(self, groups: TieGroups) -> Ints:
-        """Per query: N, or the cutoff if that is smaller."""
+        """Return, per query, N or the cutoff, whichever is smaller."""
         n = self.n_relevant(groups).astype(np.int64)
         return n if self.cutoff is None else np.minimum(n, self.cutoff)
 
     def divisor(self, groups: TieGroups) -> Floats:
-        """Per query: N."""
+        """Return N per query."""
         return self.n_relevant(groups)
 
 

@@ -15,8 +15,8 @@ from deadheat.ties import Floats, Ints, TieGroups
 class SuccessMeasure(BinaryMeasure):
     """Success@k: 1 if a relevant document is among the first k, else 0.
 
-    Also known as hit rate or accuracy@k. Without a cutoff: is any relevant document
-    retrieved at all.
+    Also known as hit rate or accuracy@k. Without a cutoff, it is 1 if any relevant document was
+    retrieved.
     """
 
     name = "Success"
@@ -25,23 +25,23 @@ class SuccessMeasure(BinaryMeasure):
     aliases = ("hit_rate", "acc")
 
     def at_stake(self, groups: TieGroups, above: Ints) -> Floats:
-        """Per query: 1, or 0 where a relevant document stands above."""
+        """Return, per query, 1, or 0 if a relevant document ranks above."""
         return self.is_undecided(groups, above).astype(np.float64)
 
     def rank_weights(self, groups: TieGroups) -> RankWeights | None:
-        """1 for the first relevant document."""
+        """Return 1 for the first relevant document as a sum of rank weights."""
         relevant, n = self.count_relevant(groups)
         first = (relevant & (n == 1)).astype(np.float64)
         return RankWeights(relevant, first, np.ones_like, ascending=True)
 
     def views(self, groups: TieGroups) -> Floats:
-        """Per query, in five rows: expected, best, worst, oblivious, variance."""
+        """Return five rows per query: expected, best, worst, oblivious, variance."""
         relevant = relevant_groups(groups, self.lowest_relevant)
         return run_kernel(success_views, groups.n_queries, *relevant, self.depth(groups))
 
 
 def miss_probability(g: int, r: int, places: int) -> float:
-    """Probability that none of `r` documents of a group of `g` is at the first `places` places.
+    """Return the probability that none of `r` documents of a group of `g` is in the first `places`.
 
     ``Π (g − t − r)/(g − t)`` over ``t < places``, or the same with r and places exchanged.
     """

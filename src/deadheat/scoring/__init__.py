@@ -1,4 +1,4 @@
-"""Scores from logits or embeddings, in a named precision (`REGIMES`)."""
+"""Compute scores from logits or embeddings, in a named precision (`REGIMES`)."""
 
 from deadheat._internal.dtypes import (
     FORMATS as FORMATS,

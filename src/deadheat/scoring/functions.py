@@ -1,12 +1,13 @@
 """The scoring functions in NumPy: computed in FP32 or wider, rounded to the scoring dtype.
 
-The twin of :mod:`deadheat.scoring.torch_functions` for stored logits where torch is not installed.
-From `multiply` on, functions take arrays or torch tensors, and return what they were given.
-In BF16 `sigmoid` is torch's own BF16 operation on every finite input. Elsewhere `sigmoid` and
-`softmax` differ from torch in a few of a million scores, those midway between two values of the
-format; a `product` in up to a few of a thousand, since FP32 sums depend on their order.
+These functions correspond to :mod:`deadheat.scoring.torch_functions`; they are used for stored
+logits if torch is not installed. From `multiply` on, functions accept arrays or torch tensors, and
+return the same type. In BF16, `sigmoid` equals the BF16 operation of torch for every finite input.
+In other formats, `sigmoid` and `softmax` differ from torch in a few of a million scores, those
+midway between two values of the format. A `product` differs in up to a few of a thousand, because
+FP32 sums depend on their order.
 
-Every result comes in a dtype that holds its values exactly: float32, or int64 for integers.
+The dtype of a result holds its values exactly: float32, or int64 for integers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def sigmoid(logits: npt.ArrayLike, dtype: object = "fp32") -> Floats:
     Parameters
     ----------
     logits
-        Any shape; rounded to `dtype` first, as a cast would.
+        Logits of any shape. They are first rounded to `dtype`, like a cast.
     dtype
         The scoring dtype. FP32 on the logits of a low-precision model is HPS.
 
@@ -91,9 +92,9 @@ def product(
     Parameters
     ----------
     queries, documents
-        [Q×D] and [N×D]. For ``int8``, 8-bit integers; for ``binary``, see `hamming`.
+        Embeddings [Q×D] and [N×D]: 8-bit integers for ``int8``; for ``binary``, see `hamming`.
     dtype
-        The scoring dtype: for floats the format of inputs, norms and sums' results alike.
+        The scoring dtype. For floats, it is the format of inputs, norms and results of sums.
     kind
         ``"dot"``, ``"cosine"``, or for ``binary`` ``"hamming"``.
 
@@ -120,8 +121,8 @@ def hamming(queries: npt.ArrayLike, documents: npt.ArrayLike) -> npt.NDArray[np.
     Parameters
     ----------
     queries, documents
-        [Q×D] and [N×D], both boolean (a bit each) or both packed, eight bits to an (u)int8, as
-        sentence-transformers' ``precision="ubinary"`` and ``"binary"`` give them.
+        [Q×D] and [N×D]: both boolean, one value per bit, or both packed, eight bits per (u)int8,
+        like ``precision="ubinary"`` and ``"binary"`` of sentence-transformers.
 
     Examples
     --------
@@ -143,8 +144,8 @@ def head_logits(
     hidden
         [N×H], the input of the layer in the model's dtype.
     weight, bias
-        [C×H] and [C]: the rows that score. For a yes/no reranker the rows of no and yes of the
-        output matrix.
+        [C×H] and [C]: the rows of the logits. For a yes/no reranker, the rows of no and yes of
+        the output matrix.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def head_logits(
 
 
 def as_array(name: str, values: object) -> Array:
-    """Take what NumPy understands, or a tensor, as a non-empty array, or say why not."""
+    """Return values or a tensor as a non-empty array; raise `InputError` if that is impossible."""
     if is_tensor(values):
         values = tensor_values(name, values)
     try:
@@ -170,7 +171,7 @@ def as_array(name: str, values: object) -> Array:
 
 
 def join_pair(logits: Any) -> Any:
-    """Bring a tuple (no, yes) of arrays or tensors onto the last axis; leave others as they are."""
+    """Stack a tuple (no, yes) of arrays or tensors on the last axis; return others unchanged."""
     if not isinstance(logits, tuple):
         return logits
     if not all(map(is_tensor, logits)):
@@ -200,7 +201,7 @@ def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any
 
 
 def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
-    """Cast embeddings, and for a cosine bring them to length 1 after that."""
+    """Cast embeddings; for a cosine, normalise them to length 1 after that."""
     floats = cast_finite(name, values, format)
     if kind != "cosine":
         return floats
@@ -210,7 +211,9 @@ def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
         with np.errstate(over="ignore"):  # a length that overflows is refused
             norms = np.linalg.norm(floats, axis=-1, keepdims=True)
     if norms.min() < format.smallest:
-        raise InputError(f"{name} hold a vector of length {norms.min():g}, which has no cosine")
+        raise InputError(
+            f"{name} have a vector of length {norms.min():g}, which has no cosine: remove it"
+        )
     check_range(f"{name}: a length", float(norms.max()), format)
     return cast(floats / cast(norms, format), format)
 
@@ -242,13 +245,13 @@ def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
 
 
 def log_odds(logits: Any, *, pairs: bool) -> Any:
-    """Return the log-odds of relevance in FP32, which order documents as probabilities do.
+    """Return the log-odds of relevance in FP32, which give the same order as probabilities.
 
     Parameters
     ----------
     logits
-        An array or a tensor: with `pairs` (no, yes) on the last axis, and yes − no is returned;
-        else one logit per document, which is returned in FP32.
+        An array or a tensor. With `pairs`, the last axis is (no, yes), and the result is yes − no.
+        Otherwise there is one logit per document, which is returned in FP32.
     """
     fp32 = parse_format("fp32")
     z = cast_finite("logits", logits, fp32)
@@ -262,7 +265,7 @@ def log_odds(logits: Any, *, pairs: bool) -> Any:
 
 
 def cast_finite(name: str, values: Any, format: Format) -> Any:
-    """Cast real numbers to a format; refuse those that are not finite or do not fit it."""
+    """Cast real numbers to a format; raise an error if they are not finite or too large."""
     if 0 in values.shape:
         raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
     if not re.match("b?float|u?int", dtype_name(values)):
@@ -286,9 +289,9 @@ def cast_finite(name: str, values: Any, format: Format) -> Any:
 
 
 def cast(values: Any, format: Format) -> Any:
-    """Cast to the dtype that operations of a format run in: FP8 values are computed in FP32.
+    """Cast to the dtype in which operations of a format run; for FP8 this is FP32.
 
-    Arrays are float32, rounded to the format; FP64 is cast by way of FP32, as torch does.
+    Arrays are float32, rounded to the format. FP64 is first cast to FP32, as in torch.
     """
     if isinstance(values, np.ndarray):
         floats = values.astype(np.float32, copy=False)
@@ -303,7 +306,7 @@ def dtype_name(values: Any) -> str:
 
 
 def _check_eight_bit(name: str, values: Any) -> str:
-    """Return the name of the dtype; refuse others than int8 and uint8."""
+    """Return the name of the dtype; raise an error unless it is int8 or uint8."""
     dtype = dtype_name(values)
     if dtype not in ("int8", "uint8"):
         raise InputError(f"{name} must be int8 or uint8, not {values.dtype}: quantise them first")
@@ -332,7 +335,7 @@ def _convert(values: Any, dtype: str) -> Any:
 
 
 def check_pairs(shape: Shape) -> None:
-    """Require (no, yes) on the last axis."""
+    """Raise an error unless the last axis is (no, yes)."""
     if len(shape) == 0 or shape[-1] != 2:
         raise InputError(
             f"softmax needs logits with a last axis (no, yes) of 2, not shape {tuple(shape)}"
@@ -340,7 +343,7 @@ def check_pairs(shape: Shape) -> None:
 
 
 def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
-    """Require matrices of one width, and a product that their format has."""
+    """Raise an error unless the widths are equal and the format has this product."""
     kinds = {"binary": ("hamming",), "int8": ("dot",)}.get(format.name, ("dot", "cosine"))
     if kind not in kinds:
         raise InputError(f"no {kind} product of {format.name}: choose {' or '.join(kinds)}")
@@ -351,18 +354,19 @@ def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -
 
 
 def check_bits(queries: object, documents: object) -> None:
-    """Require bits stored alike; packed into int8 they are those of uint8 less 128."""
+    """Raise an error unless both dtypes are equal. Bits packed into int8 are uint8 minus 128."""
     if str(queries) != str(documents):
         raise InputError(
-            f"binary and integer embeddings of one dtype compare, not {queries} with {documents}"
+            f"queries and documents must have one dtype, not {queries} and {documents}: store "
+            "binary and integer embeddings in the same way"
         )
 
 
 def check_range(name: str, largest: float, format: Format) -> None:
-    """Refuse what would overflow or saturate on its way into a format."""
+    """Raise an error for values that would overflow or saturate in a format."""
     if largest > format.largest:
         wide = format.name in ("bf16", "fp32")
         raise InputError(
             f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "
-            + ("scale what is scored" if wide else "score in bf16 or fp32")
+            + ("scale the values" if wide else "score in bf16 or fp32")
         )

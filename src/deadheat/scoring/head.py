@@ -1,7 +1,7 @@
-"""The scoring head: the linear layer whose output is a model's logits, found by running the model.
+"""Find the scoring head, the linear layer whose output is the logits of a model, by running it.
 
-`deadheat.lab.models` and `deadheat.integrations` run a probe through a model and take the layer
-that gave exactly the logits the model gave; no layer is taken for its name or its place.
+`deadheat.lab.models` and `deadheat.integrations` run a probe through a model, and use the layer
+whose output is exactly the logits. The name and the place of a layer do not matter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ which is the order sentence-transformers runs them in."""
 
 @dataclass(frozen=True)
 class Activation:
-    """What entered and left a linear layer in one forward pass."""
+    """Input and output of a linear layer in one forward pass."""
 
     layer: Linear
     hidden: Tensor
@@ -37,7 +37,7 @@ class Activation:
 
 @contextmanager
 def watch(layers: Iterable[Linear]) -> Iterator[list[Activation]]:
-    """Collect the activations of some linear layers, for as long as the block runs."""
+    """Collect the activations of some linear layers inside the block."""
     activations: list[Activation] = []
 
     def keep(layer: Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -58,21 +58,22 @@ def find_head(
     name: str,
     score: Callable[[Tensor], Tensor] | None = None,
 ) -> Activation:
-    """Find the linear layer that gives a model's logits; an error where none does.
+    """Return the linear layer whose output is the logits; raise `InputError` if there is none.
 
     Parameters
     ----------
     model
         A torch module.
     run
-        Runs `PROBE` through the model and returns its logits, a row per pair; in one forward pass,
-        or in one after another.
+        Runs `PROBE` through the model, in one forward pass or several, and returns its logits, a
+        row per pair.
     rows
-        Which outputs of the layer are the logits: those of a classifier's labels, or of no and yes.
+        The outputs of the layer that are the logits: those of the labels, or of no and yes.
     name
-        What an error calls the model.
+        Name of the model in errors.
     score
-        What the model makes of the logits, where it gives only that: a difference yes − no.
+        The function of the logits that the model returns, if it does not return logits: the
+        difference yes − no.
     """
     linear = require("torch", "finding a scoring head").nn.Linear
     layers = [m for m in model.modules() if isinstance(m, linear) and m.out_features > max(rows)]
@@ -88,14 +89,14 @@ def find_head(
 def head_input(
     activations: Sequence[Activation], rows: Sequence[int], logits: Tensor, name: str
 ) -> Tensor:
-    """Return the input of the head, a row per input of the model; check that it gave the logits."""
+    """Return the input of the head, a row per input of the model; check that its output matches."""
     if not _gives(activations, rows, logits):
         raise _no_head(name)
     return _join_rows([activation.hidden for activation in activations])
 
 
 def last_position(tensor: Tensor) -> Tensor:
-    """Return a row per input: the last one, where there is a row per token."""
+    """Return one row per input: the last one if there is a row per token."""
     return tensor[:, -1] if tensor.ndim == 3 else tensor
 
 
@@ -105,7 +106,7 @@ def _gives(
     logits: Tensor,
     score: Callable[[Tensor], Tensor] | None = None,
 ) -> bool:
-    """Return whether a layer's output is the logits, in every bit."""
+    """Return whether the output of a layer is bit-identical to the logits."""
     outputs = [activation.output for activation in activations]
     if any(last_position(output).ndim != 2 for output in outputs):
         return False
@@ -114,7 +115,7 @@ def _gives(
 
 
 def _is_plain(activation: Activation) -> bool:
-    """Return whether a layer gave what its weight and bias give; a quantised one scales them."""
+    """Return whether the output is that of weight and bias; a quantised layer scales them."""
     import torch
 
     layer, dtype = activation.layer, activation.output.dtype
@@ -127,7 +128,7 @@ def _is_plain(activation: Activation) -> bool:
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:
-    """Compare across dtypes and devices; NaN equals NaN, for the caller to name its input."""
+    """Return whether tensors of any dtype and device are equal; NaN equals NaN."""
     a, b = a.cpu().double(), b.cpu().double()
     return a.shape == b.shape and bool(a.allclose(b, rtol=0, atol=0, equal_nan=True))
 
@@ -140,7 +141,7 @@ def _join_rows(tensors: Sequence[Tensor]) -> Tensor:
 
 def _no_head(name: str) -> InputError:
     return InputError(
-        f"no plain linear layer of {name} gives its logits (it scales or caps them, or the layer "
-        "is quantised or of a kind of its own): the head regime cannot be used with it, use native "
-        "or hps"
+        f"no plain linear layer of {name} gives its logits (the model scales or caps them, or the "
+        "layer is quantised or of a special type): the head regime cannot be used with it, use "
+        "native or hps"
     )

@@ -1,4 +1,4 @@
-"""Scores of the same queries with documents that come in blocks."""
+"""Score queries with documents that arrive in blocks."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ Matrix: TypeAlias = "NDArray[Any] | Tensor"
 
 @dataclass(frozen=True)
 class Products:
-    """Queries, prepared once, to be multiplied with one block of documents after another.
+    """Prepared queries that are multiplied with one block of documents after another.
 
-    The scores are those of `deadheat.scoring.score`: floats in the scoring dtype (16 bits stay 16
-    bits in torch; NumPy, which does not compute in them, gives their values as float32), and the
-    whole numbers of int8 and binary embeddings as floats that hold them exactly.
+    The scores equal those of `deadheat.scoring.score`. For float embeddings they are in the scoring
+    dtype; NumPy returns 16-bit values as float32, because it does not compute in 16 bits. For int8
+    and binary embeddings they are whole numbers, as floats that hold them exactly.
     """
 
     queries: Matrix
-    """Cast to the scoring dtype, for a cosine brought to length 1; a single one twice."""
+    """Queries in the scoring dtype; for a cosine of length 1. A single query is repeated."""
     n_queries: int
     width: int
     kind: Product
     regime: str
     dtype: str
-    """What the queries were stored as; binary ones may be packed."""
+    """The stored dtype of the queries; binary ones may be packed."""
     given: Format
-    """The format of these values."""
+    """The number format of the queries."""
     format: Format
     """The scoring dtype."""
     limit: float
@@ -79,14 +79,14 @@ class Products:
             ready, limit = whole_operand("queries", asked, kind), np.inf
         n_queries, width = asked.shape
         if n_queries == 1:
-            # The product of one vector with a matrix has last bits that depend on where in memory
-            # the matrix begins; that of two has not.
+            # The last bits of the product of one vector with a matrix depend on the memory address
+            # of the matrix; with two vectors they do not.
             ready = ready[[0, 0]]
         return cls(ready, n_queries, width, kind, regime, dtype, given, format, limit)
 
     @property
     def noise(self) -> float:
-        """How far rounding may move a score, in parts of the largest; more is another score."""
+        """Largest rounding error of a score, relative to the largest score."""
         return 0.0 if self.format.mantissa is None else 2.0 ** (2 - min(self.format.mantissa, 12))
 
     def __call__(self, documents: Matrix) -> Matrix:
@@ -125,16 +125,18 @@ class Products:
         return _multiply_tiles(queries, np.asarray(documents), tile)
 
     def check(self, documents: Matrix) -> None:
-        """Refuse a block of documents that are not embedded as the queries are."""
+        """Raise an error if the documents do not have the type and width of the queries."""
         is_array = isinstance(documents, np.ndarray)
         if is_array != isinstance(self.queries, np.ndarray):
             words = ("arrays", "torch tensors")
             here, there = words if is_array else words[::-1]
-            raise InputError(f"the documents are {here} and the queries {there}: give both alike")
+            raise InputError(
+                f"the documents are {here} and the queries {there}: use one type for both"
+            )
         if documents.ndim != 2 or documents.shape[1] != self.width:
             raise InputError(
-                f"embeddings of the shape {list(documents.shape)} do not fit queries of the width "
-                f"{self.width}"
+                f"embeddings of the shape {list(documents.shape)} do not match queries of the "
+                f"width {self.width}"
             )
         dtype = dtype_name(documents)
         if self.format.mantissa is None:
@@ -149,11 +151,11 @@ class Products:
         if not is_array and documents.device != self.queries.device:
             raise InputError(
                 f"the documents are on {documents.device} and the queries on "
-                f"{self.queries.device}: move them together"
+                f"{self.queries.device}: move both to one device"
             )
 
     def provenance(self) -> ScoringProvenance:
-        """Return how the scores are computed: each product in one thread."""
+        """Return the provenance of the scores; each product uses one thread."""
         is_array = isinstance(self.queries, np.ndarray)
         return ScoringProvenance(
             regime=self.regime,
@@ -178,21 +180,21 @@ def _embedding_format(name: str, dtype: str, kind: Product) -> Format:
         format = parse_format("int8" if dtype == "uint8" else dtype)
     except InputError:
         raise InputError(
-            f"{name} are {dtype}, which no model computes in: cast them, for example to float32"
+            f"{name} are {dtype}, which is not supported: cast them, for example to float32"
         ) from None
     if format.name == "binary":
-        raise InputError(f"{name} are bits: their similarity is hamming")
+        raise InputError(f"{name} are bits: use the similarity hamming")
     return format
 
 
 @cache
 def _find_tile(n_queries: int, n_documents: int, width: int) -> tuple[int, int] | None:
-    """Find how many queries and documents to multiply at once so that equal documents tie.
+    """Return the numbers of queries and documents to multiply at once so that equal documents tie.
 
-    With some kernels of BLAS libraries (those of OpenBLAS for AVX2, for example) the last bits of
-    a product depend on where in the matrix the document stands. So a block of equal documents is
-    multiplied first, as a whole, then in tiles, which take about twice the time. None stands for
-    a product without BLAS.
+    With some BLAS kernels (for example those of OpenBLAS for AVX2) the last bits of a product
+    depend on the position of the document in the matrix. So a block of equal documents is
+    multiplied as a test, first as a whole, then in tiles, which take about twice the time. None
+    means a product without BLAS.
     """
     rng = np.random.default_rng(0)
     queries = rng.standard_normal((n_queries, width), np.float32)
@@ -205,7 +207,7 @@ def _find_tile(n_queries: int, n_documents: int, width: int) -> tuple[int, int] 
 
 
 def _multiply_tiles(queries: Floats, documents: Floats, tile: tuple[int, int] | None) -> Floats:
-    """Multiply some queries with some documents at a time; every tile has all its queries."""
+    """Multiply queries and documents tile by tile; every tile is full."""
     out: Floats = np.empty((len(queries), len(documents)), queries.dtype)
     if tile is None:
         return np.einsum("qw,dw->qd", queries, documents, out=out)

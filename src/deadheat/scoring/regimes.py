@@ -1,4 +1,4 @@
-"""The precision regimes: what each means, and scores under it from what a forward pass left."""
+"""The precision regimes, and scores of stored model outputs under each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Regime = Literal["native", "hps", "head", "hps-logit", "head-logit"]
-"""How much of the scoring is done in FP32; `REGIMES` says what each means."""
+"""Name of a regime: which part of the scoring is done in FP32. See `REGIMES`."""
 Scoring = Literal["softmax", "sigmoid", "dot", "cosine", "hamming"]
 Backend = Literal["auto", "torch", "numpy"]
 Scores = npt.NDArray[np.float32] | npt.NDArray[np.int64]
-"""Integers where integers were multiplied."""
+"""Floats; integers for products of integers."""
 
 REGIMES: dict[str, str] = {
     "native": "scoring in the model's dtype",
@@ -32,13 +32,13 @@ REGIMES: dict[str, str] = {
     "hps-logit": "ranking by FP32 log-odds of model-dtype logits, not by their probability",
     "head-logit": "ranking by the log-odds of the last linear layer in FP32",
 }
-"""The regimes by name, and what each means. `native` and `hps` are the paper's."""
+"""The regimes by name, with a description. `native` and `hps` are from the paper."""
 SCORED = "scored-"
-"""Before the name of a format: the regime of scoring in that format, such as ``scored-fp16``."""
+"""Prefix of the regimes of scoring in another format, such as ``scored-fp16``."""
 
 
 def parse_regime(name: str) -> Regime:
-    """Check the name of a regime.
+    """Return the name of a regime; raise `InputError` if it is unknown.
 
     >>> parse_regime("high")
     Traceback (most recent call last):
@@ -51,12 +51,12 @@ def parse_regime(name: str) -> Regime:
 
 
 def uses_head(regime: str) -> bool:
-    """Whether a regime scores the logits that the last layer gives in FP32."""
+    """Return whether a regime computes the last layer in FP32."""
     return regime in ("head", "head-logit")
 
 
 def ranks_by_logit(regime: str) -> bool:
-    """Whether the scores of a regime are log-odds instead of probabilities."""
+    """Return whether the scores of a regime are log-odds instead of probabilities."""
     return regime in ("hps-logit", "head-logit")
 
 
@@ -73,7 +73,7 @@ def describe_regime(name: str) -> str:
 
 
 def regime_order(name: str) -> tuple[int, str]:
-    """Sort regimes as tables list them: those of `REGIMES`, then those of further formats."""
+    """Return the sort key of a regime in tables: first those of `REGIMES`, then other formats."""
     known = list(REGIMES)
     return (known.index(name) if name in known else len(known), name)
 
@@ -81,8 +81,8 @@ def regime_order(name: str) -> tuple[int, str]:
 def scoring_format(regime: str, model_dtype: object, function: str | None = None) -> Format:
     """Return the scoring dtype of a regime for a model dtype.
 
-    Integer products are exact, and so stay integers in every regime; `function` says whether
-    that is what is computed.
+    Integer products are exact, so they are integers in every regime; `function` is the scoring
+    function.
 
     >>> scoring_format("hps", "bf16").name, scoring_format("native", "bf16").name
     ('fp32', 'bf16')
@@ -101,9 +101,9 @@ def scoring_provenance(
     backend: Backend = "auto",
     threads: int | None = None,
 ) -> ScoringProvenance:
-    """Return how `score` computes scores with these settings in this environment.
+    """Return the provenance of scores that `score` computes with these settings.
 
-    `threads` are those of torch that share a product; all that it has unless given.
+    `threads` is the number of torch threads per product. Default: that of torch.
 
     >>> str(scoring_provenance("hps", "bf16", "sigmoid", "numpy"))
     'model dtype bf16, scoring dtype fp32, regime hps'
@@ -124,7 +124,7 @@ def scoring_provenance(
 
 
 def resolve_backend(backend: Backend = "auto") -> Literal["torch", "numpy"]:
-    """Return the backend that scores: torch where it is installed, else NumPy."""
+    """Return the backend: torch if it is installed, else NumPy."""
     if backend == "auto":
         return "torch" if importlib.util.find_spec("torch") else "numpy"
     if backend not in get_args(Backend):
@@ -151,20 +151,20 @@ def score(
         ``"sigmoid"`` or ``"softmax"`` over logits; ``"dot"``, ``"cosine"`` or ``"hamming"`` over
         embeddings.
     regime
-        A name in `REGIMES`, or ``"scored-FORMAT"`` for scoring in a further format. Embeddings
-        have ``"native"`` and ``"hps"`` alone.
+        A name in `REGIMES`, or ``"scored-FORMAT"`` for scoring in another format. Embeddings
+        have only ``"native"`` and ``"hps"``.
     model_dtype
-        The dtype the model ran in. What is given must consist of values of that dtype.
+        The dtype of the model. All inputs must have values of that dtype.
     logits
         Arrays or tensors; for softmax a last axis (no, yes), or a tuple of two.
     head_logits
-        The same from the last layer in FP32 (`deadheat.scoring.head_logits`); used by ``"head"``
-        and ``"head-logit"``.
+        Logits of the last layer in FP32 (`deadheat.scoring.head_logits`), for ``"head"`` and
+        ``"head-logit"``.
     queries, documents
         [Q×D] and [N×D] embeddings.
     backend
-        ``"auto"`` is torch where installed, since only torch runs the real low-precision
-        operation; ``"numpy"`` computes in FP32 and rounds.
+        ``"auto"`` (default) is torch if it is installed, because only torch runs the real
+        low-precision operation. ``"numpy"`` computes in FP32 and rounds.
 
     Returns
     -------
@@ -192,7 +192,9 @@ def score(
     format, dtype = parse_format(model_dtype), scoring_format(regime, model_dtype, kind)
     embedded = kind not in ("sigmoid", "softmax")
     if embedded and (uses_head(regime) or ranks_by_logit(regime)):
-        raise InputError(f"embeddings have no logits for {regime}: choose the regime native or hps")
+        raise InputError(
+            f"embeddings have no logits, which {regime} needs: choose the regime native or hps"
+        )
     if embedded:
         given = {"queries": queries, "documents": documents}
     else:
@@ -227,7 +229,7 @@ def _to_torch(name: str, values: object) -> Tensor:
 
 
 def _check_dtype(name: str, values: object, format: Format) -> None:
-    """Refuse values the model cannot have produced: rounding them would add ties of our own."""
+    """Raise an error for values that are not in the model dtype: rounding them would add ties."""
     array = functions.as_array(name, values)
     if not format.is_float or array.dtype.kind not in "fV":
         return
@@ -237,5 +239,5 @@ def _check_dtype(name: str, values: object, format: Format) -> None:
         index = np.argwhere(alien)[0].tolist()
         raise InputError(
             f"{name}{index} = {array[tuple(index)]!r} is not a {format.name} value: "
-            "give the model's own output, or its real dtype"
+            "give the unchanged output of the model, or its real dtype"
         )

@@ -1,11 +1,11 @@
 """The scoring functions on torch tensors, each run in its scoring dtype.
 
-Scoring in BF16 or FP16 runs torch's own operation in that dtype; scoring in FP32 casts the inputs
-up before anything else happens to them (HPS). FP8 has no such operations on CPU: inputs are
-rounded to FP8, scored in FP32, and the score is rounded. Results are tensors of the scoring dtype.
+Scoring in BF16 or FP16 runs the torch operation in that dtype. Scoring in FP32 first casts the
+inputs to FP32 (HPS). FP8 has no such operations on the CPU: inputs are rounded to FP8, scored in
+FP32, and the score is rounded. Results are tensors of the scoring dtype.
 
-Equal logits get equal FP32 scores, wherever in a tensor they stand. Products make no such promise:
-the last bit of an FP32 sum may depend on the row's place in the matrix.
+Equal logits get equal FP32 scores at any position of a tensor. Products do not guarantee this: the
+last bit of an FP32 sum may depend on the position of the row in the matrix.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def sigmoid(logits: Tensor, dtype: object = "fp32") -> Tensor:
     """Score one logit per document: 1 / (1 + exp(−z)).
 
-    A plain transformers classifier with one label scores in high precision by
+    For a transformers classifier with one label, score in high precision with
     ``sigmoid(model(**inputs).logits.squeeze(-1), "fp32")``.
     """
     format = parse_float_format(dtype)
@@ -43,8 +43,8 @@ def sigmoid(logits: Tensor, dtype: object = "fp32") -> Tensor:
 def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> Tensor:
     """Score two logits per document, (no, yes) on the last axis or as a tuple: P(yes).
 
-    A plain transformers classifier with two labels scores in high precision by
-    ``softmax(model(**inputs).logits, "fp32")``, a causal model by
+    For a transformers classifier with two labels, score in high precision with
+    ``softmax(model(**inputs).logits, "fp32")``; for a causal model, with
     ``softmax(model(**inputs).logits[:, -1, [no_id, yes_id]], "fp32")``.
     """
     format = parse_float_format(dtype)
@@ -59,7 +59,7 @@ def softmax(logits: Tensor | tuple[Tensor, Tensor], dtype: object = "fp32") -> T
 def product(
     queries: Tensor, documents: Tensor, dtype: object = "fp32", kind: Product = "dot"
 ) -> Tensor:
-    """Score every query embedding with every document embedding; as the NumPy twin does."""
+    """Score every query embedding with every document embedding, like the NumPy function."""
     check_tensors(queries=queries, documents=documents)
     scores: Tensor = multiply(queries, documents, parse_format(dtype), kind)
     return scores
@@ -73,10 +73,10 @@ def head_logits(hidden: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
 
 
 def widened(values: Tensor, format: Format) -> Tensor:
-    """Take FP32 to FP64, for a score that is rounded to FP32 once.
+    """Return FP32 values as FP64, so that the score is computed in FP64 and rounded once.
 
-    On CPU torch computes the FP32 sigmoid of a tensor's last elements by another path than that of
-    the others, and one in twenty differs in its last bit: ties would be broken by position.
+    On the CPU, torch computes the FP32 sigmoid of the last elements of a tensor differently. One in
+    twenty differs in its last bit, which would break ties by position.
     """
     doubles = format.name == "fp32" and values.device.type != "mps"
     return values.double() if doubles else values

@@ -1,4 +1,4 @@
-"""From scores and judgements to judged lists, counts and tie groups."""
+"""Build judged lists, counts and tie groups from scores and judgements."""
 
 from deadheat.ties.checks import (
     check_groups as check_groups,

@@ -1,4 +1,4 @@
-"""Check the arrays that callers of counters pass, before anything is counted."""
+"""Check the arguments of counters before counting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_documents(
     position: ArrayLike | None,
     unretrieved: tuple[ArrayLike, ArrayLike],
 ) -> JudgedDocuments:
-    """Check and sort the documents of interest that a caller describes; see `TieCounter`."""
+    """Check and sort the documents of interest; see `TieCounter`."""
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
     scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
@@ -34,16 +34,16 @@ def read_documents(
         columns.append(positions)
     if (scores.ndim != 1 and scores.size) or len({column.size for column in columns}) > 1:
         raise InputError(
-            "query, score, grade and position describe the same documents: give them the "
-            f"same length, one row each, not {', '.join(str(column.size) for column in columns)}"
+            "query, score, grade and position must be flat and have the same length, not "
+            f"{', '.join(str(column.size) for column in columns)}"
         )
     scores = scores.reshape(-1)
     if np.isnan(scores).any():
         raise InputError("the score of a document of interest is NaN")
     if position is not None and (twice := find_twice(queries, positions)) is not None:
         raise InputError(
-            f"two documents of query {queries[twice]} stand at position {positions[twice]}: give "
-            "each its own place, or none of them any"
+            f"two documents of query {queries[twice]} have position {positions[twice]}: give each "
+            "its own position, or leave position out"
         )
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
     absent_grades = read_document_grades(unretrieved[1])
@@ -58,41 +58,41 @@ def read_documents(
 
 
 def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
-    """Places in the lists of the `n` columns of a piece."""
+    """Return the positions in the lists of the `n` columns of a piece."""
     if positions is None:
         first = read_whole_numbers("start", start, one=True)
         if first.ndim:
-            raise InputError(f"start must be one place, not {len(first)}")
+            raise InputError(f"start must be one position, not {len(first)}")
         return int(first) + np.arange(n)
     place = read_whole_numbers("positions", positions)
     if len(place) != n:
         raise InputError(
-            f"positions must give a place for each of the {n} columns, not {len(place)}"
+            f"positions must have one position for each of the {n} columns, not {len(place)}"
         )
     if len(np.unique(place)) < n:
-        raise InputError("positions names a place twice")
+        raise InputError("positions has the same position twice: give each column its own")
     return place
 
 
 def nan_error() -> InputError:
     """Return the error for a NaN score."""
-    return InputError("a score is NaN: a NaN has no place in a ranking")
+    return InputError("a score is NaN, which cannot be ranked: correct the scores")
 
 
 def check_number(name: str, number: object, *, least: int) -> int:
-    """Return a whole number; refuse anything else, and numbers below `least`."""
+    """Return a whole number; raise `InputError` for anything else and for numbers below `least`."""
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
         raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
     return int(number)
 
 
 def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:
-    """Return indices of queries; refuse those that are not below `n_queries`."""
+    """Return indices of queries; raise `InputError` unless all are below `n_queries`."""
     query = read_whole_numbers(name, values)
     if len(query) and query.max() >= n_queries:
         raise InputError(
-            f"{name} holds the query index {query.max()}, which is not below {n_queries}, the "
-            "number of queries"
+            f"{name} has the query index {query.max()}, but there are {n_queries} queries: use "
+            "indices from 0"
         )
     return query
 
@@ -103,14 +103,14 @@ def read_document_grades(values: ArrayLike) -> Floats:
 
 
 def find_twice(query: Ints, position: Ints) -> int | None:
-    """Return the index of a document whose query has another one at the same place."""
+    """Return the index of a document with the query and position of another; None if unique."""
     order = np.lexsort((position, query))
     same = np.flatnonzero(~is_group_start(query[order], position[order]))
     return int(order[same[0]]) if len(same) else None
 
 
 def check_groups(groups: TieGroups) -> TieGroups:
-    """Return the groups with arrays as kernels read them; refuse groups that no lists have."""
+    """Return the groups with arrays for kernels; raise `InputError` for inconsistent groups."""
 
     def refuse_if(wrong: bool | np.bool_, what: str) -> None:
         if wrong:
@@ -122,23 +122,23 @@ def check_groups(groups: TieGroups) -> TieGroups:
             dtype = np.float64 if name.endswith("grade") else np.int64
             arrays[name] = np.ascontiguousarray(getattr(groups, name), dtype)
         lengths = {len(arrays[name]) for name in ARRAYS[kind]}
-        refuse_if(len(lengths) > 1, "hold arrays that differ in length")
+        refuse_if(len(lengths) > 1, "have arrays that differ in length")
     groups = replace(groups, **arrays)
     for name, indexed in INDEXED.items():
         ends = np.concatenate(([0], arrays[name], [len(arrays[indexed]) - 1]))
         is_sorted = not len(arrays[name]) or (np.diff(ends) >= 0).all()
-        refuse_if(not is_sorted, "are not in the order of queries and groups")
+        refuse_if(not is_sorted, "are not sorted by query and group")
     group, end = groups.group, groups.above + groups.size
     rising = (np.diff(groups.grade) > 0) & (np.diff(group) == 0)
-    refuse_if(rising.any(), "hold a group whose grades are not from high to low")
+    refuse_if(rising.any(), "have a group whose grades are not sorted from high to low")
     outside = (groups.rank <= groups.above[group]) | (groups.rank > end[group])
     crowded = np.bincount(group, minlength=len(end)) > groups.size
     refuse_if(
         outside.any() or (crowded | (groups.above < 0)).any(),
-        "hold a document outside of its group's places",
+        "have a document whose rank is outside of its group",
     )
     refuse_if(
         (end > groups.retrieved[groups.query]).any(),
-        "hold a group that is longer than its query's list",
+        "have a group that is longer than the list of its query",
     )
     return groups

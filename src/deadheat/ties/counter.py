@@ -1,4 +1,4 @@
-"""Tie groups of lists that come in pieces: counts of the pieces are added."""
+"""Count tie groups of lists that arrive in pieces."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from deadheat.scoring import Matrix
 
 BLOCK = 1 << 20
-"""Scores of a piece that are counted together: few enough to stay near the processor."""
+"""Number of scores that are counted at once; they fit in the CPU cache."""
 
 
 class TieCounter:
-    """Counts candidates above and tied with the documents of interest, piece by piece.
+    """Count the candidates above and tied with the documents of interest, piece by piece.
 
     The scores of the documents of interest are given first. Then every candidate is counted once,
     documents of interest included, in pieces of any size and order. The counter keeps a few
@@ -51,15 +51,14 @@ class TieCounter:
     grade
         Per document of interest: its grade.
     position
-        Per document of interest: its place in its query's list, starting at 0. With it the
-        groups have ranks under the rule "input order", and the counter checks that every
-        document has the score that was given for it. Without it the place of a document in its
-        tie group is unknown: the oblivious order then puts the documents of interest before
-        the other candidates of their group, in the order they were given, and
-        `deadheat.evaluation.evaluate_groups` warns where that matters. Other views need no places.
+        Per document of interest: its position in the list of its query, starting at 0. With it,
+        the groups have ranks in input order, and the counter checks the score of every document.
+        Without it, the oblivious order puts the documents of interest before the other candidates
+        of their group, in the order given, and `deadheat.evaluation.evaluate_groups` warns if
+        that matters. Other views need no positions.
     unretrieved
-        ``(query, grade)`` of judged documents that are not candidates: they belong to the
-        ideal ranking and to the number of relevant documents.
+        ``(query, grade)`` of judged documents that are not candidates. They count in the ideal
+        ranking and in the number of relevant documents. Default: none.
 
     Examples
     --------
@@ -89,9 +88,9 @@ class TieCounter:
         self.documents = documents
         self.has_positions = position is not None
         self.counts: Counts = np.zeros((3, len(documents.query)), np.int64)
-        """Per document, in three rows: candidates above, equal, and tied before it."""
+        """Three rows per document: candidates above it, equal to it, and tied before it."""
         self.passed: Ints = np.zeros(len(documents.query), np.int64)
-        """Per document: how often its place in the list was counted."""
+        """Per document: how often its position was counted."""
         self.retrieved: Ints = np.zeros(documents.n_queries, np.int64)
 
     def update(
@@ -107,20 +106,21 @@ class TieCounter:
         Parameters
         ----------
         scores
-            ``[n_queries, n]``: the same `n` places of every list. float16 and bfloat16, in arrays
-            and tensors, are compared as they are, and a tensor on another device than the CPU is
-            counted there.
+            ``[n_queries, n]``: the same `n` positions of every list, an array or a torch tensor.
+            float16 and bfloat16 are compared without conversion. A tensor is counted on its
+            device.
         start
-            The place in its list of the first score of each query, one for all or one each.
+            Position of the first column: one number, or one per query.
         positions
-            The place in the lists of each of the `n` columns, where they do not follow one
-            another.
+            Position of each of the `n` columns, if they are not consecutive.
         threads
-            Number of threads. The compiled code releases the interpreter's lock.
+            Number of threads. The compiled code releases the GIL.
         """
         threads = check_number("threads", threads, least=1)
         if positions is not None and np.any(start):
-            raise InputError("positions say where the columns stand: leave start out")
+            raise InputError(
+                "positions and start both give the places of the columns: leave start out"
+            )
         piece = read_piece(scores, self.n_queries)
         if positions is None:
             starts = counts_per_query("start", start, self.n_queries)
@@ -148,7 +148,7 @@ class TieCounter:
     def _count_block(
         self, first: int, block: Matrix, column: Ints, inside: NDArray[np.bool_]
     ) -> Counts:
-        """Count for some queries, from `first` on; `column` and `inside` are of `find_columns`."""
+        """Count for some queries, from `first` on; `find_columns` returns `column` and `inside`."""
         if not _is_on_device(block):
             block = flatten_scores(block).reshape(block.shape)
         if has_nan(block):
@@ -163,25 +163,24 @@ class TieCounter:
         return count_columns(block, np.arange(len(block)), offsets - own.start, values, column[own])
 
     def _check_announced(self, seen: Ints, found: NDArray[Any]) -> None:
-        """Refuse documents that have other scores in the stream than they were announced with."""
+        """Raise an error if the score of a document in the stream differs from the given one."""
         other = np.flatnonzero(found != self.documents.score[seen])
         if len(other):
             i = int(seen[other[0]])
             raise InputError(
                 f"the document at position {self.documents.position[i]} of query "
-                f"{self.documents.query[i]} was announced with the score "
-                f"{self.documents.score[i]}, and the stream has {found[other[0]]} there: score "
-                "the announced documents exactly as the stream does"
+                f"{self.documents.query[i]} was given with the score {self.documents.score[i]}, "
+                f"but its score in the stream is {found[other[0]]}: compute both in the same way"
             )
 
     def __add__(self, other: TieCounter) -> TieCounter:
-        """Return a counter of the pieces of both."""
+        """Return a counter of the pieces of both counters."""
         if not isinstance(other, TieCounter):
             return NotImplemented
         if not all(map(np.array_equal, self._list_documents(), other._list_documents())):
             raise InputError(
-                "only counters of the same documents of interest, retrieved and unretrieved, can "
-                "be added"
+                "counters can be added only if they have the same documents of interest, retrieved "
+                "and unretrieved"
             )
         total = copy(self)
         total.counts = self.counts + other.counts
@@ -190,7 +189,7 @@ class TieCounter:
         return total
 
     def _list_documents(self) -> list[ArrayLike]:
-        """List all that was given of the documents, in an order that does not depend on it."""
+        """Return all facts about the documents, in an order independent of the input order."""
         own, (query, grade) = self.documents, self.documents.unretrieved
         order = np.lexsort((grade, query))
         columns = [own.query, own.score, own.grade, own.position, query[order], grade[order]]
@@ -214,11 +213,11 @@ class TieCounter:
             happened = f"was counted {self.passed[i]} times: count every candidate once"
         else:
             happened = (
-                "was not counted with that score: count every candidate, and score the announced "
-                "documents exactly as the stream does"
+                "was not counted with that score: count every candidate, and compute the given "
+                "scores exactly like those of the stream"
             )
         raise InputError(
-            f"a document of query {query[i]} was announced{where} with the score "
+            f"a document of query {query[i]} was given{where} with the score "
             f"{score[i]}, but it {happened}"
         )
 
@@ -240,7 +239,7 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
 
 
 def _is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
-    """Whether scores are a tensor on another device than the CPU."""
+    """Return whether the scores are a tensor that is not on the CPU."""
     return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
 
 
@@ -258,11 +257,11 @@ def count_columns(
     scores
         ``[rows, n]``, an array or a tensor on any device, without NaN.
     rows
-        Per query: the row of its scores. A query without documents may have any.
+        Per query: the row of its scores; any row for a query without documents.
     offsets, values
         As for `numpy_counting.count_candidates`.
     column
-        Per document: the column before which an equal score stands before it.
+        Per document: equal scores in columns before this one are counted as before the document.
     """
     if _is_on_device(scores):
         return count_tensor(scores[rows], offsets, values, column)

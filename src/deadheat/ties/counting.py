@@ -1,4 +1,4 @@
-"""Count candidates: compiled where possible, in NumPy elsewhere, in torch on other devices."""
+"""Count candidates: in compiled code if available, else in NumPy; in torch on other devices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bounds = tuple[Ints, Ints]
 
 
 def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
-    """Count as `count_columns` does, in torch operations, for scores on any device.
+    """Count like `count_columns`, with torch operations, on any device.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: In
     torch = require("torch", "counting on a device")
     device = scores.device
     if scores.is_floating_point() and scores.element_size() == 1:
-        scores = scores.float()  # no comparison of 8-bit floats is sure to exist
+        scores = scores.float()  # torch may not compare 8-bit floats
     announced = torch.from_numpy(np.ascontiguousarray(values)).to(device)
     narrow = announced.to(scores.dtype)
     if not bool((narrow.to(announced.dtype) == announced).all()):
@@ -47,7 +47,7 @@ def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: In
     columns = torch.arange(scores.shape[1], device=device)
     counts = torch.zeros((3, len(values)), dtype=torch.int64, device=device)
     lengths = np.diff(offsets)
-    # Each turn counts for the next document of every query.
+    # Each iteration counts for the next document of every query.
     for turn in range(int(lengths.max(initial=0))):
         queries = np.flatnonzero(lengths > turn)
         document = torch.from_numpy(offsets[queries] + turn).to(device)
@@ -67,15 +67,15 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     Parameters
     ----------
     place
-        Per column, ascending: its place in the lists.
+        Per column, ascending: its position in the lists.
     position
-        Per document: its place.
+        Per document: its position.
 
     Returns
     -------
     column, inside
-        Per document: the column before which an equal score stands before it, and whether that
-        column is its own.
+        Per document: the first column at or after its position, and whether that column is its
+        own.
     """
     column = np.searchsorted(place, position)
     inside = column < len(place)
@@ -84,7 +84,7 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
-    """Return scores in one row: 16-bit floats as they are, others as float32 or float64."""
+    """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
     floats = half_floats(scores)
     if floats is None:
         floats = exact_floats(scores, by_place=False)
@@ -92,14 +92,14 @@ def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
 
 
 def has_nan(scores: Scores | torch.Tensor) -> bool:
-    """Whether a score is NaN; arrays are such as `flatten_scores` returns."""
+    """Return whether a score is NaN; arrays are outputs of `flatten_scores`."""
     if not isinstance(scores, np.ndarray):
         return scores.is_floating_point() and bool(scores.isnan().any())
     if not scores.size:
         return False
     if scores.dtype.itemsize != 2:
         return bool(np.isnan(np.min(scores)))
-    # The bits of a NaN are beyond those of an infinity.
+    # The bits of NaN are larger than those of infinity.
     ends = np.array([np.inf, -np.inf], scores.dtype)
     positive = scores.view(np.int16).max() > ends.view(np.int16)[0]
     return bool(positive or scores.view(np.uint16).max() > ends.view(np.uint16)[1])

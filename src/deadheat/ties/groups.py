@@ -1,4 +1,4 @@
-"""Tie groups: all that measures read of a run; and how they are built from lists in memory."""
+"""Tie groups, the input of all measures; and their construction from lists in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from deadheat.ties.numpy_counting import (
 
 
 class JudgedDocuments(NamedTuple):
-    """Documents of interest, sorted by query, by score from high to low, and by position."""
+    """Documents of interest, sorted by query, score (high to low) and position."""
 
     n_queries: int
     query: Ints
@@ -47,11 +47,11 @@ class JudgedDocuments(NamedTuple):
     grade: Floats
     """Per document: its grade."""
     position: Ints
-    """Per document: its place in its query's list, starting at 0; 0 where it is not known."""
+    """Per document: its position in the list of its query, starting at 0; 0 if unknown."""
     offsets: Ints
     """The documents of query ``q`` are ``offsets[q]:offsets[q + 1]``."""
     unretrieved: tuple[Ints, Floats]
-    """Query and grade of the documents of interest that are not in their query's list."""
+    """Query and grade of the documents of interest that were not retrieved."""
 
     @classmethod
     def sort(
@@ -63,7 +63,7 @@ class JudgedDocuments(NamedTuple):
         position: Ints,
         unretrieved: tuple[Ints, Floats],
     ) -> JudgedDocuments:
-        """Sort documents that are given in any order."""
+        """Sort documents given in any order."""
         order, offsets = counting.active.sort_documents(query, score, position, n_queries)
         columns = query[order], score[order], grade[order], position[order]
         return cls(n_queries, *columns, offsets, unretrieved)
@@ -76,28 +76,26 @@ ARRAYS = {
     "queries": ("retrieved",),
     "queries, where known": ("end_above", "end_size", "zeros"),
 }
-"""The arrays of tie groups by what they have an entry for."""
+"""The arrays of tie groups: those per group, per document and per query."""
 INDEXED = {"query": "retrieved", "ideal_query": "retrieved", "group": "size"}
-"""Arrays of indices, and an array with an entry for each thing that they index."""
+"""Per array of indices: an array of the kind that it indexes."""
 
 
 @dataclass(frozen=True)
 class TieGroups:
-    """The tie groups that hold documents of interest, for all queries at once.
+    """The tie groups that have documents of interest, for all queries.
 
-    Documents of interest are the relevant ones (all judged ones, where a measure asks for
-    them). The arrays are of three lengths: one entry per group, per retrieved document of
-    interest, or per query. Groups stand in the order of queries and, inside a query, of
-    scores, high to low; documents in the order of groups and, inside a group, of grades,
-    high to low.
+    Documents of interest are the relevant ones, or all judged ones if a measure needs them. The
+    arrays have one entry per group, per retrieved document of interest, or per query. Groups are
+    sorted by query and score (high to low), documents by group and grade (high to low).
     """
 
     query: Ints
     """Per group: index of its query."""
     above: Ints
-    """Per group: candidates scored strictly above it (``c``)."""
+    """Per group: number of candidates above it (``c``)."""
     size: Ints
-    """Per group: candidates in it (``g``)."""
+    """Per group: number of candidates in it (``g``)."""
     group: Ints
     """Per document: index of its group."""
     grade: Floats
@@ -107,25 +105,25 @@ class TieGroups:
     retrieved: Ints
     """Per query: number of candidates."""
     ideal_query: Ints
-    """Query of every document with a positive grade, retrieved or not, in order of queries."""
+    """Per document with a positive grade, retrieved or not: its query, ascending."""
     ideal_grade: Floats
-    """Its grade; inside a query from high to low."""
+    """Per document of `ideal_query`: its grade, from high to low inside a query."""
     end_above: Ints | None = None
-    """Per query: candidates above the group that ends the list, where that can matter."""
+    """Per query: number of candidates above the last group of the list, if that can matter."""
     end_size: Ints | None = None
-    """Per query: candidates in the group that ends the list."""
+    """Per query: number of candidates in the last group of the list."""
     zeros: Ints | None = None
-    """Per query: documents of interest of grade 0, retrieved or not."""
+    """Per query: number of documents of interest of grade 0, retrieved or not."""
     top_grade: float | None = None
-    """The highest grade of the judgements, where other queries may hold it."""
+    """The highest grade of all judgements; None if it is that of these queries."""
     ranked: bool = True
-    """Whether `rank` follows a rule; if not, documents of interest come first in their group."""
+    """Whether `rank` follows a tie rule; if not, documents of interest are first in their group."""
     known: int | None = None
-    """The last place of each list that is known, where that is not the whole list."""
+    """The last known rank of each list; None if the whole list is known."""
     n_queries: int = field(init=False, repr=False, compare=False)
     """Number of queries."""
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Arrays that measures computed from the others, and share."""
+    """Cache of arrays that measures compute from the others."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_queries", len(self.retrieved))
@@ -143,20 +141,20 @@ class TieGroups:
         top_grade: float | None = None,
         known: int | None = None,
     ) -> TieGroups:
-        """Build the tie groups of documents whose candidates were counted.
+        """Build tie groups from counts of candidates.
 
         Parameters
         ----------
         counts
-            Per document, in three rows: candidates above, equal, and tied before it.
+            Three rows per document: candidates above it, equal to it, and tied before it.
         retrieved
             Per query: number of candidates.
         rank
-            Per document: its rank under the tie rule; input order, as counted, unless given.
+            Per document: its rank under the tie rule. Default: the rank in input order.
         ranked
-            Whether ranks are known. If not, the documents of interest of a group are its first.
+            Whether ranks are known. If not, documents of interest are first in their group.
         end
-            ``(above, size)`` of the group that ends each query's list.
+            ``(above, size)`` of the last group of each list.
         top_grade, known
             As the fields of this class.
         """
@@ -175,7 +173,7 @@ class TieGroups:
             ideal_query, ideal_grade = ideal_query[positive], ideal_grade[positive]
         else:
             zeros = np.zeros(len(retrieved), np.int64)
-        # Equal grades of a query need no order: any place will do.
+        # Equal grades of a query can be in any order.
         by_grade, _ = counting.active.sort_documents(
             ideal_query, ideal_grade, ideal_query, len(retrieved)
         )
@@ -198,12 +196,12 @@ class TieGroups:
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the fields without the arrays that were derived from them."""
+        """Return the fields without the cache."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"derived": {}}
 
     @classmethod
     def concat(cls, parts: Sequence[TieGroups]) -> TieGroups:
-        """Put the groups of different queries under one another, as if counted together."""
+        """Return the groups of several parts with different queries as one."""
 
         def join(name: str) -> NDArray[Any] | None:
             arrays = [getattr(part, name) for part in parts]
@@ -226,13 +224,13 @@ class TieGroups:
         """Return the groups of these queries, in this order."""
 
         def number(chosen: Ints, n: int) -> Ints:
-            """Per thing of `n`: its place among those chosen, −1 where it has none."""
+            """Return, for each number below `n`, its index in `chosen`; −1 if it is not in it."""
             places = np.full(n, -1)
             places[chosen] = np.arange(len(chosen))
             return places
 
         def keep(places: Ints) -> Ints:
-            """Return the indices of entries that have a place, in the order of places."""
+            """Return the indices of the entries that are not −1, sorted by entry."""
             index = np.flatnonzero(places >= 0)
             return index[np.argsort(places[index], kind="stable")]
 
@@ -279,8 +277,8 @@ class TieGroups:
 
     @cached_property
     def deepest(self) -> int:
-        """The longest list; the longest ideal ranking if that is longer."""
-        ends = self.above + self.size  # groups that were made to grow are longer than their lists
+        """Length of the longest list or ideal ranking."""
+        ends = self.above + self.size  # groups that were extended are longer than their lists
         ideal = np.bincount(self.ideal_query)
         return int(max(array.max(initial=0) for array in (self.retrieved, ends, ideal)))
 
@@ -292,13 +290,13 @@ class TieGroups:
 
     @property
     def lacks_relevant(self) -> NDArray[np.bool_]:
-        """Per query: whether a relevant document was not retrieved."""
+        """Per query: whether some relevant document was not retrieved."""
         found = np.bincount(self.query[self.group[self.grade > 0]], minlength=self.n_queries)
         return np.asarray(found < np.bincount(self.ideal_query, minlength=self.n_queries))
 
 
 class RuleOrder(NamedTuple):
-    """How a rule orders lists: by score, high to low, then by a key."""
+    """The order of a tie rule: by score, high to low, then by a key."""
 
     scores: Scores
     key: Callable[[Ints], pl.Series] | None
@@ -307,7 +305,7 @@ class RuleOrder(NamedTuple):
 
 
 def rule_order(rule: str, run: Run) -> RuleOrder:
-    """Return the order of a tie rule: the only function that depends on the rule's name."""
+    """Return the order of a tie rule. No other function depends on the name of the rule."""
     if rule == "input":
         return RuleOrder(run.scores, None)
     check_fork()
@@ -320,7 +318,7 @@ def rule_order(rule: str, run: Run) -> RuleOrder:
         return RuleOrder(run.scores, lambda rows: pl.Series(ranks[rows]))
     scores = run.scores
     if rule == "pytrec_eval":
-        with np.errstate(over="ignore"):  # as in C, a double beyond float32 becomes infinite
+        with np.errstate(over="ignore"):  # as in C, a double too large for float32 becomes infinite
             scores = run.rounded.astype(np.float32, copy=False)
         if np.isnan(scores).any():
             scores, _ = place_nan_last(scores)
@@ -330,8 +328,7 @@ def rule_order(rule: str, run: Run) -> RuleOrder:
 def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> TieGroups:
     """Build the tie groups of `lists`, with ranks under the tie rule of the settings.
 
-    With a tolerance near scores are tied. The ranks, from which the oblivious value is computed,
-    are still those of the scores as they are.
+    With a tolerance, near scores are tied. The ranks of the oblivious value ignore the tolerance.
     """
     settings = settings or EvalSettings()
     order = rule_order(settings.tie_break, lists.run)
@@ -360,7 +357,7 @@ def build_groups(lists: JudgedLists, settings: EvalSettings | None = None) -> Ti
 
 
 class Counted(NamedTuple):
-    """The tie groups of the queries that count, and how judgements and run fit."""
+    """The tie groups of the queries that count, and the match of judgements and run."""
 
     query_ids: Sequence[str | int]
     groups: TieGroups
@@ -373,8 +370,8 @@ def count_groups(
 ) -> Counted:
     """Build the tie groups of a run.
 
-    Judgements and run may be parts: check the sum of their reports (`MatchReport.check`). With
-    `with_judged`, judged documents that are not relevant are of interest, too.
+    Judgements and run may be parts; then check the sum of all reports (`MatchReport.check`). With
+    `with_judged`, judged documents that are not relevant are documents of interest, too.
     """
     run, remarks = prepare_scores(run, settings)
     lists, report = match_lists(judgements, run, queries=settings.queries, with_judged=with_judged)
@@ -384,8 +381,8 @@ def count_groups(
 def _count(lists: JudgedLists, scores: Scores) -> tuple[JudgedDocuments, Ints, Counts]:
     """Sort the documents of interest by `scores`, and count their candidates.
 
-    Returns the documents, the index of each among the scores, and its counts. Candidates that tie
-    with the last of a list and are not in it are counted, too.
+    Returns the documents, their indices in the scores, and their counts. The counts include
+    candidates that tie with the last document of a list and are not in it.
     """
     bounds = lists.bounds
     score = scores[bounds[0][lists.query] + lists.position]
@@ -412,7 +409,9 @@ def count_lists(
     `scores` and `values` may be of different float types.
     """
     if scores.dtype != values.dtype:
-        with np.errstate(over="ignore"):  # too large for the type: not equal, and widened
+        with np.errstate(
+            over="ignore"
+        ):  # values too large for the type differ, and are compared as float64
             narrow = values.astype(scores.dtype)
         if np.array_equal(narrow, values):
             values = narrow
@@ -434,7 +433,7 @@ def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:
 def _count_before(
     order: RuleOrder, bounds: Bounds, documents: JudgedDocuments, rows: Ints, equal: Ints
 ) -> Ints:
-    """Count per document the tied candidates that the key of a rule puts before it."""
+    """Return, per document, the number of tied candidates that the rule puts before it."""
     before = np.zeros(len(equal), np.int64)
     if order.key is None or not len(tied := np.flatnonzero(equal > 1)):
         return before
@@ -456,7 +455,7 @@ def _count_before(
 
 
 def _find_lowest(scores: Scores, lists: JudgedLists, queries: Ints) -> Scores:
-    """Find the lowest score of each of these queries' lists."""
+    """Return the lowest score of the list of each query."""
     starts, stops = (bound[queries].tolist() for bound in lists.bounds)
     slices = zip(starts, stops, strict=True)
     return np.array([scores[start:stop].min() for start, stop in slices], scores.dtype)
@@ -465,11 +464,11 @@ def _find_lowest(scores: Scores, lists: JudgedLists, queries: Ints) -> Scores:
 def _find_ends(
     documents: JudgedDocuments, counts: Counts, retrieved: Ints, scores: Scores, lists: JudgedLists
 ) -> tuple[Ints, Ints] | tuple[None, None]:
-    """Return ``(above, size)`` of the group that ends each list, where it can matter.
+    """Return ``(above, size)`` of the last group of each list; the size is 0 if it cannot matter.
 
-    It matters where it holds a document of interest, and where relevant documents were not
-    retrieved and may have been cut off behind it; elsewhere the size is 0. Where the number of
-    candidates with the last score is known, only the latter matters: they may be relevant.
+    The group matters if it has a document of interest, or if relevant documents were not retrieved
+    and may have been cut off after it. If the number of candidates with the last score is known,
+    only the second case matters.
     """
     if lists.complete:
         return None, None

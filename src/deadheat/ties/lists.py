@@ -1,4 +1,4 @@
-"""Candidate lists whose scores can be ranked, with their judged documents."""
+"""Prepare the scores of lists, and find the judged documents in them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]:
-    """Return the run with rounded scores that can be ranked, as the settings say; and remarks."""
+    """Return the run with rounded scores and without NaN, by the settings; and remarks."""
     if run.n_tied_beyond_cut is not None and (settings.tie_tolerance or settings.score_dtype):
-        # Where more scores tie, lists may not end with a whole tie group.
+        # With more ties, the last tie group of a list may be larger than last_group_size.
         if run.n_tied_beyond_cut.any():
             raise InputError(
-                f"{run.source}: last_group_size counts documents of exactly the same score; with "
-                "tie_tolerance or score_dtype others tie, too: leave one of the two out"
+                f"{run.source}: last_group_size counts documents with exactly the same score, but "
+                "with tie_tolerance or score_dtype others tie, too: leave one of the two out"
             )
         run = replace(run, n_tied_beyond_cut=None)
     remarks: list[Remark] = []
@@ -39,9 +39,9 @@ def prepare_scores(run: Run, settings: EvalSettings) -> tuple[Run, list[Remark]]
 
 
 def round_scores(run: Run, format: Format | None) -> tuple[Run, list[Remark]]:
-    """Round the scores of a run to a format; None leaves them as they are.
+    """Round the scores of a run to a format; None does not round.
 
-    Returns a warning, too, if scores are beyond the largest number of the format.
+    Also returns a warning if scores are beyond the largest number of the format.
 
     >>> from deadheat.formats import read_run
     >>> run = read_run({"q": {"a": 1.0, "b": 1.00000000001}})
@@ -55,20 +55,21 @@ def round_scores(run: Run, format: Format | None) -> tuple[Run, list[Remark]]:
     with np.errstate(over="ignore"):
         rounded = format.round(scores)
     lost = int((np.isinf(rounded) & (scores != rounded)).sum())
-    pattern = "{lost:score} beyond the largest number of {format}, infinite there: these tie"
+    pattern = (
+        "{lost:score} beyond the largest number of {format}: rounded to infinity, so these tie"
+    )
     remarks = [warning(pattern, lost=lost, format=format.name)] if lost else []
     return replace(run, scores=rounded, exact=None), remarks
 
 
 def rank_nan(run: Run, nan: str) -> Run:
-    """Return the run with scores that can be ranked.
+    """Return the run without NaN scores.
 
     Parameters
     ----------
     nan
-        ``"raise"`` and ``"refuse"`` refuse a NaN, the first where ``"last"`` is a choice, too:
-        it puts such documents below all others, tied. The order and the ties of the others stay
-        as they are.
+        ``"last"`` ranks documents with NaN below all others, tied; the others do not change.
+        ``"raise"`` raises an error that suggests ``"last"``, ``"refuse"`` one that does not.
     """
     scores = run.scores
     if not len(scores) or (lowest := scores.min()) == lowest:  # NaN, if there is one
@@ -85,15 +86,15 @@ def rank_nan(run: Run, nan: str) -> Run:
     choice = ", or rank such documents last with nan='last' (--nan last)" if nan == "raise" else ""
     raise InputError(
         f"{run.source}: query {run.query_ids[query]!r}, {document}: the score is NaN, "
-        f"which has no place in a ranking; mend the scores{choice}"
+        f"which cannot be ranked; correct the scores{choice}"
     )
 
 
 def place_nan_last(scores: Scores) -> tuple[Scores, Floats | None]:
-    """Return scores in which NaN ranks below all others; also the scores given, where needed.
+    """Return scores in which NaN ranks below all others; also the original scores, if needed.
 
-    NaN becomes −inf. Where a score is −inf already, or would be in float32, scores are replaced by
-    their places among the distinct ones, and the scores given are returned, too.
+    NaN becomes −inf. If another score is −inf, or would be in float32, scores are replaced by
+    their index among the distinct scores, and the original scores are returned, too.
 
     >>> place_nan_last(np.array([0.5, np.nan]))
     (array([ 0.5, -inf]), None)
@@ -115,12 +116,11 @@ def merge_near(
 ) -> Floats:
     """Replace the scores of each query by the number of their tie group, lowest first.
 
-    Neighbours in the sorted list belong together when they are at most `tolerance` apart (in
-    float64), and so do their neighbours: a chain of small steps is one group, however far
-    apart its ends are. That makes "tied" an equivalence: any two documents within the
-    tolerance are tied, and the order of the documents does not matter. NaN is a group of its
-    own below every score, −inf included. Where `scores` are only the places of numbers that
-    float64 cannot hold, these are in `exact`, and compared exactly.
+    Neighbours in the sorted list are in one group if they are at most `tolerance` apart (in
+    float64). A chain of such neighbours is one group, whatever the distance of its ends. So any
+    two documents within the tolerance are tied, and the order of the documents does not matter.
+    NaN is its own group below every score, including −inf. If float64 cannot hold the numbers,
+    `scores` has only their order; the numbers are in `exact` and are compared exactly.
 
     >>> merge_near(np.array([0.9, 0.5, 0.89, 0.88]), (np.array([0]), np.array([4])), 0.0101)
     array([1., 0., 1., 1.])
@@ -142,48 +142,47 @@ def merge_near(
 
 
 def _are_near(low: int | float | Fraction, high: int | float | Fraction, tolerance: float) -> bool:
-    """Whether two numbers are finite and, exactly, at most `tolerance` apart."""
+    """Return whether two numbers are finite and at most `tolerance` apart, exactly."""
     if low - low != 0 or high - high != 0:
         return False
     return Fraction(high) - Fraction(low) <= tolerance
 
 
 class JudgedLists(NamedTuple):
-    """The lists of a run, a list per query that counts, and the documents of interest in them.
+    """The lists of the queries that count, and the documents of interest in them.
 
-    Documents of interest are the relevant ones, or all judged ones where a measure asks for
-    them.
+    Documents of interest are the relevant ones, or all judged ones if a measure needs them.
     """
 
     query_ids: list[str]
     run: Run
-    """The run, with scores without NaN."""
+    """The run, without NaN scores."""
     bounds: Bounds
     """Per query: where its list starts and stops in the rows of the run."""
     query: Ints
     """Per document of interest: index of its query."""
     position: Ints
-    """Per document of interest: its place in its query's list, starting at 0."""
+    """Per document of interest: its position in the list of its query, starting at 0."""
     grade: Floats
     """Per document of interest: its grade."""
     unretrieved: tuple[Ints, Floats]
-    """Query and grade of the documents of interest that are not in their query's list."""
+    """Query and grade of the documents of interest that were not retrieved."""
     complete: bool = False
-    """Whether the lists are known to hold every candidate there is: nothing was cut from them."""
+    """Whether the lists are known to be complete: nothing was cut off."""
     max_grade: float | None = None
-    """The highest grade of all judgements, also of queries that do not count, where known."""
+    """The highest grade of all judgements, also of queries that do not count; None if unknown."""
     n_tied_beyond_cut: Ints | None = None
-    """Per query, where known: candidates that tie with the last of the list and are not in it."""
+    """Per query: number of unlisted candidates that tie with the last document; None if unknown."""
     numbered: bool = False
     """Whether the queries were given as whole numbers."""
 
     @property
     def own_ids(self) -> Sequence[str | int]:
-        """The ids of the queries as they were given: whole numbers, or text."""
+        """Ids of the queries: whole numbers if they were given as numbers, else text."""
         return list(map(int, self.query_ids)) if self.numbered else self.query_ids
 
     def keep(self, counted: NDArray[np.bool_]) -> JudgedLists:
-        """Return the lists of the queries that count; `counted` says of each query if it does."""
+        """Return the lists of the queries for which `counted` is True."""
         number = counted.cumsum() - 1
         own, (absent, absent_grade) = counted[self.query], self.unretrieved
         kept = counted[absent]
@@ -201,27 +200,27 @@ class JudgedLists(NamedTuple):
 
 @dataclass(frozen=True)
 class MatchReport:
-    """How judgements and a run fit: counts, and those of parts of the queries add up."""
+    """Counts of how judgements and a run match; reports of parts can be added."""
 
     judged: int = 0
-    """Queries of the run that are judged."""
+    """Number of queries of the run that are judged."""
     unjudged: int = 0
-    """Queries of the run that are not."""
+    """Number of queries of the run that are not judged."""
     queries: tuple[str, ...] = ()
     """Some queries of the run."""
     counted: int = 0
-    """Judged queries that count."""
+    """Number of judged queries that count."""
     left_out: int = 0
-    """Judged queries that do not count because they have no relevant document."""
+    """Number of judged queries that do not count because they have no relevant document."""
     missing: int = 0
-    """Queries that count and are not in the run."""
+    """Number of queries that count and are not in the run."""
     first_missing: str | None = None
     has_fine_scores: bool = False
     """Whether not all scores are small whole numbers, as grades are."""
     below: int = 0
-    """Judgements below 0."""
+    """Number of judgements below 0."""
     sought: tuple[str, ...] = ()
-    """Some judged documents of queries in the run, where there are relevant ones among them."""
+    """Some judged documents of queries in the run; empty if none of them is relevant."""
     retrieved: bool = False
     """Whether a relevant document was retrieved."""
     documents: tuple[str, ...] = ()
@@ -232,11 +231,12 @@ class MatchReport:
         return MatchReport(*(a + b if type(a) is int else a or b for a, b in pairs))
 
     def check(self, judgements: Judgements, source: str) -> list[Remark]:
-        """Refuse judgements and a run of which nothing can be evaluated; else return remarks."""
+        """Return remarks; raise `InputError` if no query can be evaluated."""
         if not self.judged:
             raise InputError(
-                f"{source}: no query of the run is judged: the judgements name queries like "
-                f"{_examples(judgements.query_ids)}, the run like {_examples(self.queries)}"
+                f"{source}: no query of the run is judged: the judgements have queries like "
+                f"{_examples(judgements.query_ids)}, the run like {_examples(self.queries)}; do "
+                "the ids match?"
             )
         if not self.counted:
             raise InputError(
@@ -245,10 +245,7 @@ class MatchReport:
             )
         remarks: list[Remark] = []
         if self.unjudged:
-            text = (
-                "{unjudged:query} of the run without judgements: left out, nothing can be said "
-                "about them"
-            )
+            text = "{unjudged:query} of the run without judgements: left out"
             remarks.append(warning(text, unjudged=self.unjudged))
         if not self.has_fine_scores and has_fractions(judgements.grades):
             remarks.append(warning(_SWAPPED))
@@ -264,7 +261,7 @@ class MatchReport:
             remarks.append(note(_BELOW, below=self.below))
         if self.sought and not self.retrieved:
             text = (
-                "no relevant document was retrieved for any query: the judgements name "
+                "no relevant document was retrieved for any query: the judgements have "
                 "documents like {judged}, the run like {listed}; do the ids match?"
             )
             names = {"judged": _examples(self.sought), "listed": _examples(self.documents)}
@@ -282,9 +279,9 @@ _SWAPPED = (
 def list_judged(
     judgements: Judgements, run: Run, *, queries: str, with_judged: bool
 ) -> tuple[JudgedLists, list[Remark]]:
-    """Find the judged documents as `match_lists` does; refuse judgements and a run without any.
+    """Find the judged documents like `match_lists`; raise `InputError` if there are none.
 
-    Returns the lists, and what a reader should know of how judgements and run fit.
+    Returns the lists, and remarks about the match of judgements and run.
     """
     lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
     return lists, report.check(judgements, run.source)
@@ -300,13 +297,13 @@ def match_lists(
     queries
         Which queries count, one of `deadheat.settings.QUERY_POLICIES`.
     with_judged
-        Whether judged documents that are not relevant are of interest, too.
+        Whether judged documents that are not relevant are documents of interest, too.
 
     Returns
     -------
     lists, report
-        The lists of the queries that count, an empty one where the run misses the query; and
-        how judgements and run fit.
+        The lists of the queries that count, an empty list for a query that is not in the run; and
+        the match of judgements and run.
     """
     index, grades, query_ids = run.query_index, judgements.grades, judgements.query_ids
     place = np.array([index.get(query, -1) for query in query_ids], np.int64)
@@ -370,15 +367,15 @@ def list_labelled(
     with_judged: bool,
     numbered: bool = False,
 ) -> tuple[JudgedLists, list[Remark]]:
-    """Find the judged documents of arrays, in which every candidate has its grade.
+    """Find the judged documents of arrays, in which every candidate has a grade.
 
     Parameters
     ----------
     grades
         Per row of the run: its grade, in any type of numbers.
     n_relevant
-        Relevant documents of each query; those that are not among its candidates count with
-        grade 1. Unless given, the candidates hold them all.
+        Number of relevant documents of each query. Those that are not candidates have grade 1.
+        Default: all relevant documents are candidates.
     numbered
         Whether the queries were given as whole numbers.
     """
@@ -422,13 +419,13 @@ def list_labelled(
 
 
 def find_nonzero(labels: NDArray[np.generic]) -> Ints:
-    """Find the labels that are not 0, which are few, as a rule.
+    """Return the indices of the labels that are not 0; fast if they are few.
 
     >>> find_nonzero(np.array([0, 0, 1, 0, 0, 0, 0, 2], np.int8))
     array([2, 7])
     """
     if labels.itemsize == 1 and len(labels) % 8 == 0 and labels.flags.c_contiguous:
-        # Eight labels of one byte are compared at a time.
+        # Compares eight labels of one byte at a time.
         eights = labels.view(np.uint64)
         some = (eights != 0).nonzero()[0]
         if len(some) < len(eights) // 8:
@@ -438,7 +435,7 @@ def find_nonzero(labels: NDArray[np.generic]) -> Ints:
 
 
 def _find_queries(offsets: Ints, rows: Ints) -> Ints:
-    """Per row: the index of the list that it is in."""
+    """Return, per row, the index of its list."""
     if len(offsets) == 2:
         return np.zeros(len(rows), np.int64)
     length = offsets[1]
@@ -448,7 +445,7 @@ def _find_queries(offsets: Ints, rows: Ints) -> Ints:
 
 
 def look_like_grades(numbers: NDArray[Any]) -> bool:
-    """Whether the numbers are small and whole, as grades are; mostly the first ones tell."""
+    """Return whether the numbers are small and whole, like grades; checks the first ones first."""
     if not len(numbers) or not float(numbers[0]).is_integer():
         return False
     return all(
@@ -458,7 +455,7 @@ def look_like_grades(numbers: NDArray[Any]) -> bool:
 
 
 def has_fractions(numbers: NDArray[Any]) -> bool:
-    """Whether some of the numbers are not whole."""
+    """Return whether some of the numbers are not whole."""
     return bool((np.floor(numbers) != numbers).any())
 
 

@@ -1,6 +1,6 @@
 """Sort, count and group documents in plain NumPy.
 
-This is the definition of what `compiled_counting` does, and what runs where nothing is compiled.
+This defines what `compiled_counting` computes. It is used if nothing is compiled.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Scores = NDArray[np.floating[Any]]
-"""float32 or float64; float16 and bfloat16 where a function says so."""
+"""float32 or float64; some functions also accept float16 and bfloat16."""
 Counts = NDArray[np.int64]
-"""Per document of interest, in three rows: candidates above, equal, and tied before it."""
+"""Three rows per document of interest: candidates above it, equal to it, and tied before it."""
 
 
 def sort_documents(query: Ints, score: Scores, place: Ints, n_queries: int) -> tuple[Ints, Ints]:
-    """Sort documents by query, then by score from high to low, then by place.
+    """Sort documents by query, score (high to low) and position.
 
     Returns
     -------
     order, offsets
-        The indices of the documents in this order, and where in it those of each query begin.
+        The indices of the documents in this order, and the offset of each query.
     """
     return np.lexsort((place, -score, query)), offsets_of(query, n_queries + 1)
 
@@ -50,8 +50,8 @@ def count_candidates(
         The documents of interest of query ``q`` are ``offsets[q]:offsets[q + 1]`` in the
         arrays below, ordered by value, high to low, and by row where values are equal.
     values, rows
-        Score of each document, and the index in ``scores`` before which an equal score
-        counts as standing before the document.
+        Per document: its score, and an index in ``scores``. Equal scores at smaller indices count
+        as before the document.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def count_candidates(
 
 
 def group_documents(query: Ints, score: Scores, grade: Floats) -> tuple[Ints, Ints, Ints]:
-    """Find the tie groups of documents that `sort_documents` has put in order.
+    """Return the tie groups of documents that `sort_documents` has sorted.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def group_documents(query: Ints, score: Scores, grade: Floats) -> tuple[Ints, In
 
 
 def offsets_of(index: Ints, length: int) -> Ints:
-    """Return where the entries of each of `length` things begin, in entries sorted by thing.
+    """Return the offset of the entries of each number below `length` in a sorted index.
 
     >>> offsets_of(np.array([0, 0, 2]), 3)
     array([0, 2, 2])
@@ -107,7 +107,7 @@ def offsets_of(index: Ints, length: int) -> Ints:
 
 
 def is_group_start(*keys: NDArray[Any]) -> NDArray[np.bool_]:
-    """Per entry: whether its keys differ from those of the entry before it.
+    """Return, per entry, whether its keys differ from those of the entry before it.
 
     >>> is_group_start(np.array([0, 0, 0, 1]), np.array([0.5, 0.5, 0.25, 0.25]))
     array([ True, False,  True,  True])
@@ -119,7 +119,7 @@ def is_group_start(*keys: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _order_bits(bits: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Turn the bits of 16-bit floats, a sign and a magnitude, into integers of the same order.
+    """Convert the bits of 16-bit floats to integers of the same order.
 
     >>> _order_bits(np.array([-np.inf, -1, -0.0, 0, 1], np.float16).view(np.int16))
     array([-31744, -15360,      0,      0,  15360], dtype=int16)

@@ -1,4 +1,4 @@
-"""Ranked lists for display: documents in the order of a tie rule, with their ties."""
+"""Ranked lists for display: documents in the order of a tie rule, with their tie groups."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ from deadheat.ties.numpy_counting import Floats, Ints, Scores
 class RankedLists:
     """The first documents of every query's list, one query after the other.
 
-    Documents stand in the order that gives the oblivious value. Where the rule sees coarser
-    scores than were given (float32), that order can leave the order of the scores, and the
-    documents of a tie group need not stand together.
+    Documents are in the order of the oblivious value. If the rule rounds scores (float32), this
+    order can differ from the order of the scores, and the documents of a tie group need not be
+    adjacent.
     """
 
     shown: Ints
-    """Per query: documents in the arrays below."""
+    """Per query: number of documents in the arrays below."""
     retrieved: Ints
-    """Per query: documents in the whole list."""
+    """Per query: number of documents in the whole list."""
     rest: Ints
-    """Per query: documents tied with the last one shown that are not shown."""
+    """Per query: number of documents that tie with the last one shown and are not shown."""
     rest_relevant: Ints
-    """Per query: relevant ones among them."""
+    """Per query: number of relevant documents in `rest`."""
     missing: Ints
-    """Per query: relevant documents that were not retrieved."""
+    """Per query: number of relevant documents that were not retrieved."""
     doc_ids: list[str]
     scores: Scores
-    """Per document: its score, as it was given, rounded where the settings say so, and where
-    float64 cannot hold it."""
+    """Per document: its score, rounded if the settings require it or if float64 cannot hold it."""
     above: Ints
-    """Per document: candidates scored above its tie group."""
+    """Per document: number of candidates above its tie group."""
     size: Ints
-    """Per document: candidates in its tie group."""
+    """Per document: number of candidates in its tie group."""
     grades: Floats
-    """Per document: its grade, NaN where it was not judged."""
+    """Per document: its grade; NaN if it is not judged."""
 
 
 def rank_lists(
@@ -58,13 +57,12 @@ def rank_lists(
     Parameters
     ----------
     query_ids
-        The queries, in the order wanted; one that the run misses has an empty list.
+        The queries, in this order. A query that is missing from the run has an empty list.
     top
-        How many documents of each list to take; all unless given.
+        Number of documents of each list. Default: all.
     settings
-        The tie rule, how near scores tie, and what is done with scores before, as for
-        `deadheat.evaluate`. The order is that of the scores without the tolerance, as it is for
-        the oblivious value.
+        Tie rule, tolerance and rounding, as for `deadheat.evaluate`. The order ignores the
+        tolerance, like the oblivious value.
     """
     settings = settings or EvalSettings()
     ranked, _ = prepare_scores(run, settings)
@@ -107,12 +105,12 @@ def rank_lists(
 
 
 def list_order(order: RuleOrder, start: int, stop: int, top: int | None = None) -> Ints:
-    """Return rows ``start … stop − 1``, one query's list, as the rule orders them.
+    """Return rows ``start … stop − 1``, the list of one query, in the order of the rule.
 
     Parameters
     ----------
     top
-        Only the first rows, and those that the rule ties with the last of them.
+        Return only this many rows, and the rows that the rule ties with the last one.
 
     Examples
     --------

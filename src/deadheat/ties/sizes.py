@@ -1,4 +1,4 @@
-"""How large the tie groups of lists are, judged or not."""
+"""Sizes of all tie groups of lists, judged or not."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from deadheat.ties.numpy_counting import Ints, Scores, is_group_start
 
 @dataclass(frozen=True)
 class GroupSizes:
-    """Every tie group of some lists; a document that stands alone is a group of one."""
+    """All tie groups of some lists; an untied document is a group of one."""
 
     query: Ints
-    """Per group: index of its query; groups stand in the order of queries."""
+    """Per group: index of its query. Groups are sorted by query."""
     score: Scores
-    """Per group: the score of its documents; inside a query from low to high."""
+    """Per group: the score of its documents, from low to high inside a query."""
     size: Ints
-    """Per group: documents in it."""
+    """Per group: number of documents."""
 
     @property
     def facts(self) -> ScoreFacts:
@@ -34,7 +34,7 @@ class GroupSizes:
 
 
 class SizeCounter:
-    """Counts all tie groups of lists that come in pieces; stores every distinct score."""
+    """Count all tie groups of lists that arrive in pieces; stores every distinct score."""
 
     def __init__(self, n_queries: int) -> None:
         self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
@@ -62,7 +62,7 @@ class SizeCounter:
 
 
 def run_sizes(run: Run) -> GroupSizes:
-    """Find the tie groups of a run; refuse one with NaN scores.
+    """Return the tie groups of a run; raise an error for NaN scores.
 
     >>> from deadheat.formats import read_run
     >>> sizes = run_sizes(read_run({"q1": {"a": 0.5, "b": 0.25, "c": 0.5}, "q2": {"a": 0.75}}))

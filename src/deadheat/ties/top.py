@@ -1,4 +1,4 @@
-"""The top of lists that come in pieces, and the size of the tie group at the cut."""
+"""Keep the top k of lists that arrive in pieces, and count the tie group at the cut."""
 
 from __future__ import annotations
 
@@ -29,60 +29,60 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", NDArray[Any], "Tensor")
 BLOCK = 1 << 22
-"""Scores of an array that are compared at once."""
+"""Number of scores of an array that are compared at once."""
 CROWD = 8
-"""A piece with more than this × k candidates a query is cut to its own top first."""
+"""A piece with more than this × k candidates per query is first cut to its own top k."""
 
 Found = tuple[Ints, Ints, NDArray[Any]]
-"""Query, column and score of the documents of a piece that may belong to the top."""
+"""Query, column and score of the documents of a piece that may be in the top k."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of lists whose candidates were all counted."""
+    """The documents of the lists that are kept, and the counts of the others."""
 
     retrieved: Ints
-    """Per query: candidates that were counted."""
+    """Per query: number of candidates that were counted."""
     query: Ints
-    """Per document that is kept: index of its query."""
+    """Per kept document: index of its query."""
     position: Ints
     """Per document: its place in its query's list."""
     score: Floats
-    """Per document: its score. Documents stand in the order of queries, scores, positions."""
+    """Per document: its score. Documents are sorted by query, score and position."""
     threshold: Floats
-    """Per query: the score of the cut; −inf where the list is not longer than that."""
+    """Per query: the score at the cut; −inf if the list is not longer than k."""
     forgotten: Ints
-    """Per query: candidates with the score of the cut that are not kept."""
+    """Per query: number of candidates with the score at the cut that are not kept."""
 
     @classmethod
     def of(cls, n_queries: int, retrieved: int, found: Found) -> Kept:
-        """Keep all documents that were found in a piece of `retrieved` candidates."""
+        """Keep all documents found in a piece of `retrieved` candidates."""
         passed, nothing = np.full(n_queries, retrieved), np.zeros(n_queries, np.int64)
         return cls(passed, *found, np.full(n_queries, -np.inf), nothing)
 
 
 class TopCounter:
-    """Keeps the first `k` documents of every list, and how many tie with the last of them.
+    """Keep the first `k` documents of every list, and the number that ties with the last of them.
 
-    Every candidate is counted once, in pieces of any size and order; no score has to be known
+    Every candidate is counted once, in pieces of any size and order. No score must be known
     before. The counter keeps the first `k` documents of each query with their scores, the number
     of candidates with the `k`-th score, including those beyond `k`, and which of these are judged.
-    Counters of different pieces of the same lists can be added. With these facts every view of a
-    measure with a cutoff of at most `k` is that of the whole list;
-    `deadheat.evaluation.evaluate_top` computes it.
+    This is enough for exact views of measures with a cutoff of at most `k`
+    (`deadheat.evaluation.evaluate_top`). Counters of different pieces of the same lists can be
+    added.
 
     Parameters
     ----------
     n_queries
         Number of queries.
     k
-        The deepest cutoff of the measures.
+        The largest cutoff of the measures.
     judged
-        ``(query, position)`` of the judged documents: index of the query and place in its
-        list. Of the group cut at `k`, documents beyond `k` are then kept only where they are
-        judged, so that memory is bounded by `k` and the judgements. Without it all documents of
-        that group are kept, however many they are. That is as exact, and judgements may come
-        later, but lists of one constant score are kept whole.
+        ``(query, position)`` of the judged documents: index of the query and position in its
+        list. Of the tie group at the cut, only judged documents beyond `k` are then kept, so
+        memory is bounded by `k` and the judgements. Default: all documents of that group are
+        kept. The results are the same, and no judgements are needed before, but a list with one
+        constant score is kept whole.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class TopCounter:
             order = np.lexsort((position, query))
             self.judged = query[order], position[order]
         self.score_type: str | None = None
-        """The number type of all scores, as NumPy and torch name it; None before the first."""
+        """Name of the number type of all scores in NumPy or torch; None before the first piece."""
         none = np.empty(0, np.int64)
         self.kept = Kept.of(self.n_queries, 0, (none, none, np.empty(0)))
 
@@ -127,11 +127,11 @@ class TopCounter:
         ----------
         scores
             ``[n_queries, n]``: an array of any number type, or a torch tensor, which is
-            searched on its own device. All pieces have one type.
+            searched on its device. All pieces must have the same type.
         start
-            The place of the first column in the lists; the others follow it.
+            Position of the first column in the lists; the other columns follow.
         positions
-            The place of each column in the lists, where they do not follow one another.
+            Position of each column in the lists, if they are not consecutive.
         """
         piece = read_piece(scores, self.n_queries)
         place = read_places(start, positions, piece.shape[1])
@@ -146,14 +146,14 @@ class TopCounter:
         self.kept = self._merge(self.kept, Kept.of(self.n_queries, len(place), found))
 
     def __add__(self, other: TopCounter) -> TopCounter:
-        """Return a counter of the pieces of both."""
+        """Return a counter of the pieces of both counters."""
         if not isinstance(other, TopCounter):
             return NotImplemented
         alike = (self.n_queries, self.k) == (other.n_queries, other.k)
         judged, others = self.judged or (), other.judged or ()
         if not alike or len(judged) != len(others) or not all(map(np.array_equal, judged, others)):
             raise InputError(
-                "only counters of the same queries, k and judged documents can be added"
+                "counters can be added only if they have the same queries, k and judged documents"
             )
         self._check_type(other.score_type)
         total = TopCounter(self.n_queries, self.k, self.judged)
@@ -162,7 +162,7 @@ class TopCounter:
         return total
 
     def of_queries(self, queries: Ints) -> TopCounter:
-        """Return a counter of some of the queries; −1 stands for one without candidates."""
+        """Return a counter of some of the queries; −1 means a query without candidates."""
         kept, chosen = self.kept, TopCounter(len(queries), self.k)
         present = queries >= 0
         number = np.full(self.n_queries, -1, np.int64)
@@ -192,7 +192,7 @@ class TopCounter:
     def top(self) -> tuple[Ints, Floats]:
         """Return the first `k` documents of each query: their positions, and their scores.
 
-        Both are ``[n_queries, k]``, or shorter where fewer documents were counted. Ties are in the
+        Both are ``[n_queries, k]``, or shorter if fewer documents were counted. Ties are in the
         order of positions.
         """
         first = np.searchsorted(self.kept.query, np.arange(self.n_queries))
@@ -200,10 +200,10 @@ class TopCounter:
         return self.kept.position[rows], self.kept.score[rows]
 
     def cut(self) -> tuple[Ints, Ints]:
-        """Return ``(above, size)`` of the group that the cut at `k` goes through.
+        """Return ``(above, size)`` of the tie group at the cut, per query.
 
-        The size counts every candidate with the `k`-th score, kept or not. It is 0 where fewer
-        than `k` documents were counted, and the group ends with the cut where above + size = k.
+        ``size`` is the number of candidates with the `k`-th score, kept or not; 0 if fewer than
+        `k` documents were counted. The cut is inside the group if above + size > k.
         """
         kept, threshold = self.kept, self.kept.threshold[self.kept.query]
         above = np.bincount(kept.query[kept.score > threshold], minlength=self.n_queries)
@@ -223,10 +223,10 @@ class TopCounter:
         Parameters
         ----------
         query, position, grade
-            Of each document of interest, as for `deadheat.ties.TieCounter`. Those that `judged` did
-            not name are refused where they may stand in the group cut at `k`.
+            Per document of interest, as for `deadheat.ties.TieCounter`. A document that is not in
+            `judged` and may be in the tie group at the cut is an error.
         unretrieved
-            ``(query, grade)`` of those that are not candidates.
+            ``(query, grade)`` of the documents of interest that are not candidates.
         """
         kept = self.kept
         if (twice := find_twice(kept.query, kept.position)) is not None:
@@ -251,7 +251,7 @@ class TopCounter:
             given.position[found],
             absent,
         )
-        # Every document that reaches the score of the cut is kept, but for some that have it.
+        # All documents above the score at the cut are kept, and some with that score.
         first = np.searchsorted(kept.query, np.arange(self.n_queries + 1))
         bounds, rows = (first[:-1], first[1:]), np.sort(row[found])
         counts = count_lists(kept.score, bounds, documents.offsets, documents.score, rows)
@@ -260,7 +260,7 @@ class TopCounter:
         return TieGroups.from_counts(documents, counts, kept.retrieved.copy(), known=self.k)
 
     def _merge(self, one: Kept, other: Kept) -> Kept:
-        """Keep the top of two pieces, given all of each that may belong to it."""
+        """Return the top of two pieces, from the tops of both."""
         query = np.concatenate((one.query, other.query))
         position = np.concatenate((one.position, other.position))
         score = np.concatenate((one.score, other.score))
@@ -271,8 +271,8 @@ class TopCounter:
         threshold = np.full(self.n_queries, -np.inf)
         long = retrieved >= self.k
         threshold[long] = score[first[long] + self.k - 1]
-        # Of the documents with the score of the cut, the first by position are among the k. Both
-        # pieces kept enough of them, because no fewer documents are above the cut of the whole.
+        # Of the documents with the score at the cut, the first by position are among the k. Both
+        # pieces kept enough of them, because at least as many documents are above the common cut.
         at_cut = score == threshold[query]
         kept = at_cut | (score > threshold[query])
         beyond = at_cut & (np.arange(len(query)) - first[query] >= self.k)
@@ -286,12 +286,12 @@ class TopCounter:
     def _check_type(self, score_type: str | None) -> None:
         if None not in (self.score_type, score_type) and self.score_type != score_type:
             raise InputError(
-                f"scores of {score_type} and of {self.score_type} are not rounded alike: give "
-                "all pieces in one type"
+                f"scores of {score_type} and of {self.score_type} are rounded differently: use "
+                "one type for all pieces"
             )
 
     def _check_known(self, wanted: tuple[Ints, Ints], row: Ints) -> None:
-        """Refuse a document that may have been forgotten."""
+        """Raise an error for a document that may have been dropped."""
         if self.judged is None:
             return
         doubtful = (row < 0) & (self.kept.forgotten[wanted[0]] > 0)
@@ -299,14 +299,14 @@ class TopCounter:
         if doubtful.any():
             i = int(np.flatnonzero(doubtful)[0])
             raise InputError(
-                f"the document at position {wanted[1][i]} of query {wanted[0][i]} was not among "
-                f"the judged ones that the counter was given, and may tie with rank {self.k}: "
-                "name every judged document when the counter is made"
+                f"the document at position {wanted[1][i]} of query {wanted[0][i]} is not in the "
+                f"`judged` documents of the counter, and may tie with rank {self.k}: give every "
+                "judged document when you create the counter"
             )
 
 
 def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
-    """Return the index of each wanted document, by query and position, −1 where there is none.
+    """Return the index of each wanted document, by query and position; −1 if it is missing.
 
     >>> listed = np.array([0, 0, 1]), np.array([7, 3, 7])
     >>> find_documents(listed, (np.array([1, 1]), np.array([7, 3])))
@@ -322,15 +322,15 @@ def find_documents(documents: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> I
 
 
 def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
-    """Find the documents that may belong to the top.
+    """Find the documents that may be in the top k.
 
-    A tensor is searched on its device, and only what was found leaves it; an array is searched some
-    queries at a time. `least` is what the scores of each query must reach.
+    A tensor is searched on its device, and only the documents found are copied to the CPU. An array
+    is searched some queries at a time. `least` is the lowest score of each query that counts.
     """
     if not isinstance(scores, np.ndarray):
         is_eight_bit = scores.is_floating_point() and scores.element_size() == 1
         if is_eight_bit or str(scores.dtype) == "torch.bool":
-            scores = scores.float()  # no comparison of these types is sure to exist
+            scores = scores.float()  # torch may not compare these types
         lowest = None if least is None else scores.new_tensor(least)
         found = _is_among_best(scores, lowest, k).nonzero(as_tuple=True)
         score = exact_floats(scores[found], by_place=False)
@@ -339,7 +339,7 @@ def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
     step = max(1, BLOCK // scores.shape[1])
     for first in range(0, len(scores), step):
         block = exact_floats(scores[first : first + step], by_place=False)
-        # Scores of this very type: the cast is exact.
+        # These are scores of the same type, so the cast is exact.
         floor = None if least is None else least[first : first + step].astype(block.dtype)
         query, column = _is_among_best(block, floor, k).nonzero()
         blocks.append((query + first, column, block[query, column]))
@@ -348,7 +348,7 @@ def _find_best(scores: Matrix, least: Floats | None, k: int) -> Found:
 
 
 def _is_among_best(scores: M, least: M | None, k: int) -> M:
-    """Tell which scores reach `least`; where many do, only the `k` best of the piece."""
+    """Return which scores are at least `least`; if there are many, only the `k` best."""
     reaching: M = scores == scores
     if not reaching.all():
         raise nan_error()

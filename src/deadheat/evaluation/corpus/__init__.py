@@ -1,7 +1,7 @@
 """Evaluate embeddings against a whole corpus that need not fit in memory.
 
 The steps are in `evaluate.py`: scan the ids, score the judged documents, count all blocks, merge
-the counts, make tie groups of them.
+the counts, build the tie groups.
 """
 
 from deadheat.evaluation.corpus.blocks import (

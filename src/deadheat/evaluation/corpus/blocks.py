@@ -1,4 +1,4 @@
-"""Score documents in blocks of one shape, in threads."""
+"""Score documents in blocks of a fixed shape, in threads."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ from deadheat.formats import text_id
 from deadheat.scoring import Matrix, Products, single_thread_blas
 
 BLOCK_SCORES = 1 << 21
-"""Scores of a block, about."""
+"""Approximate number of scores in a block."""
 MIN_DOCUMENTS, MAX_DOCUMENTS = 1 << 10, 1 << 13
-"""Documents of a block, whatever the number of queries."""
+"""Smallest and largest number of documents in a block."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 BlockCallback = Callable[[Chunk, Matrix], R]
 """Called in any thread with the documents of a block, in the order of positions, and their scores.
 
-Scores are ``[queries, documents]``.
+The scores are ``[queries, documents]``.
 """
 
 
 def block_length(n_queries: int) -> int:
-    """Return how many documents are multiplied at once.
+    """Return the number of documents in a block; it depends on the number of queries only.
 
-    It depends on the number of queries alone. The last bits of a product depend on the shape of
-    the matrices; in blocks of one shape, as `Products` multiplies them, a score depends on its
-    query and its document alone.
+    The last bits of a matrix product depend on the shape of the matrices. If all blocks have the
+    same shape, a score depends only on its query and its document.
 
     >>> block_length(1), block_length(512), block_length(100_000)
     (8192, 4096, 1024)
@@ -49,9 +48,9 @@ def score_blocks(
     work: BlockCallback[R],
     progress: Progress | None = None,
 ) -> Iterator[R]:
-    """Score documents in threads; call `work` with every block, and yield its results in order.
+    """Score documents in threads, call `work` with every block, and yield its results in order.
 
-    `documents` is how many there are; `progress` is called with how many were counted.
+    `documents` is the number of documents; `progress` is called with the number counted so far.
     """
 
     def score(block: Chunk) -> tuple[int, R]:
@@ -69,7 +68,7 @@ def score_blocks(
 def cut_blocks(chunks: Iterable[Chunk], length: int) -> Iterator[Chunk]:
     """Copy the documents of all chunks into blocks of one length; the last may be shorter.
 
-    Copies, because the caller may overwrite a chunk when the next one is made.
+    It copies, because the caller may overwrite a chunk when it makes the next one.
     """
     parts: list[Chunk] = []
     missing = length
@@ -91,14 +90,14 @@ def cut_blocks(chunks: Iterable[Chunk], length: int) -> Iterator[Chunk]:
 def share_blocks(
     products: Products, blocks: Iterable[T], documents: int, work: Callable[[T], R]
 ) -> Iterator[R]:
-    """Process blocks in threads, each product in one of them; yield the results in order."""
+    """Process blocks in threads, one thread per product; yield the results in order."""
     with single_thread_blas(products.queries) as (threads, begin):
         needed = -(-documents // block_length(products.n_queries))
         yield from share_work(work, blocks, max(1, min(threads, needed)), begin)
 
 
 def score_block(products: Products, block: Chunk) -> Matrix:
-    """Score every query with the documents of a block, in a product that always has one shape."""
+    """Score every query with the documents of a block; the product always has the same shape."""
     rows, length = block.embeddings, block_length(products.n_queries)
     if len(block) < length:
         rows = rows[np.arange(length) % len(block)]
@@ -109,7 +108,7 @@ def score_block(products: Products, block: Chunk) -> Matrix:
 
 
 def _name_document(products: Products, block: Chunk) -> str:
-    """Name the first document of a block that cannot be scored."""
+    """Return the name of the first document of a block that cannot be scored."""
     for row, name in enumerate(block.ids):
         try:
             products(block.embeddings[row : row + 1])

@@ -1,4 +1,4 @@
-"""Chunks of a corpus as the caller gives them, checked, and the shards that they come from."""
+"""Read and check the chunks and shards of a corpus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deadheat.scoring import Matrix, Products
 from deadheat.ties import Ints, read_places
 
 OpenShard = Callable[[], Iterable[object]]
-"""Makes an iterator of chunks; called once for each pass."""
+"""Returns an iterator of chunks; called once per pass."""
 Chunks = Iterable[object] | OpenShard | Sequence[OpenShard]
 
 
@@ -26,16 +26,16 @@ class Chunk:
     """Some documents of a corpus."""
 
     ids: Sequence[object]
-    """A list, or a range where the ids are consecutive numbers."""
+    """A list; or a range, if the ids are consecutive numbers."""
     embeddings: Matrix
     positions: Ints
-    """Per document: its place in the corpus."""
+    """Per document: its position in the corpus."""
     rows: Ints | None = None
-    """Per document: its row of the embeddings; None where each has its own, in order."""
+    """Per document: its row of the embeddings; None if document i has row i."""
     has_positions: bool = False
-    """Whether the caller gave the positions; otherwise documents follow one another."""
+    """Whether the caller gave the positions; otherwise documents are consecutive."""
     name: str = ""
-    """For messages."""
+    """Name for messages."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -51,7 +51,7 @@ class Chunk:
         return column
 
     def take(self, own: slice | Ints) -> Chunk:
-        """Return some documents, with copies of their embeddings, a row for each."""
+        """Return some documents, with a copy of their embeddings, one row per document."""
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
         return Chunk(
             self.ids[own] if isinstance(own, slice) else [self.ids[i] for i in own.tolist()],
@@ -82,28 +82,28 @@ def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of chunks of a corpus, read in any process."""
+    """Consecutive chunks of a corpus, which any process can read."""
 
     open: OpenShard
     name: str = "the corpus"
-    """For messages."""
+    """Name for messages."""
     number: int = 0
     start: int = 0
-    """Documents before it, once the first pass has counted them."""
+    """Number of documents before it; set after the first pass."""
     documents: int | None = None
-    """Documents that the first pass found; later passes must find as many."""
+    """Number of documents in the first pass; later passes must find the same number."""
 
     def read(self, products: Products) -> Iterator[Chunk]:
-        """Yield the chunks, checked; the next one may overwrite the memory of the last."""
+        """Yield the checked chunks. The next chunk may overwrite the memory of the previous one."""
         start, number = self.start, -1
         try:
             chunks = self.open()
             if not isinstance(chunks, Iterable):
                 raise InputError(
-                    f"{self.name}: a function must make an iterator of chunks, not a "
+                    f"{self.name}: a function must return an iterator of chunks, not a "
                     f"{type(chunks).__name__}"
                 )
-            for given in chunks:  # not enumerate, which keeps a reference to what it gave
+            for given in chunks:  # enumerate would keep a reference to the chunk
                 number += 1
                 name = f"chunk {number} of {self.name}"
                 try:
@@ -121,7 +121,7 @@ class Shard:
 
 
 def check_same_length(name: str, documents: int, passed: int) -> None:
-    """Refuse a corpus, or a shard, that has another number of documents in a later pass."""
+    """Raise an error if a later pass finds another number of documents."""
     if passed != documents:
         raise InputError(
             f"{name} had {documents:,} documents in the first pass and {passed:,} in a later "
@@ -130,7 +130,7 @@ def check_same_length(name: str, documents: int, passed: int) -> None:
 
 
 def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
-    """Return the shards of a corpus; chunks in one iterable are one shard, which must be local."""
+    """Return the shards of a corpus. An iterable of chunks is one shard, and must be local."""
     functions = [chunks] if callable(chunks) else chunks
     if isinstance(functions, Sequence) and functions and all(map(callable, functions)):
         if len(functions) == 1:
@@ -140,13 +140,14 @@ def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
         raise InputError(f"chunks must be an iterable of chunks, not a {type(chunks).__name__}")
     if isinstance(chunks, Iterator):
         raise InputError(
-            "chunks can be read only once, and the corpus is read more often: give a list, or "
-            "a function that makes the iterator (lambda: …)"
+            "chunks is an iterator, which can be read only once, but the corpus is read several "
+            "times: give a list, or a function that returns the iterator (lambda: …)"
         )
     if not is_local:
         raise InputError(
-            "the workers of an engine open the corpus themselves: give chunks as a function that "
-            "makes an iterator of them, or as a list of such functions, one for each shard"
+            "chunks cannot be sent to the workers of an engine, which open the corpus themselves: "
+            "give a function that returns an iterator of chunks, or a list of such functions, one "
+            "per shard"
         )
     return [Shard(chunks.__iter__)]
 
@@ -169,11 +170,13 @@ def _read_chunk(given: object, start: int, products: Products, name: str) -> Chu
     if rows is not None:
         rows = read_whole_numbers("rows", rows)
         if rows.max(initial=-1) >= len(embeddings):
-            raise InputError(f"rows name row {rows.max()} of {len(embeddings)} embeddings")
+            raise InputError(
+                f"rows has row {rows.max()}, but there are {len(embeddings)} embeddings"
+            )
     if embeddings.ndim != 2 or n != len(embeddings if rows is None else rows):
         raise InputError(
             f"{n} document ids were given for embeddings of the shape "
-            f"{list(embeddings.shape)}; a row for each document is needed"
+            f"{list(embeddings.shape)}: give one row per document"
         )
     if n:
         products.check(embeddings)

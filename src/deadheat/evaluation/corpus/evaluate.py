@@ -57,65 +57,66 @@ def evaluate_corpus(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Evaluate embeddings of queries against every document of a corpus, chunk by chunk.
+    """Evaluate query embeddings against every document of a corpus, chunk by chunk.
 
-    Every document counts, nothing is cut to a top-k, and all views are exact. Memory holds one
-    chunk of embeddings and, for every thread, two blocks of embeddings and one of scores, however
-    large the corpus is.
+    It uses every document, not only the top k, so all views are exact. The memory does not depend
+    on the size of the corpus: one chunk of embeddings and, per thread, two blocks of embeddings
+    and one block of scores.
 
     Parameters
     ----------
     queries
         ``(query_ids, embeddings)``: names, and ``[queries, width]`` as an array or a torch tensor.
     chunks
-        Yields ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` where
-        documents do not come in the order of the corpus. A fourth item ``rows`` is the row of
-        the embeddings of each document: documents that share a row tie.
-        The corpus is read twice, so this must be an iterable that can be started again, such
-        as a list, or a function that makes an iterator. Both passes must give the same. The first
-        one reads the ids of all chunks and the embeddings of judged documents only.
-        The calling thread makes the chunks. Each may reuse the memory of the one before it.
-        A list of such functions is a corpus in shards, one after the other: each function is
-        called where its shard is counted.
+        Chunks ``(document_ids, embeddings)``, or ``(document_ids, embeddings, positions)`` if the
+        documents are not in the order of the corpus. An optional fourth item ``rows`` is the row
+        of the embeddings of each document: documents with the same row tie.
+        The corpus is read twice, so this must be an iterable that can be read more than once, such
+        as a list, or a function that returns an iterator. Both passes must yield the same chunks.
+        The first pass reads the ids of all chunks, and the embeddings of judged documents only.
+        The calling thread creates the chunks. A chunk may reuse the memory of the one before it.
+        A list of such functions is a corpus in shards, one after the other. Each function is
+        called in the process that counts its shard.
     qrels, measures
         As for `deadheat.evaluate`.
     similarity
         ``"dot"``, ``"cosine"``, or ``"hamming"`` for binary embeddings (booleans, or packed into
-        8-bit integers). 8-bit integers are multiplied exactly.
+        8-bit integers). Products of 8-bit integers are exact.
     regime
         ``"native"`` scores in the dtype of the embeddings, ``"hps"`` in FP32.
     exact_ties
-        Count the distinct scores of all documents for ``provenance.scores``, and keep them in
-        memory for that. Otherwise its numbers are of the tie groups with a judged document.
+        Count the distinct scores of all documents for ``provenance.scores``, which needs memory
+        for all of them. Otherwise ``provenance.scores`` is about tie groups with a judged document.
     engine
-        Where shards are counted: this process unless given, or a
-        `deadheat.engines.cluster.RayCluster`, whose workers open a shard each. The result is the
-        same to the last bit, however many workers there are and however the corpus is sharded.
+        Where shards are counted. Default: this process. The workers of a
+        `deadheat.engines.cluster.RayCluster` open a shard each. The result is bit-identical for
+        any number of workers and shards.
     progress
-        Called with what is being done, how much is done, and of how much: shards whose ids were
-        read, then documents that were counted.
+        Called with the name of the step, the amount done, and the total: first the shards whose
+        ids were read, then the documents that were counted.
 
     Returns
     -------
     Result
-        As of `deadheat.evaluate`; the oblivious value breaks ties in the order of the corpus.
+        As for `deadheat.evaluate`. The oblivious value breaks ties in the order of the corpus.
 
     Notes
     -----
-    Documents are multiplied in blocks of one shape, which depends on the number of queries alone,
-    and each product takes one thread, because the last bits of a product depend on both. So a
-    score depends on its query and its document only: not on the position of the document, on
-    chunks and shards, or on the number of threads. As many blocks are multiplied and counted at a
-    time as NumPy or torch would use threads for a product. NumPy's setting is 1 meanwhile, and
-    restored afterwards; a second evaluation of arrays waits.
-    The judged documents are scored first, and their scores are checked in the second pass. Where a
-    backend computes another score then, the first one is used, and the result says for how many.
-    A worker of an engine whose products differ from those of this process is refused.
+    The last bits of a product depend on the shape of the matrices and on the number of threads. So
+    all blocks have the same shape, which depends on the number of queries only, and each product
+    uses one thread. A score then depends on its query and its document only: not on the position
+    of the document, on chunks and shards, or on the number of threads. The number of blocks that
+    are processed in parallel is the number of threads that NumPy or torch would use for a product.
+    Meanwhile NumPy's number of threads is 1; it is restored afterwards. A second evaluation of
+    arrays waits for the first.
+    The judged documents are scored first, and their scores are checked in the second pass. If a
+    backend then computes another score, the first one is used, and a note gives the number of such
+    scores. A worker of an engine whose products differ from those of this process is an error.
 
-    A document id or a position that comes twice is refused. Positions without a document are
-    reported by a warning.
+    A document id or a position that occurs twice is an error. Positions without a document cause a
+    warning.
 
-    Tensors are multiplied and counted on their device; tested on the CPU.
+    Tensors are multiplied and counted on their device. Only the CPU was tested.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def evaluate_corpus(
     try:
         ids, embeddings = queries
     except (TypeError, ValueError):
-        raise InputError("queries must be a pair: their ids, and their embeddings") from None
+        raise InputError("queries must be a pair (query_ids, embeddings)") from None
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
@@ -150,7 +151,7 @@ def evaluate_corpus(
 
 @dataclass(frozen=True)
 class Corpus:
-    """Queries, the shards whose documents they are scored with, and where that is done."""
+    """Queries, the shards of the corpus, and the engine that counts them."""
 
     products: Products
     query_ids: list[str]
@@ -167,16 +168,16 @@ def evaluate_shards(
     on_block: BlockCallback[object] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Result, Scan]:
-    """Evaluate a corpus as `evaluate_corpus` does, and return what its first pass found, too.
+    """Evaluate a corpus like `evaluate_corpus`; return the result and the first pass.
 
-    `on_block` is called only where the engine is this process.
+    `on_block` is called only if the engine is this process.
     """
     products, is_local = corpus.products, isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
     with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
         scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids).unique(), pool, progress)
 
-        # A run in which every query lists the whole corpus; its scores are not known yet.
+        # Every query of this run lists the whole corpus; its scores are not known yet.
         offsets = np.arange(products.n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
         with_judged = any(measure.needs_judged for measure in measures)
@@ -201,8 +202,8 @@ def evaluate_shards(
                     progress("counting", done, scan.documents)
     if counts.seen < len(score):
         raise InputError(
-            f"{len(score) - counts.seen} judged documents of the first pass were not in the second "
-            "one: chunks must be the same in every pass"
+            f"{len(score) - counts.seen} judged documents of the first pass were missing in the "
+            "second pass: chunks must be the same in every pass"
         )
     if counts.changed:
         pattern = (
@@ -230,16 +231,16 @@ def evaluate_shards(
 
 @dataclass
 class CorpusCounts:
-    """Counts of some documents of a corpus; those of all documents add up."""
+    """Counts of some documents of a corpus; counts of different documents can be added."""
 
     counts: Counts
     """Per judged document: candidates above, equal, and tied before it."""
     sizes: SizeCounter
-    """Of all tie groups, where they are counted."""
+    """Sizes of all tie groups, if they are counted."""
     seen: int = 0
-    """Judged documents that were counted, once for every query that they are judged for."""
+    """Number of pairs of a query and a judged document that were counted."""
     changed: int = 0
-    """Those whose score was not that computed first."""
+    """Number of these pairs whose score differs from that of the first pass."""
 
     def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
         self.counts += other.counts
@@ -251,14 +252,14 @@ class CorpusCounts:
 
 @dataclass(frozen=True)
 class CountTask:
-    """Counts the documents of shards; sent to every process that counts."""
+    """Count the documents of shards; sent to every process that counts."""
 
     documents: JudgedDocuments
-    """The judged documents, with the scores that were computed first."""
+    """The judged documents, with their scores of the first pass."""
     row: Ints
-    """Per query: its row of the query embeddings, −1 where it has none."""
+    """Per query: its row of the query embeddings, −1 if it has none."""
     noise: float
-    """How far a score may be from the one computed first, which is then used."""
+    """Largest accepted difference from the score of the first pass, which is then used."""
     exact_ties: bool
     """Whether all tie groups are counted."""
 
@@ -288,7 +289,7 @@ class CountTask:
             i = int(far[0])
             raise InputError(
                 f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
-                f"{found[i]:g} for a query, and had {first[i]:g} in the first pass: chunks must "
+                f"{found[i]:g} for a query, but it had {first[i]:g} in the first pass: chunks must "
                 "be the same in every pass"
             )
         changed = int(np.count_nonzero(found != first))
@@ -309,10 +310,10 @@ class CountTask:
 def score_pairs(
     products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
 ) -> Floats:
-    """Score pairs of a query and a document, in blocks like those of the whole corpus.
+    """Score pairs of a query and a document, in blocks of the same shape as the whole corpus.
 
-    Per pair, `row` is that of the query embeddings, and `position` that of the document, which is
-    one of the `documents` in `chunks`.
+    Per pair, `row` is the row of the query embeddings, and `position` the position of the document.
+    `chunks` has these documents; `documents` is their number.
     """
     found = np.empty(len(position))
 
@@ -330,19 +331,19 @@ def make_worker(
 ) -> Callable[[object, Callable[[Products, object], object]], object]:
     """Return a function that runs a task on a piece of the corpus, in any process.
 
-    `digest` is that of the products of the process that began the work, where that is another one.
+    `digest` is the digest of the products of the driver process; None in the driver itself.
     """
     if digest is not None and digest_products(products) != digest:
         raise InputError(
-            f"products on {platform.node()} differ in their last bits from those of the "
-            "machine that began the work, as those of another kind of processor do: the result "
-            "would depend on who counted what; use machines of one kind"
+            f"products on {platform.node()} differ in their last bits from those of the driver, "
+            "probably because its processor is of another kind: the result would depend on which "
+            "machine counts which document; use machines of one kind"
         )
     return lambda piece, task: task(products, piece)
 
 
 def digest_products(products: Products) -> str:
-    """Digest the products of all queries with one another, computed as those of a block."""
+    """Return a digest of the products of all queries with each other, computed as one block."""
     rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
     [scores] = share_blocks(products, [rows], 1, products.multiply)
     return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()

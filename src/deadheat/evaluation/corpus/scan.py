@@ -1,4 +1,4 @@
-"""The first pass over a corpus: its ids are checked, and the judged documents are taken."""
+"""The first pass over a corpus: check the ids, and keep the judged documents."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from deadheat.scoring import Products
 from deadheat.ties import Ints
 
 Intervals = Ints
-"""Intervals of whole numbers, ``[n, 2]``: the first of each, and the one after its last."""
+"""Intervals of whole numbers, ``[n, 2]``: start and stop (exclusive) of each."""
 
 
 @dataclass
 class ShardScan:
-    """What the first pass finds in a shard."""
+    """Result of the first pass over a shard."""
 
     documents: int = 0
     first_ids: list[str] = field(default_factory=list)
-    """Of the first documents, two at most."""
+    """Ids of the first documents, at most two."""
     types: dict[str, str] = field(default_factory=dict)
-    """Number types of the embeddings, and where each came first."""
+    """Number types of the embeddings, and the first chunk of each type."""
     hashes: list[NDArray[np.uint64]] = field(default_factory=list)
-    """Of all ids but those in `ranges`."""
+    """Hashes of all ids that are not in `ranges`."""
     ranges: list[Intervals] = field(default_factory=list)
     """Ids that are consecutive numbers."""
     places: list[tuple[bool, Intervals]] = field(default_factory=list)
-    """Positions, and whether the caller gave them; others count from the start of the shard."""
+    """Positions, and whether the caller gave them; otherwise they start at 0 in each shard."""
     judged: list[Chunk] = field(default_factory=list)
     """The judged documents, chunk by chunk."""
 
 
 def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> ShardScan:
-    """Check the ids of a shard, and take the embeddings of the judged documents."""
+    """Check the ids of a shard, and keep the embeddings of the judged documents."""
     scan, wanted = ShardScan(), judged_ids.implode()
     for chunk in shard.read(products):
         ids = chunk.id_column()
@@ -63,23 +63,23 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
 
 @dataclass(frozen=True)
 class Scan(Documents):
-    """What the first pass finds in a whole corpus; the documents of a run that lists it all."""
+    """Result of the first pass over a corpus; also the documents of a run that lists them all."""
 
     documents: int
     shards: list[Shard]
-    """With what the second pass must find."""
+    """The shards, with the number of documents that the second pass must find."""
     judged: list[Chunk]
-    """The judged documents, those of a shard together."""
+    """The judged documents, one chunk per shard."""
     first_ids: list[str]
-    """Of the first documents, two at most."""
+    """Ids of the first documents, at most two."""
     remarks: list[Remark]
 
     def ids(self, rows: Ints) -> pl.Series:
-        """Return ids of the first documents, at most as many as rows, for examples in messages."""
+        """Return the ids of the first documents, for examples in messages; at most `len(rows)`."""
         return id_column(self.first_ids[: len(rows)])
 
     def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
-        """Return the row of each document in the list of its query, −1 where it is not judged."""
+        """Return the row of each document in the list of its query, −1 if it is not judged."""
         place: dict[object, int] = {}
         for chunk in self.judged:
             place.update(zip(chunk.ids, chunk.positions.tolist(), strict=True))
@@ -103,7 +103,7 @@ class Scan(Documents):
 def scan_corpus(
     shards: Sequence[Shard], judged_ids: pl.Series, pool: Pool, progress: Progress | None = None
 ) -> Scan:
-    """Pass a corpus once: count its documents, find the judged ones, refuse what comes twice."""
+    """Read a corpus once: count documents, find the judged ones, raise an error for duplicates."""
     found: dict[int, ShardScan] = {}
     for shard, scan in pool.results(shards, partial(scan_shard, judged_ids)):
         found[shard.number] = scan
@@ -112,10 +112,10 @@ def scan_corpus(
     scans = [found[shard.number] for shard in shards]
     types = {dtype: where for scan in reversed(scans) for dtype, where in scan.types.items()}
     if not types:
-        raise InputError("the corpus is empty: chunks gave no document")
+        raise InputError("the corpus is empty: chunks has no documents")
     if len(types) > 1:
         named = ", ".join(f"{dtype} ({where})" for dtype, where in sorted(types.items()))
-        raise InputError(f"the documents are {named}: embed all of them alike")
+        raise InputError(f"the documents are {named}: use one number type for all embeddings")
     _check_ids(scans, shards, pool)
 
     start, scanned, judged, places = 0, [], [], []
@@ -132,7 +132,7 @@ def scan_corpus(
 
 
 def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
-    """Refuse a document that comes more than once."""
+    """Raise an error for a document that occurs more than once."""
     ranges = [own for scan in scans for own in scan.ranges]
     hashes = [own for scan in scans for own in scan.hashes]
     if not hashes and _find_overlap(np.concatenate(ranges)) is None:
@@ -142,7 +142,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
     repeated = every.filter(every == every.shift()).unique()
     if not len(repeated):
         return
-    holders: dict[str, list[int]] = {}  # two ids may have one hash: the ids themselves decide
+    holders: dict[str, list[int]] = {}  # two ids may have the same hash, so compare the ids
     for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
         for document in ids:
             holders.setdefault(document, []).append(shard.number)
@@ -151,14 +151,14 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
         example = min(twice)
         where = " and ".join(f"shard {number}" for number in twice[example])
         raise InputError(
-            f"the corpus holds document {example!r} more than once, in {where}"
+            f"the corpus has document {example!r} more than once, in {where}"
             f"{f' (and {len(twice) - 1:,} more)' if len(twice) > 1 else ''}; give every document "
             "once"
         )
 
 
 def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
-    """Return the ids of a shard that have one of these hashes, as often as they come."""
+    """Return the ids of a shard that have one of these hashes, with repetitions."""
     columns = (chunk.id_column() for chunk in shard.read(products))
     return [
         name for ids in columns for name in ids.filter(ids.hash().is_in(hashes.implode())).to_list()
@@ -166,11 +166,11 @@ def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
 
 
 def _check_places(places: Intervals, documents: int) -> list[Remark]:
-    """Refuse positions that two documents have; warn of positions that none has."""
+    """Raise an error if two documents have the same position; warn of unused positions."""
     twice = _find_overlap(places)
     if twice is not None:
         raise InputError(
-            f"two documents of the corpus have the position {twice}: give every document its own"
+            f"two documents of the corpus have position {twice}: give each its own position"
         )
     first, stop = np.sort(places, axis=0).T
     before = np.append(0, stop[:-1])
@@ -178,7 +178,7 @@ def _check_places(places: Intervals, documents: int) -> list[Remark]:
     if not len(gaps):
         return []
     pattern = (
-        "{empty:place} below {last} of the corpus have no document, for example {example}: "
+        "{empty:position} below {last} of the corpus without a document, for example {example}: "
         "is a part of it missing?"
     )
     last = int(stop[-1])
@@ -186,7 +186,7 @@ def _check_places(places: Intervals, documents: int) -> list[Remark]:
 
 
 def _intervals(numbers: Ints) -> Intervals:
-    """Return distinct numbers as the fewest intervals.
+    """Return distinct numbers as the smallest number of intervals.
 
     >>> _intervals(np.array([3, 7, 4])).tolist()
     [[3, 5], [7, 8]]
@@ -198,7 +198,7 @@ def _intervals(numbers: Ints) -> Intervals:
 
 
 def _find_overlap(intervals: Intervals) -> int | None:
-    """Return the lowest number that begins an interval inside another one, if any.
+    """Return the lowest start of an interval inside another one; None if there is none.
 
     >>> _find_overlap(np.array([[0, 5], [7, 9], [3, 6]]))
     3

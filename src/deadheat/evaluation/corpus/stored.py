@@ -1,4 +1,4 @@
-"""Embeddings in files: the shards of a corpus that is read a chunk at a time."""
+"""Read the embeddings of a corpus from files, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -30,46 +30,46 @@ TYPES: dict[str, type[np.generic]] = {
     "U8": np.uint8,
     "BOOL": np.bool_,
 }
-"""What embeddings are stored in, as safetensors names it."""
+"""Number types of stored embeddings, by their names in safetensors."""
 
 
 @dataclass(frozen=True)
 class StoredShard:
-    """The embeddings of one file; calling it makes an iterator of chunks."""
+    """The embeddings of one file; calling it returns an iterator of chunks."""
 
     path: Path
     tensor: str
     documents: int
     width: int
     first: int
-    """Documents in the files before it."""
+    """Number of documents in the files before it."""
     chunk: int
     torch: bool
     has_ids: bool
-    """Whether a file beside it holds the ids of the documents."""
+    """Whether a file in the same folder has the ids of the documents."""
 
     def __call__(self) -> Iterator[tuple[Sequence[object], Matrix]]:
         """Yield ids and embeddings; only the current chunk is in memory."""
         stored = _find_embeddings(self.path, self.tensor)
         if stored.shape != (self.documents, self.width):
             raise InputError(
-                f"{self.path}: {self.tensor} has the shape {list(stored.shape)} and had "
-                f"{[self.documents, self.width]} before: write files before they are evaluated"
+                f"{self.path}: {self.tensor} has the shape {list(stored.shape)}, but it had "
+                f"{[self.documents, self.width]} before: do not change files during an evaluation"
             )
         ids = _read_ids(self.path, self.documents, self.chunk) if self.has_ids else None
         for start in range(0, self.documents, self.chunk):
             stop = min(start + self.chunk, self.documents)
-            # Mapped anew for each chunk, so that memory holds the pages of one; nothing is read
+            # A new map per chunk keeps only the pages of one chunk in memory. Nothing is read
             # before it is used.
             rows = stored.map_rows(self.path, start, stop)
             numbers = range(self.first + start, self.first + stop)
             yield numbers if ids is None else next(ids), _as_tensor(rows) if self.torch else rows
-        for _ in ids or ():  # the end of the file is checked
+        for _ in ids or ():  # reads on, to check the end of the file
             pass
 
 
 def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
-    """Yield the ids of one chunk of a part after the other; refuse fewer or more than documents."""
+    """Yield the ids chunk by chunk; raise an error unless there are as many as documents."""
     names = _ids_path(path)
     with names.open("rb") as file:
         for start in range(0, documents, chunk):
@@ -77,16 +77,18 @@ def _read_ids(path: Path, documents: int, chunk: int) -> Iterator[list[str]]:
             ids = [_read_id(names, number, line) for number, line in enumerate(lines, start + 1)]
             if start + len(ids) < min(start + chunk, documents):
                 raise InputError(
-                    f"{names} names {start + len(ids):,} documents, and {path.name} has "
-                    f"{documents:,}"
+                    f"{names} has {start + len(ids):,} ids, but {path.name} has {documents:,} "
+                    "documents: write one id per document"
                 )
             yield ids
         if file.read(1):
-            raise InputError(f"{names} names more than the {documents:,} documents")
+            raise InputError(
+                f"{names} has more ids than the {documents:,} documents: write one id per document"
+            )
 
 
 def _read_id(path: Path, number: int, line: bytes) -> str:
-    """Decode a line of a file of ids; the first may begin with a byte order mark."""
+    """Decode a line of a file of ids; the first line may start with a byte order mark."""
     try:
         name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -105,23 +107,22 @@ def stored_shards(
 ) -> list[StoredShard]:
     """Return the shards of a corpus whose embeddings are in safetensors files.
 
-    The files are mapped into memory and read a chunk at a time, so that a corpus of any size can
-    be evaluated on a machine of any size: here, or, where the same paths lead to the files on
-    other machines, by an engine.
+    The files are mapped into memory and read one chunk at a time, so the corpus need not fit in
+    memory. An engine can evaluate the shards if the files have the same paths on all machines.
 
     Parameters
     ----------
     path
-        A folder, whose ``*.safetensors`` files are taken in the order of their names; one file;
-        or several in their order. Each holds a tensor ``[documents, width]``. The ids of the
-        documents of ``part.safetensors`` are the lines of ``part.ids.txt`` beside it, in UTF-8.
-        Where no part has such a file, ids are numbers, from 0 on through all files.
+        A folder, whose ``*.safetensors`` files are read in the order of their names; one file;
+        or a sequence of files. Each has a tensor ``[documents, width]``. The ids of the documents
+        of ``part.safetensors`` are the lines of ``part.ids.txt`` in the same folder, in UTF-8. If
+        no part has such a file, ids are numbers, from 0 through all files.
     tensor
-        Name of the tensor; not needed where a file holds one of two dimensions only.
+        Name of the tensor; optional if each file has only one tensor of two dimensions.
     chunk
-        How many documents are read at once.
+        Number of documents that are read at once.
     torch
-        Return torch tensors instead of arrays.
+        Return torch tensors instead of arrays. Default: False.
 
     Examples
     --------
@@ -145,8 +146,8 @@ def stored_shards(
         documents, width = stored.shape
         if shards and width != shards[0].width:
             raise InputError(
-                f"{file} holds embeddings of the width {width}, and {shards[0].path} of "
-                f"{shards[0].width}: they are not of one corpus"
+                f"{file} has embeddings of width {width}, but {shards[0].path} has width "
+                f"{shards[0].width}: give files of one corpus"
             )
         has_ids = _ids_path(file).is_file()
         shards.append(
@@ -159,61 +160,62 @@ def stored_shards(
     )
     if having and lacking:
         raise InputError(
-            f"{lacking[0]} has no {_ids_path(lacking[0]).name} beside it, and {having[0].name} has "
-            "its ids: write ids for every part, or for none"
+            f"{lacking[0]} has no file {_ids_path(lacking[0]).name}, but {having[0].name} has its "
+            "ids: write ids for every part, or for none"
         )
     return shards
 
 
 def _ids_path(path: Path) -> Path:
-    """Return the path of the ids of a part, whether it has any or not."""
+    """Return the path of the ids of a part; the file may be missing."""
     return path.with_name(path.name.removesuffix(".safetensors") + ".ids.txt")
 
 
 def _list_files(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
 ) -> list[Path]:
-    """Return the files of a folder, or those that are given."""
+    """Return the files of a folder, or the given files."""
     if not isinstance(path, (str, os.PathLike)):
         try:
             return [Path(file).absolute() for file in path]
         except TypeError:
-            raise InputError(f"path must be a path, or several, not {path!r:.60}") from None
+            raise InputError(
+                f"path must be a path or a sequence of paths, not {path!r:.60}"
+            ) from None
     given = Path(path).absolute()
     files = sorted(given.glob("*.safetensors")) if given.is_dir() else [given]
     if not files:
-        raise InputError(f"{path} holds no *.safetensors file")
+        raise InputError(f"{path} has no *.safetensors file")
     return files
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """One tensor of a safetensors file, as the header of the file describes it."""
+    """One tensor of a safetensors file, from the header of the file."""
 
     name: str
     dtype: str
-    """As safetensors names it, such as ``F32``."""
+    """Name of the number type in safetensors, such as ``F32``."""
     shape: tuple[int, ...]
     start: int
-    """Byte of the file at which its values begin."""
+    """Byte offset of its first value in the file."""
     stop: int
 
     def map_rows(self, path: Path, first: int, last: int) -> NDArray[Any]:
-        """Map some rows of a table into memory."""
+        """Map some rows of the tensor into memory."""
         dtype, width = np.dtype(TYPES[self.dtype]), self.shape[1]
         start = self.start + first * width * dtype.itemsize
         try:
-            # Mode "c", copied when written to: torch warns of arrays that are read-only.
+            # Mode "c" (copy on write), because torch warns about read-only arrays.
             return np.memmap(path, dtype, "c", start, (last - first, width))
         except ValueError as error:
             raise _unreadable(path, error) from None
 
 
 def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
-    """Read the tensors that a safetensors file holds, by name, and its metadata.
+    """Return the tensors of a safetensors file by name, and its metadata.
 
-    Every entry is checked before it is returned: types, sizes, and that the values lie inside
-    the file.
+    Every entry is checked: types, sizes, and that the values are inside the file.
     """
     try:
         with path.open("rb") as file:
@@ -232,7 +234,7 @@ def read_safetensors_header(path: Path) -> tuple[dict[str, StoredTensor], dict[s
 
 
 def _tensor(name: str, entry: object, data: int, size: int) -> StoredTensor:
-    """Check the entry of a tensor; the data of all tensors are the bytes from `data` to `size`."""
+    """Check the entry of a tensor. The data of all tensors are the bytes from `data` to `size`."""
     match entry:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [start, stop]} if all(
             type(number) is int and 0 <= number < 1 << 63 for number in (*shape, start, stop)
@@ -252,18 +254,20 @@ def _find_embeddings(path: Path, name: str | None) -> StoredTensor:
         held = [f"{tensor.name!s:.60} {list(tensor.shape)}" for tensor in tensors.values()]
         more = f" and {len(held) - 5} more" if len(held) > 5 else ""
         raise InputError(
-            f"{path} must hold one tensor {'' if name is None else f'{name!r} '}[documents, width],"
-            f" and holds {', '.join(held[:5]) or 'none'}{more}: say which with tensor="
+            f"{path} must have one tensor {'' if name is None else f'{name!r} '}[documents, width],"
+            f" but has {', '.join(held[:5]) or 'none'}{more}: name one with tensor="
         )
     [found] = named
     documents, width = found.shape
     if found.dtype not in TYPES or not width:
         raise InputError(
-            f"{path}: {found.name} is {found.dtype} {list(found.shape)}; embeddings are "
+            f"{path}: {found.name} is {found.dtype} {list(found.shape)}; embeddings must be one of "
             f"{', '.join(TYPES)}, with a width of 1 or more"
         )
     if found.stop - found.start != documents * width * np.dtype(TYPES[found.dtype]).itemsize:
-        raise _unreadable(path, ValueError(f"{found.name!r:.60} has another size than its shape"))
+        raise _unreadable(
+            path, ValueError(f"the size of {found.name!r:.60} does not match its shape")
+        )
     return found
 
 
