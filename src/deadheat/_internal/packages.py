@@ -80,7 +80,7 @@ def require(module: str, purpose: str) -> ModuleType:
 
 
 def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
-    """Give a polars frame as one of pandas; needs pandas, and nothing else."""
+    """Convert a polars frame to a pandas frame; pyarrow is not needed."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
@@ -89,9 +89,10 @@ def pandas_frame(frame: pl.DataFrame) -> pd.DataFrame:
 
 
 def install_command(extra: str) -> str:
-    """Give the command that brings an extra, from where deadheat itself was installed from.
+    """Return the command that installs an extra, from the origin of the installed deadheat.
 
-    Never by its name alone: the package index may have something else under it.
+    The command never uses the name alone, because the package index may have another package of
+    that name.
     """
     from urllib.request import url2pathname
 
