@@ -357,7 +357,7 @@ def test_other_chunks_of_the_same_documents_the_second_time():
         ((["q0"], np.full((1, 24), np.nan, "f4")), {}, "queries.* is nan"),
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "l2"}, "unknown similarity 'l2'"),
         ((["q0"], np.ones((1, 24), "f4")), {"similarity": "hamming"}, "need bits"),
-        ((["q0"], np.ones((1, 24), bool)), {}, "similarity is hamming"),
+        ((["q0"], np.ones((1, 24), bool)), {}, "queries are bits.*hamming"),
         ((["q0"], np.ones((1, 24), "i1")), {"similarity": "cosine"}, "no cosine product of int8"),
         ((["q0"], np.ones((1, 24), "f4")), {"regime": "head"}, "unknown regime 'head'"),
         ((["other"], np.ones((1, 24), "f4")), {}, "no query of the run is judged"),

@@ -432,7 +432,7 @@ def test_fifty_real_systems_are_a_small_page(tmp_path, shared):
     ("content", "reason"),
     [
         (None, "there is no experiment.json"),
-        ("[]", "there is no result"),
+        ("[]", "source: the file has no results"),
         ("{}", "not a stored deadheat result"),
         ("[1]", "not a stored deadheat result"),
         ("q Q0 d 1 0.5 t", "give the judgements with --qrels"),
