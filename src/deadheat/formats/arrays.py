@@ -190,7 +190,7 @@ def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> In
             array = array.astype(np.int64)
         if array.dtype.kind not in "iu":
             rounded = array.astype(np.float64)
-            if array.dtype.kind == "b" or not (np.floor(rounded) == array).all():
+            if array.dtype.kind == "b" or not np.array_equal(np.floor(rounded), array):
                 raise ValueError(f"not {array.dtype}")
             array = rounded
     except (TypeError, ValueError, OverflowError) as error:
