@@ -198,9 +198,9 @@ def test_other_versions_on_a_worker_are_refused(engine, monkeypatch):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"device": "cuda:0"}, "its device is cpu and not cuda:0"),
-        ({"backend": "cuda"}, "its backend is .* and not cuda"),
-        ({"revision": "sha256:1"}, "its revision is sha256:.* and not sha256:1;"),
+        ({"device": "cuda:0"}, "its device is cpu, not cuda:0"),
+        ({"backend": "cuda"}, "its backend is torch, not cuda"),
+        ({"revision": "sha256:1"}, "its revision is sha256:.*, not sha256:1,"),
     ],
 )
 def test_a_worker_on_another_kind_of_machine_is_refused_by_name(
