@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 import deadheat as dh
-from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.lab.experiment.changes import (
     Changes,
     compare_embeddings,
@@ -47,8 +47,8 @@ def test_counts_are_those_of_all_scores_at_once(data):
         random.random((n_variants, 1, 1)) < 0.7
     )
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_blocks, "MIN_DOCUMENTS", 4)
-        patch.setattr(corpus_blocks, "MAX_DOCUMENTS", 4)
+        patch.setattr(corpus_chunks, "MIN_DOCUMENTS", 4)
+        patch.setattr(corpus_chunks, "MAX_DOCUMENTS", 4)
         variants = []
         for number, move in enumerate(moves):
             bounds = sorted(data.draw(st.sets(st.integers(1, max(1, texts - 1)), max_size=5)))

@@ -147,13 +147,12 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
 
     def select_candidates() -> Iterator[Chunk]:
         for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
-            own = chunk.take(np.flatnonzero(np.isin(chunk.positions, wanted)))
+            own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own
 
-    scores = score_pairs(
-        corpus.products, select_candidates(), len(wanted), kept.query, kept.position
-    )
+    chunks = select_candidates()
+    scores = score_pairs(corpus.products, chunks, len(wanted), kept.query, kept.position)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),

@@ -5,11 +5,12 @@ from deadheat.ties.checks import (
     check_number as check_number,
     read_places as read_places,
 )
-from deadheat.ties.counter import TieCounter as TieCounter, count_columns as count_columns
+from deadheat.ties.counter import TieCounter as TieCounter
 from deadheat.ties.counting import (
     BACKEND as BACKEND,
     Counts as Counts,
     find_columns as find_columns,
+    to_floats as to_floats,
 )
 from deadheat.ties.groups import (
     Counted as Counted,
@@ -18,6 +19,7 @@ from deadheat.ties.groups import (
     JudgedDocuments as JudgedDocuments,
     TieGroups as TieGroups,
     build_groups as build_groups,
+    count_columns as count_columns,
     count_groups as count_groups,
 )
 from deadheat.ties.lists import (

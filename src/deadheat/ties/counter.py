@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,14 @@ from deadheat.ties.checks import (
     read_documents,
     read_places,
 )
-from deadheat.ties.counting import Counts, count_tensor, find_columns, flatten_scores, has_nan
-from deadheat.ties.groups import Ints, TieGroups, count_lists
-from deadheat.ties.numpy_counting import Scores
+from deadheat.ties.counting import (
+    Counts,
+    find_columns,
+    flatten_scores,
+    has_nan,
+    is_on_device,
+)
+from deadheat.ties.groups import Ints, TieGroups, count_columns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,7 +139,7 @@ class TieCounter:
             column, inside = find_columns(place, self.documents.position)
         inside &= self.has_positions
         n = piece.shape[1]
-        step = self.n_queries if _is_on_device(piece) else BLOCK // max(1, n)
+        step = self.n_queries if is_on_device(piece) else BLOCK // max(1, n)
         step = max(1, step)
 
         def count(first: int) -> Counts:
@@ -149,7 +154,7 @@ class TieCounter:
         self, first: int, block: Matrix, column: Ints, inside: NDArray[np.bool_]
     ) -> Counts:
         """Count for some queries, from `first` on; `find_columns` returns `column` and `inside`."""
-        if not _is_on_device(block):
+        if not is_on_device(block):
             block = flatten_scores(block).reshape(block.shape)
         if has_nan(block):
             raise nan_error()
@@ -236,36 +241,3 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
             f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"
         )
     return piece
-
-
-def _is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
-    """Return whether the scores are a tensor that is not on the CPU."""
-    return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
-
-
-def count_columns(
-    scores: NDArray[np.generic] | Tensor,
-    rows: Ints,
-    offsets: Ints,
-    values: Scores,
-    column: Ints,
-) -> Counts:
-    """Count the candidates above, equal to and tied before each document of interest.
-
-    Parameters
-    ----------
-    scores
-        ``[rows, n]``, an array or a tensor on any device, without NaN.
-    rows
-        Per query: the row of its scores; any row for a query without documents.
-    offsets, values
-        As for `numpy_counting.count_candidates`.
-    column
-        Per document: equal scores in columns before this one are counted as before the document.
-    """
-    if _is_on_device(scores):
-        return count_tensor(scores[rows], offsets, values, column)
-    n = scores.shape[1]
-    starts = np.maximum(rows, 0) * n
-    before = column + starts.repeat(np.diff(offsets))
-    return count_lists(flatten_scores(scores), (starts, starts + n), offsets, values, before)

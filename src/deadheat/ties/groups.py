@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from deadheat.ties.numpy_counting import (
     is_group_start,
     offsets_of,
 )
+
+if TYPE_CHECKING:
+    from deadheat.scoring import Matrix
 
 
 class JudgedDocuments(NamedTuple):
@@ -422,6 +425,36 @@ def count_lists(
         flat, values = flat.view(np.int16), values.view(np.int16)
     counts: Counts = counting.active.count_candidates(flat, *bounds, offsets, values, rows)
     return counts
+
+
+def count_columns(
+    scores: Matrix,
+    rows: Ints,
+    offsets: Ints,
+    values: Scores,
+    column: Ints,
+) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        ``[rows, n]``, an array or a tensor on any device, without NaN.
+    rows
+        Per query: the row of its scores; any row for a query without documents.
+    offsets, values
+        As for `numpy_counting.count_candidates`.
+    column
+        Per document: equal scores in columns before this one are counted as before the document.
+    """
+    if counting.is_on_device(scores):
+        return counting.count_tensor(scores[rows], offsets, values, column)
+    n = scores.shape[1]
+    starts = np.maximum(rows, 0) * n
+    before = column + starts.repeat(np.diff(offsets))
+    return count_lists(
+        counting.flatten_scores(scores), (starts, starts + n), offsets, values, before
+    )
 
 
 def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import Literal
 
 import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
-from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import emits_warnings, note
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import (
-    BlockCallback,
+from deadheat.evaluation.corpus.chunks import (
+    Chunk,
+    Chunks,
+    Shard,
     block_length,
-    score_blocks,
-    share_blocks,
+    cut_blocks,
+    map_blocks,
+    open_shards,
+    score_block,
 )
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards
 from deadheat.evaluation.corpus.scan import Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -41,7 +44,14 @@ from deadheat.ties import (
     count_columns,
     find_columns,
     list_judged,
+    to_floats,
 )
+
+BlockCallback = Callable[[Chunk, Matrix], object]
+"""Called in any thread with the documents of a block, in the order of positions, and their scores.
+
+The scores are ``[queries, documents]``.
+"""
 
 
 @emits_warnings
@@ -165,7 +175,7 @@ def evaluate_shards(
     measures: Sequence[Measure],
     *,
     exact_ties: bool = False,
-    on_block: BlockCallback[object] | None = None,
+    on_block: BlockCallback | None = None,
     progress: Progress | None = None,
 ) -> tuple[Result, Scan]:
     """Evaluate a corpus like `evaluate_corpus`; return the result and the first pass.
@@ -175,136 +185,64 @@ def evaluate_shards(
     products, is_local = corpus.products, isinstance(corpus.engine, LocalEngine)
     digest = None if is_local else digest_products(products)
     with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
-        scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids).unique(), pool, progress)
+        # Scan the ids, and keep the embeddings of the judged documents.
+        scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids), pool, progress)
 
-        # Every query of this run lists the whole corpus; its scores are not known yet.
+        # Score the judged documents. Every query of this run lists the whole corpus; the run has no
+        # scores, because only those of the judged documents are needed.
         offsets = np.arange(products.n_queries + 1, dtype=np.int64) * scan.documents
         run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
         with_judged = any(measure.needs_judged for measure in measures)
         lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
-        row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-        n_judged = sum(map(len, scan.judged))
-        score = score_pairs(products, scan.judged, n_judged, row[lists.query], lists.position)
+        starts, stops = lists.bounds
+        row = np.where(stops > starts, starts // scan.documents, -1)
+        score = score_pairs(
+            products, scan.judged, len(scan.position), row[lists.query], lists.position
+        )
         documents = JudgedDocuments.sort(
             len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
         )
 
+        # Count the blocks, and merge the counts.
         noise = products.noise * float(np.abs(score).max(initial=0))
         task = CountTask(documents, row, noise, exact_ties, on_block)
         if is_local:  # the threads of this process share the blocks of all shards
-            counts = task(products, scan.shards, progress)
+            parts = task.count_blocks(products, scan.shards)
         else:
-            counts, done = task(products, []), 0
-            for [shard], own in pool.results([[shard] for shard in scan.shards], task):
-                counts += own
-                done += shard.documents or 0
-                if progress is not None:
-                    progress("counting", done, scan.documents)
-    if counts.seen < len(score):
+            parts = (own for _, own in pool.results(scan.shards, task))
+        total = CorpusCounts.zero(len(score))
+        for part in parts:
+            total += part
+            if progress is not None:
+                progress("counting", total.documents, scan.documents)
+    if total.seen < len(score):
         raise InputError(
-            f"{len(score) - counts.seen} judged documents of the first pass were missing in the "
+            f"{len(score) - total.seen} judged documents of the first pass were missing in the "
             "second pass: chunks must be the same in every pass"
         )
-    if counts.changed:
+    if total.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits between the two passes "
             "over the corpus; the result uses those of the first"
         )
-        remarks.append(note(pattern, changed=counts.changed))
+        remarks.append(note(pattern, changed=total.changed))
     remarks += scan.remarks + scan.find_missing(judgements)
 
-    retrieved = np.where(row >= 0, scan.documents, 0)
-    groups = TieGroups.from_counts(documents, counts.counts, retrieved)
-    size = groups.size
-    judged_facts = ScoreFacts(
-        int(size.sum()), len(size), int(size.max(initial=0)), judged_only=True
-    )
+    groups = TieGroups.from_counts(documents, total.counts, stops - starts)
+    if total.sizes is not None:
+        facts = total.sizes.facts
+    else:
+        size = groups.size
+        largest = int(size.max(initial=0))
+        facts = ScoreFacts(int(size.sum()), len(size), largest, judged_only=True)
     provenance = Provenance(
         run.source,
         judgements.source,
         scoring=products.provenance(),
-        scores=counts.sizes.facts if exact_ties else judged_facts,
+        scores=facts,
         versions=versions(),
     )
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
-
-
-@dataclass
-class CorpusCounts:
-    """Counts of some documents of a corpus; counts of different documents can be added."""
-
-    counts: Counts
-    """Per judged document: candidates above, equal, and tied before it."""
-    sizes: SizeCounter
-    """Sizes of all tie groups, if they are counted."""
-    seen: int = 0
-    """Number of pairs of a query and a judged document that were counted."""
-    changed: int = 0
-    """Number of these pairs whose score differs from that of the first pass."""
-
-    def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
-        self.counts += other.counts
-        self.sizes += other.sizes
-        self.seen += other.seen
-        self.changed += other.changed
-        return self
-
-
-@dataclass(frozen=True)
-class CountTask:
-    """Count the documents of shards; sent to every process that counts."""
-
-    documents: JudgedDocuments
-    """The judged documents, with their scores of the first pass."""
-    row: Ints
-    """Per query: its row of the query embeddings, −1 if it has none."""
-    noise: float
-    """Largest accepted difference from the score of the first pass, which is then used."""
-    exact_ties: bool
-    """Whether all tie groups are counted."""
-
-    on_block: BlockCallback[object] | None = None
-
-    def __call__(
-        self, products: Products, shards: Sequence[Shard], progress: Progress | None = None
-    ) -> CorpusCounts:
-        """Count the documents of shards in threads, which share all blocks."""
-        counts = np.zeros((3, len(self.documents.query)), np.int64)
-        total = CorpusCounts(counts, SizeCounter(products.n_queries if self.exact_ties else 0))
-        documents = sum(shard.documents or 0 for shard in shards)
-        chunks = chain.from_iterable(shard.read(products) for shard in shards)
-        for own in score_blocks(products, chunks, documents, self.count_block, progress):
-            total += own
-        return total
-
-    def count_block(self, block: Chunk, scores: Matrix) -> CorpusCounts:
-        """Count the documents of a block."""
-        own = self.documents
-        column, inside = find_columns(block.positions, own.position)
-        seen = np.flatnonzero(inside)
-        places = self.row[own.query[seen]], column[seen]
-        found, first = exact_floats(scores[places]), own.score[seen]
-        far = np.flatnonzero(np.abs(found - first) > self.noise)
-        if len(far):
-            i = int(far[0])
-            raise InputError(
-                f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
-                f"{found[i]:g} for a query, but it had {first[i]:g} in the first pass: chunks must "
-                "be the same in every pass"
-            )
-        changed = int(np.count_nonzero(found != first))
-        if changed:
-            if isinstance(scores, np.ndarray):
-                scores[places] = first
-            else:
-                scores[places] = scores.new_tensor(first)
-        sizes = SizeCounter(len(scores) if self.exact_ties else 0)
-        if self.exact_ties:
-            sizes.update(scores)
-        if self.on_block is not None:
-            self.on_block(block, scores)
-        counts = count_columns(scores, self.row, own.offsets, own.score, column)
-        return CorpusCounts(counts, sizes, len(seen), changed)
 
 
 def score_pairs(
@@ -317,19 +255,114 @@ def score_pairs(
     """
     found = np.empty(len(position))
 
-    def look_up(block: Chunk, scores: Matrix) -> None:
+    def look_up(block: Chunk) -> None:
         column, inside = find_columns(block.positions, position)
-        found[inside] = exact_floats(scores[row[inside], column[inside]])
+        scores = score_block(products, block)
+        found[inside] = to_floats(scores[row[inside], column[inside]])
 
-    for _ in score_blocks(products, chunks, documents, look_up):
+    blocks = cut_blocks(chunks, block_length(products.n_queries))
+    for _ in map_blocks(products, blocks, documents, look_up):
         pass
     return found
 
 
+@dataclass
+class CorpusCounts:
+    """Counts of some documents of a corpus; counts of different documents can be added."""
+
+    counts: Counts
+    """Per judged document: candidates above, equal, and tied before it."""
+    documents: int = 0
+    """Number of documents that were counted."""
+    seen: int = 0
+    """Number of pairs of a query and a judged document that were counted."""
+    changed: int = 0
+    """Number of these pairs whose score differs from that of the first pass."""
+    sizes: SizeCounter | None = None
+    """Sizes of all tie groups; None if they are not counted."""
+
+    @classmethod
+    def zero(cls, n_judged: int) -> CorpusCounts:
+        """Return the counts of no documents."""
+        return cls(np.zeros((3, n_judged), np.int64))
+
+    def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
+        self.counts += other.counts
+        self.documents += other.documents
+        self.seen += other.seen
+        self.changed += other.changed
+        if self.sizes is None or other.sizes is None:
+            self.sizes = self.sizes or other.sizes
+        else:
+            self.sizes += other.sizes
+        return self
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Count the documents of shards; sent to every process that counts."""
+
+    judged: JudgedDocuments
+    """The judged documents, with their scores of the first pass."""
+    row: Ints
+    """Per query: its row of the query embeddings, −1 if it has none."""
+    noise: float
+    """Largest accepted difference from the score of the first pass, which is then used."""
+    exact_ties: bool
+    """Whether all tie groups are counted."""
+
+    on_block: BlockCallback | None = None
+
+    def __call__(self, products: Products, shard: Shard) -> CorpusCounts:
+        """Count the documents of a shard."""
+        blocks = self.count_blocks(products, [shard])
+        return reduce(operator.iadd, blocks, CorpusCounts.zero(len(self.judged.query)))
+
+    def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[CorpusCounts]:
+        """Count the documents of shards in threads, and yield the counts of each block."""
+        documents = sum(shard.documents or 0 for shard in shards)
+        blocks = read_blocks(products, shards)
+        return map_blocks(products, blocks, documents, partial(self.count_block, products))
+
+    def count_block(self, products: Products, block: Chunk) -> CorpusCounts:
+        """Count the documents of a block."""
+        scores, own = score_block(products, block), self.judged
+        column, inside = find_columns(block.positions, own.position)
+        seen = inside.nonzero()[0]
+        places = self.row[own.query[seen]], column[seen]
+        found, first = to_floats(scores[places]), own.score[seen]
+        far = (np.abs(found - first) > self.noise).nonzero()[0]
+        if len(far):
+            i = int(far[0])
+            raise InputError(
+                f"the document at position {own.position[seen[i]]:,} of the corpus has the score "
+                f"{found[i]:g} for a query, but it had {first[i]:g} in the first pass: chunks must "
+                "be the same in every pass"
+            )
+        changed = int(np.count_nonzero(found != first))
+        if changed:
+            is_array = isinstance(scores, np.ndarray)
+            scores[places] = first if is_array else scores.new_tensor(first)
+        sizes = None
+        if self.exact_ties:
+            sizes = SizeCounter(len(scores))
+            sizes.update(scores)
+        if self.on_block is not None:
+            self.on_block(block, scores)
+        counts = count_columns(scores, self.row, own.offsets, own.score, column)
+        return CorpusCounts(counts, len(block.positions), len(seen), changed, sizes)
+
+
+def read_blocks(products: Products, shards: Sequence[Shard]) -> Iterator[Chunk]:
+    """Yield the documents of shards in blocks."""
+    chunks = chain.from_iterable(shard.read(products) for shard in shards)
+    return cut_blocks(chunks, block_length(products.n_queries))
+
+
 def make_worker(
     products: Products, digest: str | None = None
-) -> Callable[[object, Callable[[Products, object], object]], object]:
-    """Return a function that runs a task on a piece of the corpus, in any process.
+) -> Callable[[Shard, Callable[[Products, Shard], object]], object]:
+    """Return a function that runs a task on a shard, in any process.
 
     `digest` is the digest of the products of the driver process; None in the driver itself.
     """
@@ -339,22 +372,30 @@ def make_worker(
             "probably because its processor is of another kind: the result would depend on which "
             "machine counts which document; use machines of one kind"
         )
-    return lambda piece, task: task(products, piece)
+    return lambda shard, task: task(products, shard)
 
 
 def digest_products(products: Products) -> str:
     """Return a digest of the products of all queries with each other, computed as one block."""
     rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
-    [scores] = share_blocks(products, [rows], 1, products.multiply)
-    return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
+    [scores] = map_blocks(products, [rows], 1, products.multiply)
+    return hashlib.sha256(np.ascontiguousarray(to_floats(scores)).tobytes()).hexdigest()
 
 
 def score_documents(
-    corpus: Corpus, on_block: BlockCallback[object], progress: Progress | None = None
+    corpus: Corpus, documents: int, on_block: BlockCallback, progress: Progress
 ) -> None:
-    """Score every document in threads of this process; call `on_block` with every block."""
-    with LocalEngine().pool(partial(make_worker, corpus.products)) as pool:
-        scan = scan_corpus(corpus.shards, id_column([]), pool)
-    chunks = chain.from_iterable(shard.read(corpus.products) for shard in scan.shards)
-    for _ in score_blocks(corpus.products, chunks, scan.documents, on_block, progress):
-        pass
+    """Score every document in threads of this process; call `on_block` with every block.
+
+    `documents` is the number of documents, for `progress`.
+    """
+
+    def score(block: Chunk) -> int:
+        on_block(block, score_block(corpus.products, block))
+        return len(block.positions)
+
+    done = 0
+    blocks = read_blocks(corpus.products, corpus.shards)
+    for length in map_blocks(corpus.products, blocks, documents, score):
+        done += length
+        progress("counting", done, documents)

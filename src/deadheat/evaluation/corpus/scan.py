@@ -14,7 +14,7 @@ from deadheat._internal.remarks import Remark, warning
 from deadheat.engines import Pool, Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
-from deadheat.formats import Documents, Judgements, id_column
+from deadheat.formats import Documents, Judgements, id_column, text_id
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
@@ -43,10 +43,10 @@ class ShardScan:
 
 def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> ShardScan:
     """Check the ids of a shard, and keep the embeddings of the judged documents."""
-    scan, wanted = ShardScan(), judged_ids.implode()
+    scan = ShardScan()
     for chunk in shard.read(products):
-        ids = chunk.id_column()
-        scan.documents += len(chunk)
+        ids = _read_ids(chunk)
+        scan.documents += len(ids)
         scan.first_ids += ids.head(2 - len(scan.first_ids)).to_list()
         scan.types.setdefault(str(chunk.embeddings.dtype), chunk.name)
         scan.places.append((chunk.has_positions, _intervals(chunk.positions)))
@@ -54,7 +54,7 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
             scan.ranges.append(np.array([[chunk.ids.start, chunk.ids.stop]]))
         else:
             scan.hashes.append(ids.hash().to_numpy())
-        index = ids.is_in(wanted).to_numpy().nonzero()[0]
+        index = ids.is_in(judged_ids).to_numpy().nonzero()[0]
         if len(index):
             scan.judged.append(replace(chunk.take(index), ids=ids.gather(index).to_list()))
         del chunk
@@ -69,7 +69,9 @@ class Scan(Documents):
     shards: list[Shard]
     """The shards, with the number of documents that the second pass must find."""
     judged: list[Chunk]
-    """The judged documents, one chunk per shard."""
+    """The judged documents."""
+    position: dict[object, int]
+    """Position of each judged document."""
     first_ids: list[str]
     """Ids of the first documents, at most two."""
     remarks: list[Remark]
@@ -80,18 +82,16 @@ class Scan(Documents):
 
     def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
         """Return the row of each document in the list of its query, −1 if it is not judged."""
-        place: dict[object, int] = {}
-        for chunk in self.judged:
-            place.update(zip(chunk.ids, chunk.positions.tolist(), strict=True))
-        found = np.array([place.get(document, -1) for document in doc_ids], np.int64)
+        found = np.array([self.position.get(document, -1) for document in doc_ids], np.int64)
         return np.where(found >= 0, found + queries * self.documents, -1)
 
     def find_missing(self, judgements: Judgements) -> list[Remark]:
         """Warn of relevant documents that are not in the corpus."""
-        relevant = pl.Series(judgements.doc_ids).filter(pl.Series(judgements.grades > 0))
-        present = id_column([str(name) for chunk in self.judged for name in chunk.ids])
-        absent = relevant.filter(~relevant.is_in(present.implode()))
-        if not len(absent):
+        relevant = zip(judgements.doc_ids, (judgements.grades > 0).tolist(), strict=True)
+        absent = [
+            name for name, is_relevant in relevant if is_relevant and name not in self.position
+        ]
+        if not absent:
             return []
         pattern = (
             "{absent:document} judged relevant but not in the corpus, for example {example}: "
@@ -105,7 +105,7 @@ def scan_corpus(
 ) -> Scan:
     """Read a corpus once: count documents, find the judged ones, raise an error for duplicates."""
     found: dict[int, ShardScan] = {}
-    for shard, scan in pool.results(shards, partial(scan_shard, judged_ids)):
+    for shard, scan in pool.results(shards, partial(scan_shard, judged_ids.unique().implode())):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))
@@ -127,8 +127,28 @@ def scan_corpus(
         places += [own if given else own + start for given, own in scan.places]
         scanned.append(replace(shard, start=start, documents=scan.documents))
         start += scan.documents
-    first_ids = [name for scan in scans for name in scan.first_ids][:2]
-    return Scan(start, scanned, judged, first_ids, _check_places(np.concatenate(places), start))
+    return Scan(
+        documents=start,
+        shards=scanned,
+        judged=judged,
+        position={
+            name: place
+            for chunk in judged
+            for name, place in zip(chunk.ids, chunk.positions.tolist(), strict=True)
+        },
+        first_ids=[name for scan in scans for name in scan.first_ids][:2],
+        remarks=_check_places(np.concatenate(places), start),
+    )
+
+
+def _read_ids(chunk: Chunk) -> pl.Series:
+    """Return the ids of a chunk as a column of text."""
+    if isinstance(chunk.ids, range):
+        return pl.Series(np.array(chunk.ids)).cast(pl.String)
+    column = id_column([name if type(name) is str else text_id(name) for name in chunk.ids])
+    if (column == "").any():
+        raise InputError(f"{chunk.name}: the id of a document is empty")
+    return column
 
 
 def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
@@ -159,7 +179,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
 
 def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
     """Return the ids of a shard that have one of these hashes, with repetitions."""
-    columns = (chunk.id_column() for chunk in shard.read(products))
+    columns = map(_read_ids, shard.read(products))
     return [
         name for ids in columns for name in ids.filter(ids.hash().is_in(hashes.implode())).to_list()
     ]

@@ -220,7 +220,7 @@ def _score_corpus(
         def keep(block: Chunk, own: Matrix) -> None:
             scores[:, block.positions] = exact_floats(own)
 
-        score_documents(corpus, keep, progress)
+        score_documents(corpus, documents, keep, progress)
     else:
         counter, lock = TopCounter(queries, depth, judged=((), ())), Lock()
 
@@ -228,7 +228,7 @@ def _score_corpus(
             with lock:
                 counter.update(own, positions=block.positions)
 
-        score_documents(corpus, find_best, progress)
+        score_documents(corpus, documents, find_best, progress)
         rows, best = counter.top()
         scores = best.astype(np.float32)
     listed = id_column(list(dataset.corpus)).gather(rows.reshape(-1))
