@@ -156,7 +156,7 @@ def test_pieces_of_any_type_and_order_give_the_same_groups(kind, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counter_module, "BLOCK", data.draw(st.sampled_from([1, 50, 1 << 18])))
         if kind == "tensor on a device":
-            patch.setattr(counter_module, "_is_on_device", elsewhere)
+            patch.setattr(counting, "is_on_device", elsewhere)
         for part in np.array_split(order, data.draw(st.integers(1, 3))):
             piece = scores[:, part] if kind == "array" else as_tensor(scores[:, part])
             pieces.update(piece, positions=part, threads=data.draw(st.integers(1, 2)))

@@ -65,7 +65,7 @@ def test_variants_of_different_length_are_refused(tmp_path):
     queries = Products.of(torch.ones(1, 3, dtype=torch.bfloat16), "dot", "native")
     whole = queries, stored(tmp_path / "whole", np.ones((9, 3)), [4])
     cut = queries, stored(tmp_path / "cut", np.ones((8, 3)), [4])
-    with pytest.raises(dh.InputError, match="9 documents"):
+    with pytest.raises(dh.InputError, match=r"9 .* 8 "):
         compare_embeddings([whole, cut], np.ones(9, int))
 
 

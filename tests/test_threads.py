@@ -17,7 +17,7 @@ import deadheat as dh
 from deadheat._internal.threads import share_work
 from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.scoring import Products
-from deadheat.scoring.threads import _blas, single_thread_blas
+from deadheat.scoring.products import _blas, single_thread_blas
 
 
 @settings(max_examples=50)

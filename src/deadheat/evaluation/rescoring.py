@@ -12,6 +12,7 @@ import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
@@ -21,7 +22,7 @@ from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
 from deadheat.measures import Measure, parse_measures
 from deadheat.scoring import Matrix, Product, Products
-from deadheat.ties import TopCounter, check_number
+from deadheat.ties import TopCounter
 
 
 @dataclass(frozen=True)

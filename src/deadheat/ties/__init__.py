@@ -2,7 +2,6 @@
 
 from deadheat.ties.checks import (
     check_groups as check_groups,
-    check_number as check_number,
     read_places as read_places,
 )
 from deadheat.ties.counter import TieCounter as TieCounter
@@ -27,6 +26,7 @@ from deadheat.ties.lists import (
     MatchReport as MatchReport,
     list_judged as list_judged,
     list_labelled as list_labelled,
+    list_shared as list_shared,
     match_lists as match_lists,
     prepare_scores as prepare_scores,
     rank_nan as rank_nan,
@@ -35,7 +35,6 @@ from deadheat.ties.lists import (
 from deadheat.ties.ranked import RankedLists as RankedLists, rank_lists as rank_lists
 from deadheat.ties.sizes import (
     GroupSizes as GroupSizes,
-    SizeCounter as SizeCounter,
     run_sizes as run_sizes,
 )
 from deadheat.ties.top import TopCounter as TopCounter

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import exact_floats
+from deadheat._internal.numbers import check_number, exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_grades, read_whole_numbers
 from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
@@ -77,13 +77,6 @@ def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
 def nan_error() -> InputError:
     """Return the error for a NaN score."""
     return InputError("a score is NaN, which cannot be ranked: correct the scores")
-
-
-def check_number(name: str, number: object, *, least: int) -> int:
-    """Return a whole number; raise `InputError` for anything else and for numbers below `least`."""
-    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
-    return int(number)
 
 
 def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
+from deadheat._internal.numbers import check_number, check_tensors, exact_floats, is_tensor
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
 from deadheat.formats import counts_per_query
 from deadheat.ties import counting
 from deadheat.ties.checks import (
-    check_number,
     nan_error,
     read_documents,
     read_places,
@@ -24,7 +23,6 @@ from deadheat.ties.counting import (
     find_columns,
     flatten_scores,
     has_nan,
-    is_on_device,
 )
 from deadheat.ties.groups import Ints, TieGroups, count_columns
 
@@ -139,7 +137,7 @@ class TieCounter:
             column, inside = find_columns(place, self.documents.position)
         inside &= self.has_positions
         n = piece.shape[1]
-        step = self.n_queries if is_on_device(piece) else BLOCK // max(1, n)
+        step = self.n_queries if counting.is_on_device(piece) else BLOCK // max(1, n)
         step = max(1, step)
 
         def count(first: int) -> Counts:
@@ -154,7 +152,7 @@ class TieCounter:
         self, first: int, block: Matrix, column: Ints, inside: NDArray[np.bool_]
     ) -> Counts:
         """Count for some queries, from `first` on; `find_columns` returns `column` and `inside`."""
-        if not is_on_device(block):
+        if not counting.is_on_device(block):
             block = flatten_scores(block).reshape(block.shape)
         if has_nan(block):
             raise nan_error()

@@ -99,12 +99,9 @@ def to_floats(scores: Matrix) -> Scores:
 
 def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
-        floats = scores
-    else:
-        floats = half_floats(scores)
-        if floats is None:
-            floats = to_floats(scores)
+    is_plain = isinstance(scores, np.ndarray) and scores.dtype.char in "fd"
+    halves = None if is_plain else half_floats(scores)
+    floats = to_floats(scores) if halves is None else halves
     return np.ascontiguousarray(floats).reshape(-1)
 
 

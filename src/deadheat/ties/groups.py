@@ -123,13 +123,13 @@ class TieGroups:
     """Whether `rank` follows a tie rule; if not, documents of interest are first in their group."""
     known: int | None = None
     """The last known rank of each list; None if the whole list is known."""
-    n_queries: int = field(init=False, repr=False, compare=False)
-    """Number of queries."""
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of arrays that measures compute from the others."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_queries", len(self.retrieved))
+    @cached_property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.retrieved)
 
     @classmethod
     def from_counts(

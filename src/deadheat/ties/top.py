@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import exact_floats
+from deadheat._internal.numbers import check_number, exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
-    check_number,
     find_twice,
     nan_error,
     read_documents,

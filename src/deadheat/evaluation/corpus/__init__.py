@@ -19,8 +19,3 @@ from deadheat.evaluation.corpus.evaluate import (
     evaluate_shards as evaluate_shards,
     score_documents as score_documents,
 )
-from deadheat.evaluation.corpus.stored import (
-    StoredShard as StoredShard,
-    read_safetensors_header as read_safetensors_header,
-    stored_shards as stored_shards,
-)

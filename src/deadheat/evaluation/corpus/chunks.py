@@ -174,11 +174,12 @@ def block_length(n_queries: int) -> int:
     return min(MAX_DOCUMENTS, max(MIN_DOCUMENTS, 1 << max(0, fitting.bit_length() - 1)))
 
 
-def cut_blocks(chunks: Iterable[Chunk], length: int) -> Iterator[Chunk]:
+def cut_blocks(products: Products, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Copy the documents of all chunks into blocks of one length; the last may be shorter.
 
     It copies, because the caller may overwrite a chunk when it makes the next one.
     """
+    length = block_length(products.n_queries)
     parts: list[Chunk] = []
     missing = length
     for chunk in chunks:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial, reduce
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from deadheat.evaluation.corpus.chunks import (
     open_shards,
     score_block,
 )
-from deadheat.evaluation.corpus.scan import Scan, scan_corpus
+from deadheat.evaluation.corpus.scan import RunTask, Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, QrelsLike, Run, id_column, query_names, read_qrels
+from deadheat.formats import Judgements, QrelsLike, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
@@ -39,14 +40,14 @@ from deadheat.ties import (
     Floats,
     Ints,
     JudgedDocuments,
-    SizeCounter,
     TieGroups,
     count_columns,
     find_columns,
-    list_judged,
+    list_shared,
     to_floats,
 )
 
+T = TypeVar("T")
 BlockCallback = Callable[[Chunk, Matrix], object]
 """Called in any thread with the documents of a block, in the order of positions, and their scores.
 
@@ -148,13 +149,12 @@ def evaluate_corpus(
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
-    engine = engine or LocalEngine()
-    if not hasattr(engine, "pool"):
+    if engine is not None and not hasattr(engine, "pool"):
         raise InputError(
             "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
             f"{engine!r:.40}"
         )
-    shards = open_shards(chunks, is_local=isinstance(engine, LocalEngine))
+    shards = open_shards(chunks, is_local=engine is None or isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     return evaluate_shards(corpus, judgements, parsed, exact_ties=exact_ties, progress=progress)[0]
 
@@ -166,7 +166,8 @@ class Corpus:
     products: Products
     query_ids: list[str]
     shards: Sequence[Shard]
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: Engine | None = None
+    """None counts in this process."""
 
 
 def evaluate_shards(
@@ -180,37 +181,40 @@ def evaluate_shards(
 ) -> tuple[Result, Scan]:
     """Evaluate a corpus like `evaluate_corpus`; return the result and the first pass.
 
-    `on_block` is called only if the engine is this process.
+    `on_block` is not called if an engine counts.
     """
-    products, is_local = corpus.products, isinstance(corpus.engine, LocalEngine)
-    digest = None if is_local else digest_products(products)
-    with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
-        # Scan the ids, and keep the embeddings of the judged documents.
-        scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids), pool, progress)
+    products = corpus.products
+    engine = None if isinstance(corpus.engine, LocalEngine) else corpus.engine
+    with ExitStack() as stack:
+        run_task: RunTask = partial(_run_here, products)
+        if engine is not None:
+            worker = partial(make_worker, products, digest_products(products))
+            run_task = stack.enter_context(engine.pool(worker)).results
 
-        # Score the judged documents. Every query of this run lists the whole corpus; the run has no
-        # scores, because only those of the judged documents are needed.
-        offsets = np.arange(products.n_queries + 1, dtype=np.int64) * scan.documents
-        run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
+        # Scan the ids, and keep the embeddings of the judged documents.
+        scan = scan_corpus(corpus.shards, judgements, run_task, progress)
+
+        # Score the judged documents.
         with_judged = any(measure.needs_judged for measure in measures)
-        lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
-        starts, stops = lists.bounds
-        row = np.where(stops > starts, starts // scan.documents, -1)
-        score = score_pairs(
-            products, scan.judged, len(scan.position), row[lists.query], lists.position
+        names = list(scan.position)
+        lists, row, remarks = list_shared(
+            judgements, "corpus", corpus.query_ids, names, with_judged=with_judged
         )
+        position = np.array(list(scan.position.values()))[lists.position]
+        n_judged = sum(len(chunk.positions) for chunk in scan.judged)
+        score = score_pairs(products, scan.judged, n_judged, row[lists.query], position)
         documents = JudgedDocuments.sort(
-            len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
+            len(row), lists.query, score, lists.grade, position, lists.unretrieved
         )
 
         # Count the blocks, and merge the counts.
         noise = products.noise * float(np.abs(score).max(initial=0))
         task = CountTask(documents, row, noise, exact_ties, on_block)
-        if is_local:  # the threads of this process share the blocks of all shards
+        if engine is None:  # the threads of this process share the blocks of all shards
             parts = task.count_blocks(products, scan.shards)
         else:
-            parts = (own for _, own in pool.results(scan.shards, task))
-        total = CorpusCounts.zero(len(score))
+            parts = (own for _, own in run_task(scan.shards, task))
+        total = CorpusCounts(np.zeros((3, len(score)), np.int64))
         for part in parts:
             total += part
             if progress is not None:
@@ -226,20 +230,15 @@ def evaluate_shards(
             "over the corpus; the result uses those of the first"
         )
         remarks.append(note(pattern, changed=total.changed))
-    remarks += scan.remarks + scan.find_missing(judgements)
+    remarks += scan.remarks
 
-    groups = TieGroups.from_counts(documents, total.counts, stops - starts)
-    if total.sizes is not None:
-        facts = total.sizes.facts
-    else:
-        size = groups.size
-        largest = int(size.max(initial=0))
-        facts = ScoreFacts(int(size.sum()), len(size), largest, judged_only=True)
+    groups = TieGroups.from_counts(documents, total.counts, np.where(row < 0, 0, scan.documents))
+    sizes = [n for own in total.sizes for n in own.values()] if exact_ties else groups.size.tolist()
     provenance = Provenance(
-        run.source,
+        "corpus",
         judgements.source,
         scoring=products.provenance(),
-        scores=facts,
+        scores=ScoreFacts(sum(sizes), len(sizes), max(sizes, default=0), not exact_ties),
         versions=versions(),
     )
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
@@ -260,7 +259,7 @@ def score_pairs(
         scores = score_block(products, block)
         found[inside] = to_floats(scores[row[inside], column[inside]])
 
-    blocks = cut_blocks(chunks, block_length(products.n_queries))
+    blocks = cut_blocks(products, chunks)
     for _ in map_blocks(products, blocks, documents, look_up):
         pass
     return found
@@ -278,23 +277,17 @@ class CorpusCounts:
     """Number of pairs of a query and a judged document that were counted."""
     changed: int = 0
     """Number of these pairs whose score differs from that of the first pass."""
-    sizes: SizeCounter | None = None
-    """Sizes of all tie groups; None if they are not counted."""
-
-    @classmethod
-    def zero(cls, n_judged: int) -> CorpusCounts:
-        """Return the counts of no documents."""
-        return cls(np.zeros((3, n_judged), np.int64))
+    sizes: Sequence[Counter[float]] = ()
+    """Per query: number of documents of each score; empty if they are not counted."""
 
     def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
         self.counts += other.counts
         self.documents += other.documents
         self.seen += other.seen
         self.changed += other.changed
-        if self.sizes is None or other.sizes is None:
-            self.sizes = self.sizes or other.sizes
-        else:
-            self.sizes += other.sizes
+        self.sizes = self.sizes or [Counter() for _ in other.sizes]
+        for own, added in zip(self.sizes, other.sizes, strict=False):
+            own.update(added)
         return self
 
 
@@ -315,13 +308,16 @@ class CountTask:
 
     def __call__(self, products: Products, shard: Shard) -> CorpusCounts:
         """Count the documents of a shard."""
-        blocks = self.count_blocks(products, [shard])
-        return reduce(operator.iadd, blocks, CorpusCounts.zero(len(self.judged.query)))
+        total = CorpusCounts(np.zeros((3, len(self.judged.query)), np.int64))
+        for part in self.count_blocks(products, [shard]):
+            total += part
+        return total
 
     def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[CorpusCounts]:
         """Count the documents of shards in threads, and yield the counts of each block."""
         documents = sum(shard.documents or 0 for shard in shards)
-        blocks = read_blocks(products, shards)
+        chunks = chain.from_iterable(shard.read(products) for shard in shards)
+        blocks = cut_blocks(products, chunks)
         return map_blocks(products, blocks, documents, partial(self.count_block, products))
 
     def count_block(self, products: Products, block: Chunk) -> CorpusCounts:
@@ -341,32 +337,33 @@ class CountTask:
             )
         changed = int(np.count_nonzero(found != first))
         if changed:
-            is_array = isinstance(scores, np.ndarray)
-            scores[places] = first if is_array else scores.new_tensor(first)
-        sizes = None
-        if self.exact_ties:
-            sizes = SizeCounter(len(scores))
-            sizes.update(scores)
+            if isinstance(scores, np.ndarray):
+                scores[places] = first
+            else:
+                scores[places] = scores.new_tensor(first)
+        sizes = [Counter(row.tolist()) for row in scores] if self.exact_ties else ()
         if self.on_block is not None:
             self.on_block(block, scores)
         counts = count_columns(scores, self.row, own.offsets, own.score, column)
         return CorpusCounts(counts, len(block.positions), len(seen), changed, sizes)
 
 
-def read_blocks(products: Products, shards: Sequence[Shard]) -> Iterator[Chunk]:
-    """Yield the documents of shards in blocks."""
-    chunks = chain.from_iterable(shard.read(products) for shard in shards)
-    return cut_blocks(chunks, block_length(products.n_queries))
+def _run_here(
+    products: Products, shards: Iterable[Shard], task: Callable[[Products, Shard], T]
+) -> Iterator[tuple[Shard, T]]:
+    """Yield each shard with the result of a task on it, one after the other."""
+    for shard in shards:
+        yield shard, task(products, shard)
 
 
 def make_worker(
-    products: Products, digest: str | None = None
+    products: Products, digest: str
 ) -> Callable[[Shard, Callable[[Products, Shard], object]], object]:
-    """Return a function that runs a task on a shard, in any process.
+    """Return a function that runs a task on a shard in a worker of an engine.
 
-    `digest` is the digest of the products of the driver process; None in the driver itself.
+    `digest` is the digest of the products of the driver process.
     """
-    if digest is not None and digest_products(products) != digest:
+    if digest_products(products) != digest:
         raise InputError(
             f"products on {platform.node()} differ in their last bits from those of the driver, "
             "probably because its processor is of another kind: the result would depend on which "
@@ -383,19 +380,20 @@ def digest_products(products: Products) -> str:
 
 
 def score_documents(
-    corpus: Corpus, documents: int, on_block: BlockCallback, progress: Progress
-) -> None:
-    """Score every document in threads of this process; call `on_block` with every block.
+    corpus: Corpus, documents: int, progress: Progress
+) -> Iterator[tuple[Chunk, Matrix]]:
+    """Score every document in threads of this process; yield the blocks with their scores.
 
     `documents` is the number of documents, for `progress`.
     """
+    products, done = corpus.products, 0
 
-    def score(block: Chunk) -> int:
-        on_block(block, score_block(corpus.products, block))
-        return len(block.positions)
+    def score(block: Chunk) -> tuple[Chunk, Matrix]:
+        return block, score_block(products, block)
 
-    done = 0
-    blocks = read_blocks(corpus.products, corpus.shards)
-    for length in map_blocks(corpus.products, blocks, documents, score):
-        done += length
+    chunks = chain.from_iterable(shard.read(products) for shard in corpus.shards)
+    blocks = cut_blocks(products, chunks)
+    for block, scores in map_blocks(products, blocks, documents, score):
+        yield block, scores
+        done += len(block.positions)
         progress("counting", done, documents)

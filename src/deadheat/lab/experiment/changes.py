@@ -14,12 +14,11 @@ from deadheat.errors import InputError
 from deadheat.evaluation.corpus import (
     Chunk,
     Shard,
-    StoredShard,
-    block_length,
     cut_blocks,
     map_blocks,
     score_block,
 )
+from deadheat.formats import StoredShard
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
@@ -70,7 +69,7 @@ def compare_embeddings(
 
     def read(products: Products, parts: Sequence[StoredShard]) -> Iterator[Chunk]:
         shard = Shard(lambda: (chunk for part in parts for chunk in part()))
-        return cut_blocks(shard.read(products), block_length(products.n_queries))
+        return cut_blocks(products, shard.read(products))
 
     def compare(own: tuple[Chunk, ...]) -> Changes:
         text = own[0].positions
