@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from deadheat._internal.remarks import emits_warnings, warning
+from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
@@ -119,14 +117,4 @@ def evaluate_tie_groups(
     if are_numbers(query_ids):
         names = list(map(int, names))
     provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
-    remarks = []
-    if not groups.ranked:
-        is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-        is_open[groups.group[groups.rank != groups.best_rank]] = True
-        pattern = (
-            "the counter was given no positions: in {queries:query} with ties the oblivious value "
-            "puts judged documents first"
-        )
-        if queries := len(np.unique(groups.query[is_open])):
-            remarks.append(warning(pattern, queries=queries))
-    return result_of(names, groups, measures, provenance, remarks)
+    return result_of(names, groups, measures, provenance, [])

@@ -119,8 +119,6 @@ class TieGroups:
     """Per query: number of documents of interest of grade 0, retrieved or not."""
     top_grade: float | None = None
     """The highest grade of all judgements; None if it is that of these queries."""
-    ranked: bool = True
-    """Whether `rank` follows a tie rule; if not, documents of interest are first in their group."""
     known: int | None = None
     """The last known rank of each list; None if the whole list is known."""
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -139,7 +137,6 @@ class TieGroups:
         retrieved: Ints,
         *,
         rank: Ints | None = None,
-        ranked: bool = True,
         end: tuple[Ints, Ints] | tuple[None, None] = (None, None),
         top_grade: float | None = None,
         known: int | None = None,
@@ -154,8 +151,6 @@ class TieGroups:
             Per query: number of candidates.
         rank
             Per document: its rank under the tie rule. Default: the rank in input order.
-        ranked
-            Whether ranks are known. If not, documents of interest are first in their group.
         end
             ``(above, size)`` of the last group of each list.
         top_grade, known
@@ -165,7 +160,7 @@ class TieGroups:
         above, equal, before = counts
         first, group, order = counting.active.group_documents(query, documents.score, grade)
         if rank is None:
-            rank = above + 1 + (before if ranked else np.arange(len(group)) - first[group])
+            rank = above + 1 + before
         ideal_query, ideal_grade = query, grade
         if len(documents.unretrieved[0]):
             ideal_query = np.concatenate((query, documents.unretrieved[0]))
@@ -194,7 +189,6 @@ class TieGroups:
             end_size=end[1],
             zeros=zeros,
             top_grade=top_grade,
-            ranked=ranked,
             known=known,
         )
 
@@ -219,7 +213,6 @@ class TieGroups:
         return cls(
             **arrays,
             top_grade=max((p.top_grade for p in parts if p.top_grade is not None), default=None),
-            ranked=all(part.ranked for part in parts),
             known=min((part.known for part in parts if part.known is not None), default=None),
         )
 
