@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
@@ -72,9 +74,14 @@ def evaluate_top(
     lists, chosen, remarks = list_shared(
         judgements, "top lists", names, ids, with_judged=with_judged
     )
-    groups = counter.of_queries(chosen).groups(
-        lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved
+    # Judged queries that were not counted come after those of the counter.
+    missing = chosen < 0
+    chosen[missing] = counter.n_queries + np.arange(np.count_nonzero(missing))
+    lacking, grade = lists.unretrieved
+    groups = counter.add_empty(int(np.count_nonzero(missing))).groups(
+        chosen[lists.query], lists.position, lists.grade, unretrieved=(chosen[lacking], grade)
     )
+    groups = groups.take(chosen)
     provenance = Provenance("top lists", judgements.source, versions=versions())
     return result_of(lists.own_ids, groups, parsed, provenance, remarks)
 
