@@ -136,7 +136,10 @@ def bench_threads(report: Any, together: Callable[..., dict[str, float]]) -> Non
     query = np.repeat(np.arange(512), MANY)
 
     def count(threads: int) -> Callable[[], None]:
-        counter = dh.ties.TieCounter(512, query, scores[:, :MANY].ravel(), np.ones(len(query)))
+        position = np.tile(np.arange(MANY), 512)
+        counter = dh.ties.TieCounter(
+            512, query, scores[:, :MANY].ravel(), np.ones(len(query)), position
+        )
         return lambda: counter.update(scores, threads=threads)
 
     times = together({"two threads": count(2), "one thread": count(1)}, 5)

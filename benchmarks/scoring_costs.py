@@ -19,7 +19,7 @@ import polars as pl
 
 from deadheat.lab.datasets import load_dataset
 from deadheat.lab.models import BiEncoder, load_model
-from deadheat.scoring.regimes import score
+from deadheat.scoring import score
 from deadheat.scoring.torch_functions import head_logits
 from deadheat.tables import Column, Table, render
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from quiet import quiet
 
 import deadheat as dh
-from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.evaluation.corpus.evaluate import digest_products, make_worker
 from deadheat.measures import MEASURES
 from deadheat.provenance import ScoreFacts
@@ -116,7 +116,7 @@ def test_a_corpus_in_chunks_is_the_whole_corpus(case, as_tensor, data):
             "MIN_DOCUMENTS",
             "MAX_DOCUMENTS",
         ):  # several blocks a chunk, and odd ones at its end
-            patch.setattr(corpus_blocks, limit, 7)
+            patch.setattr(corpus_chunks, limit, 7)
         found = quiet(dh.evaluate_corpus)(
             (names, queries), chunks, qrels, ALL, similarity=kind, regime=regime
         )
@@ -470,7 +470,7 @@ def test_documents_that_share_an_embedding_tie(as_tensor, step):
         chunks.append(([f"d{d}" for d in own], part, own, text[own] - first))
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-            patch.setattr(corpus_blocks, limit, step)
+            patch.setattr(corpus_chunks, limit, step)
         given = tensor(asked) if as_tensor else asked
         found = dh.evaluate_corpus(named(given), chunks, qrels, ALL, exact_ties=True)
     assert_same_views(found, quiet(dh.evaluate)(qrels, run, ALL))
@@ -681,7 +681,7 @@ def test_a_machine_that_multiplies_otherwise_is_refused():
 def test_progress_is_told_block_by_block(monkeypatch):
     asked, vectors, qrels = example()
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 64)
+        monkeypatch.setattr(corpus_chunks, limit, 64)
     told = []
     shards = [lambda: in_chunks(vectors)[:2], lambda: in_chunks(vectors)[2:]]
     found = dh.evaluate_corpus(

@@ -87,7 +87,7 @@ WRONG = {
     "width": (another(np.ones((2, 15), "f4")), "part-1.* width 15.*part-0.* 16"),
     "one dimension": (
         another(np.ones(7, "f4")),
-        r"part-1.*\[documents, width\].* embeddings \[7\].*tensor=",
+        r"part-1.*\[documents, width\].* embeddings F32 \[7\].*tensor=",
     ),
     "no header": (
         lambda f: (f / "part-1.safetensors").write_bytes(b"x" * 99),
@@ -99,14 +99,14 @@ WRONG = {
     ),
     "type": (
         another(np.ones((2, 16))),
-        "part-1.safetensors: embeddings is F64 .*F32, F16",
+        r"part-1.safetensors .*F32, F16.* embeddings F64 \[2, 16\]",
     ),
     "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "no .*safetensors file"),
-    "few ids": (lines(3), r"part-1.ids.txt .*\b3 ids.* part-1.safetensors .*100"),
-    "no ids": (lines(0), r"part-1.ids.txt .*\b0 ids.* part-1.safetensors .*100"),
+    "few ids": (lines(3), r"part-1.ids.txt .*fewer ids .*100 documents of part-1.safetensors"),
+    "no ids": (lines(0), r"part-1.ids.txt .*fewer ids .*100 documents of part-1.safetensors"),
     "ids of one part": (
         lambda folder: (folder / "part-0.ids.txt").write_text("a\n" * 200),
-        r"part-1.safetensors .*no .*part-1.ids.txt.* part-0.safetensors",
+        r"part-1.safetensors .*no .*part-1.ids.txt",
     ),
     "many ids": (lines(101), "part-1.ids.txt .*more .*100 documents"),
 }
@@ -184,17 +184,17 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (b"a\nb\n\xff\nd\n", "line 3: the id is not UTF-8"),
-        ("a\nb\nc\nd\n".encode("utf-16"), "line 1: the id is not UTF-8"),
-        (b"a\n\nc\nd\n", "line 2: the id of a document is empty"),
+        (b"a\nb\n\xff\nd\n", ".* not UTF-8"),
+        ("a\nb\nc\nd\n".encode("utf-16"), ".* not UTF-8"),
+        (b"a\n\nc\nd\n", ", line 2: the id of a document is empty"),
     ],
 )
-def test_wrong_ids_are_refused_by_file_and_line(tmp_path, lines, words):
+def test_wrong_ids_are_refused_by_file(tmp_path, lines, words):
     asked, vectors = example()
     folder = stored(tmp_path / "e", [vectors[:4]])
     (folder / "part-0.ids.txt").write_bytes(lines)
     for chunk in (1, 100):
-        with pytest.raises(dh.InputError, match=rf"part-0\.ids\.txt, {words}"):
+        with pytest.raises(dh.InputError, match=rf"part-0\.ids\.txt{words}"):
             shards = dh.evaluation.stored_shards(folder, chunk=chunk)
             quiet(dh.evaluate_corpus)((["q"], asked[:1]), shards, {"q": {"a": 1}}, ["MRR"])
 

@@ -407,8 +407,8 @@ def test_bad_arrays(scores, relevance, options, says):
 def test_a_stream_cannot_hold_integers_that_only_their_places_tell_apart():
     """Places differ from piece to piece, so such scores would be counted wrongly."""
     with refused("float64 cannot hold", "across pieces"):
-        dh.ties.TieCounter(1, query=[0], score=[2**60 + 1], grade=[1])
-    counter = dh.ties.TieCounter(1, query=[0], score=[5], grade=[1])
+        dh.ties.TieCounter(1, query=[0], score=[2**60 + 1], grade=[1], position=[0])
+    counter = dh.ties.TieCounter(1, query=[0], score=[5], grade=[1], position=[0])
     with refused("float64 cannot hold", "across pieces"):
         counter.update([[5, 2**60, 2**60 + 1]])
 

@@ -28,7 +28,7 @@ from experiment_folders import (  # noqa: E402
 
 import deadheat as dh  # noqa: E402
 from deadheat.cli import main  # noqa: E402
-from deadheat.evaluation.corpus import blocks as corpus_blocks  # noqa: E402
+from deadheat.evaluation.corpus import chunks as corpus_chunks  # noqa: E402
 from deadheat.lab.experiment import Study, derive, load_results, run_study  # noqa: E402
 from deadheat.lab.models import load_model  # noqa: E402
 from deadheat.provenance import ScoreFacts, ScoringProvenance  # noqa: E402
@@ -162,7 +162,7 @@ def test_progress_is_told_while_a_full_corpus_is_counted(made, tmp_path, depth):
 @pytest.mark.parametrize(("block", "chunk"), [(1 << 20, 1 << 20), (5, 8), (1, 1)])
 def test_the_full_corpus_is_evaluated_exactly_in_blocks(made, tmp_path, monkeypatch, block, chunk):
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, block)
+        monkeypatch.setattr(corpus_chunks, limit, block)
     monkeypatch.setattr(derive, "CHUNK", chunk)
     options = {"candidates": "full", "measures": [*MEASURES, "Judged@5"]}
     found = run(made, "product", tmp_path, **options)

@@ -15,7 +15,7 @@ from experiment_folders import made
 
 from deadheat.cli import main
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.lab.experiment import (
     Study,
     budget,
@@ -131,8 +131,8 @@ def whole_corpus(made, tmp_path):
 
 
 def test_scores_too_many_to_be_stored_are_compared_all_the_same(whole_corpus, monkeypatch):
-    monkeypatch.setattr(corpus_blocks, "MIN_DOCUMENTS", 4)
-    monkeypatch.setattr(corpus_blocks, "MAX_DOCUMENTS", 4)
+    monkeypatch.setattr(corpus_chunks, "MIN_DOCUMENTS", 4)
+    monkeypatch.setattr(corpus_chunks, "MAX_DOCUMENTS", 4)
     stored = whole_corpus("stored")
     monkeypatch.setattr(derive, "LONGEST_RUN", 0)
     long = whole_corpus("long")

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 import deadheat as dh
-from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.lab.experiment.changes import (
     Changes,
     compare_embeddings,
@@ -47,8 +47,8 @@ def test_counts_are_those_of_all_scores_at_once(data):
         random.random((n_variants, 1, 1)) < 0.7
     )
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_blocks, "MIN_DOCUMENTS", 4)
-        patch.setattr(corpus_blocks, "MAX_DOCUMENTS", 4)
+        patch.setattr(corpus_chunks, "MIN_DOCUMENTS", 4)
+        patch.setattr(corpus_chunks, "MAX_DOCUMENTS", 4)
         variants = []
         for number, move in enumerate(moves):
             bounds = sorted(data.draw(st.sets(st.integers(1, max(1, texts - 1)), max_size=5)))
@@ -65,7 +65,7 @@ def test_variants_of_different_length_are_refused(tmp_path):
     queries = Products.of(torch.ones(1, 3, dtype=torch.bfloat16), "dot", "native")
     whole = queries, stored(tmp_path / "whole", np.ones((9, 3)), [4])
     cut = queries, stored(tmp_path / "cut", np.ones((8, 3)), [4])
-    with pytest.raises(dh.InputError, match="9 documents"):
+    with pytest.raises(dh.InputError, match=r"9 .* 8 "):
         compare_embeddings([whole, cut], np.ones(9, int))
 
 

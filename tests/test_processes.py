@@ -160,7 +160,7 @@ OPTIMISED = """
         lambda: dh.evaluate({"q": {"d": 1}}, [("q", "d", 1), ("q", "d", 2)], "MRR"),
         lambda: dh.evaluate_arrays([[1.0, 2.0]], [[1]], "MRR"),
         lambda: dh.evaluate_arrays([[1.0]], [[1]], "MRR", tie_tolerance=-1),
-        lambda: dh.ties.TieCounter(1, query=[2], score=[1.0], grade=[1]),
+        lambda: dh.ties.TieCounter(1, query=[2], score=[1.0], grade=[1], position=[0]),
     ):
         try:
             print("taken:", ask())

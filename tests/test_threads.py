@@ -15,9 +15,9 @@ from hypothesis import given, settings, strategies as st
 
 import deadheat as dh
 from deadheat._internal.threads import share_work
-from deadheat.evaluation.corpus import blocks as corpus_blocks
+from deadheat.evaluation.corpus import chunks as corpus_chunks
 from deadheat.scoring import Products
-from deadheat.scoring.threads import _blas, single_thread_blas
+from deadheat.scoring.products import _blas, single_thread_blas
 
 
 @settings(max_examples=50)
@@ -159,7 +159,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, as_tensor):
     qrels = {f"q{q}": {f"d{d}": 1 for d in rng.choice(5_003, 5)} for q in range(6)}
     ids = [f"d{d}" for d in range(5_003)]
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 64)
+        monkeypatch.setattr(corpus_chunks, limit, 64)
     if as_tensor:
         torch = pytest.importorskip("torch")
         asked, vectors = torch.from_numpy(asked), torch.from_numpy(vectors)
@@ -192,7 +192,7 @@ def evaluated(chunks, vectors, relevant=7):
 def many(monkeypatch):
     """Documents of many blocks, four of which are multiplied at a time."""
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 16)
+        monkeypatch.setattr(corpus_chunks, limit, 16)
     with threadpoolctl.threadpool_limits(4, "blas"):
         yield np.random.default_rng(0).normal(size=(3_000, 8)).astype(np.float32)
 
@@ -253,7 +253,7 @@ def test_tensors_of_models_are_multiplied_as_they_are(monkeypatch, mode, inside)
     """With a gradient or without, in whatever mode the caller or the chunks are."""
     torch = pytest.importorskip("torch")
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 16)
+        monkeypatch.setattr(corpus_chunks, limit, 16)
     vectors = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
     layer = torch.nn.Linear(8, 8)
     context = {"plain": torch.enable_grad, "no_grad": torch.no_grad,
@@ -306,7 +306,7 @@ def test_threads_share_the_blocks_of_small_shards(monkeypatch):
 
     monkeypatch.setattr(Products, "multiply", together)
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 1)
+        monkeypatch.setattr(corpus_chunks, limit, 1)
     with threadpoolctl.threadpool_limits(2, "blas"):
         found = dh.evaluate_corpus(
             (["q"], vectors[:1]), [Shard(0), Shard(1)], {"q": {"d0": 1}}, ["MRR"]
@@ -320,7 +320,7 @@ def test_of_several_broken_documents_the_first_is_named(monkeypatch):
     vectors = rng.normal(size=(4_000, 8)).astype(np.float32)
     vectors[1_000:, 3] = np.nan
     for limit in ("MIN_DOCUMENTS", "MAX_DOCUMENTS"):
-        monkeypatch.setattr(corpus_blocks, limit, 32)
+        monkeypatch.setattr(corpus_chunks, limit, 32)
     chunks = [([f"d{d}" for d in range(4_000)], vectors)]
     with (
         threadpoolctl.threadpool_limits(4, "blas"),

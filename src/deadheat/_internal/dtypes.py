@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -25,7 +26,7 @@ class Format:
     """Stored fraction bits; None for formats that are not floating point."""
     aliases: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype."""
         return np.dtype(self.scalar)
@@ -35,12 +36,12 @@ class Format:
         """Whether the format is floating point."""
         return self.mantissa is not None
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The largest finite value."""
         return float(ml_dtypes.finfo(self.dtype).max)  # type: ignore[no-untyped-call]
 
-    @property
+    @cached_property
     def smallest(self) -> float:
         """The smallest positive value with full precision."""
         return float(ml_dtypes.finfo(self.dtype).smallest_normal)  # type: ignore[no-untyped-call]

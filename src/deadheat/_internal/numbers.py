@@ -177,6 +177,13 @@ def round_to_odd(values: NDArray[Any], dtype: type[np.float32 | np.float64]) -> 
     return np.where((above | below) & even, np.nextafter(nearest, toward), nearest)
 
 
+def check_number(name: str, number: object, *, least: int) -> int:
+    """Return a whole number; raise `InputError` for anything else and for numbers below `least`."""
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
+        raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
+    return int(number)
+
+
 def is_tensor(values: object) -> TypeGuard[Any]:
     """Return whether values are a torch tensor, without importing torch."""
     return hasattr(values, "detach")

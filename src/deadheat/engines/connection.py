@@ -24,12 +24,13 @@ sys.path[:] = sys.argv[2:]
 import ray
 try:
     ray.init(sys.argv[1], log_to_driver=False, logging_level="ERROR")
-    print(*(node["NodeID"] for node in ray.nodes()))
 except Exception as error:
     print(f"{type(error).__name__}: {' '.join(str(error).split())[:150]}")
     sys.exit(1)
 """
-"""Prints the nodes of a cluster, or the error of the connection."""
+"""Connects to a cluster, or prints the error."""
+_names: dict[str, str] = {}
+"""Addresses with which this process connected, and the address of each in Ray."""
 _started: set[str] = set()
 """Addresses of the local clusters that this process started."""
 
@@ -42,15 +43,20 @@ def connect(ray: ModuleType, address: str | None) -> bool:
     """
     address = _resolve_address(address)
     if ray.is_initialized():
-        if address not in (None, "auto"):
-            _check_same(ray, str(address))
-        return ray.get_runtime_context().gcs_address not in _started
+        connected = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", connected) and _names.get(str(address)) != connected:
+            raise InputError(
+                f"this process is connected to the Ray cluster at {connected}, not at {address}: "
+                "call ray.shutdown() first, or leave the address out to use the former"
+            )
+        return connected not in _started
     if address is not None:
-        _find_nodes(address)
+        _try_connecting(address)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address is not None:
             ray.init(address, **quiet)
+            _names[address] = ray.get_runtime_context().gcs_address
             return True
         with _bind_loopback(ray):
             ray.init("local", include_dashboard=False, **quiet)
@@ -96,21 +102,8 @@ def _resolve_address(address: str | None) -> str | None:
     return None if address == "local" else address
 
 
-def _check_same(ray: ModuleType, address: str) -> None:
-    """Raise an error if the address is another cluster; a cluster may have several addresses."""
-    connected = ray.get_runtime_context().gcs_address
-    if address == connected:
-        return
-    own = {node["NodeID"] for node in ray.nodes()}
-    if own.isdisjoint(_find_nodes(address)):
-        raise InputError(
-            f"this process is connected to the Ray cluster at {connected}, which is not the one at "
-            f"{address}: call ray.shutdown() first, or leave the address out to use the former"
-        )
-
-
-def _find_nodes(address: str) -> set[str]:
-    """Return the ids of the nodes of a cluster; raise an error if none answers in time.
+def _try_connecting(address: str) -> None:
+    """Raise an error if no cluster answers in time.
 
     Another process connects, because Ray tries for minutes, and only its process can be ended.
     """
@@ -127,10 +120,9 @@ def _find_nodes(address: str) -> set[str]:
         )
     except subprocess.TimeoutExpired as error:
         raise _silent(address, "timed out", error.timeout) from None
-    last_line = (attempt.stdout.splitlines() or ["the attempt crashed"])[-1]
     if attempt.returncode:
+        last_line = (attempt.stdout.splitlines() or ["the attempt crashed"])[-1]
         raise _unreachable(address, last_line)
-    return set(last_line.split())
 
 
 def _check_listens(address: str) -> None:

@@ -1,9 +1,6 @@
 """Evaluate judgements and scores: results per query and averaged, with warnings and notes."""
 
-from deadheat.evaluation.corpus import (
-    evaluate_corpus as evaluate_corpus,
-    stored_shards as stored_shards,
-)
+from deadheat.evaluation.corpus import evaluate_corpus as evaluate_corpus
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES as DEFAULT_MEASURES,
     SHOWN as SHOWN,
@@ -50,3 +47,4 @@ from deadheat.evaluation.stored import (
     read_results as read_results,
     same_judgements as same_judgements,
 )
+from deadheat.formats import stored_shards as stored_shards

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, note, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import versions, views_of
@@ -15,7 +16,7 @@ from deadheat.formats import Run, RunLike, read_run
 from deadheat.measures import Precision, Recall
 from deadheat.provenance import Provenance
 from deadheat.settings import EvalSettings
-from deadheat.ties import Ints, JudgedLists, build_groups, check_number, rank_nan
+from deadheat.ties import Ints, JudgedLists, build_groups, rank_nan
 
 
 @emits_warnings

@@ -6,16 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from deadheat._internal.remarks import emits_warnings, warning
+from deadheat._internal.remarks import emits_warnings
 from deadheat.errors import InputError
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
 from deadheat.formats import (
     QrelsLike,
-    Run,
-    SharedDocuments,
     are_numbers,
-    id_column,
     query_names,
     read_qrels,
     text_id,
@@ -23,7 +20,7 @@ from deadheat.formats import (
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance
 from deadheat.settings import EvalSettings
-from deadheat.ties import TieGroups, TopCounter, check_groups, list_judged
+from deadheat.ties import TieGroups, TopCounter, check_groups, list_shared
 
 
 @emits_warnings
@@ -64,24 +61,28 @@ def evaluate_top(
     """
     judgements, parsed = read_qrels(qrels), parse_measures(measures)
     names = query_names(query_ids, counter.n_queries)
-    ids = id_column([text_id(document) for document in document_ids])
+    ids = [text_id(document) for document in document_ids]
     passed = int(counter.kept.retrieved.max(initial=0))
     if len(ids) != passed or int(counter.kept.position.max(initial=-1)) >= len(ids):
         raise InputError(
             f"document_ids has {len(ids):,} names, but {passed:,} documents were counted: give the "
             "name of every document, in the order of positions"
         )
-    if ids.n_unique() < len(ids):
+    if len(set(ids)) < len(ids):
         raise InputError("document_ids has the same name twice: give every document its own")
-    offsets = np.arange(len(names) + 1, dtype=np.int64) * len(ids)
-    run = Run("top lists", names, offsets, np.empty(0), SharedDocuments(ids), complete=True)
     with_judged = any(measure.needs_judged for measure in parsed)
-    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
-    chosen = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-    groups = counter.of_queries(chosen).groups(
-        lists.query, lists.position, lists.grade, unretrieved=lists.unretrieved
+    lists, chosen, remarks = list_shared(
+        judgements, "top lists", names, ids, with_judged=with_judged
     )
-    provenance = Provenance(run.source, judgements.source, versions=versions())
+    # Judged queries that were not counted come after those of the counter.
+    missing = chosen < 0
+    chosen[missing] = counter.n_queries + np.arange(np.count_nonzero(missing))
+    lacking, grade = lists.unretrieved
+    groups = counter.add_empty(int(np.count_nonzero(missing))).groups(
+        chosen[lists.query], lists.position, lists.grade, unretrieved=(chosen[lacking], grade)
+    )
+    groups = groups.take(chosen)
+    provenance = Provenance("top lists", judgements.source, versions=versions())
     return result_of(lists.own_ids, groups, parsed, provenance, remarks)
 
 
@@ -123,14 +124,4 @@ def evaluate_tie_groups(
     if are_numbers(query_ids):
         names = list(map(int, names))
     provenance = Provenance("tie groups", None, EvalSettings(queries="all"), versions=versions())
-    remarks = []
-    if not groups.ranked:
-        is_open = np.bincount(groups.group, minlength=len(groups.size)) < groups.size
-        is_open[groups.group[groups.rank != groups.best_rank]] = True
-        pattern = (
-            "the counter was given no positions: in {queries:query} with ties the oblivious value "
-            "puts judged documents first"
-        )
-        if queries := len(np.unique(groups.query[is_open])):
-            remarks.append(warning(pattern, queries=queries))
-    return result_of(names, groups, measures, provenance, remarks)
+    return result_of(names, groups, measures, provenance, [])

@@ -12,6 +12,7 @@ import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
+from deadheat._internal.numbers import check_number
 from deadheat._internal.remarks import Remark, emits_warnings, warning
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Chunks, OpenShard, open_shards
@@ -21,7 +22,7 @@ from deadheat.evaluation.result import Result
 from deadheat.formats import QrelsLike, query_names, read_qrels, read_run, text_id
 from deadheat.measures import Measure, parse_measures
 from deadheat.scoring import Matrix, Product, Products
-from deadheat.ties import TopCounter, check_number
+from deadheat.ties import TopCounter
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,12 @@ def _rescore(counter: TopCounter, corpus: Corpus) -> pl.DataFrame:
 
     def select_candidates() -> Iterator[Chunk]:
         for chunk in chain.from_iterable(shard.read(corpus.products) for shard in corpus.shards):
-            own = chunk.take(np.flatnonzero(np.isin(chunk.positions, wanted)))
+            own = chunk.take(np.isin(chunk.positions, wanted).nonzero()[0])
             names.update(zip(own.positions.tolist(), map(text_id, own.ids), strict=True))
             yield own
 
-    scores = score_pairs(
-        corpus.products, select_candidates(), len(wanted), kept.query, kept.position
-    )
+    chunks = select_candidates()
+    scores = score_pairs(corpus.products, chunks, len(wanted), kept.query, kept.position)
     return pl.DataFrame(
         {
             "query_id": pl.Series(corpus.query_ids, dtype=pl.String).gather(kept.query),

@@ -5,7 +5,6 @@ from deadheat.formats.arrays import (
     counts_per_query as counts_per_query,
     flatten as flatten,
     grouped as grouped,
-    query_names as query_names,
     read_grades as read_grades,
     read_whole_numbers as read_whole_numbers,
     unlisted_relevant as unlisted_relevant,
@@ -14,6 +13,11 @@ from deadheat.formats.columns import run_from_columns as run_from_columns
 from deadheat.formats.dicts import (
     judgements_from_dict as judgements_from_dict,
     run_from_dict as run_from_dict,
+)
+from deadheat.formats.embeddings import (
+    StoredShard as StoredShard,
+    read_safetensors_header as read_safetensors_header,
+    stored_shards as stored_shards,
 )
 from deadheat.formats.files import (
     COMPRESSED as COMPRESSED,
@@ -43,6 +47,7 @@ from deadheat.formats.ids import (
     are_numbers as are_numbers,
     id_column as id_column,
     is_unicode as is_unicode,
+    query_names as query_names,
     text_id as text_id,
 )
 from deadheat.formats.read import (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -20,13 +18,10 @@ from deadheat._internal.numbers import (
     tensor_values,
 )
 from deadheat.errors import InputError
-from deadheat.formats.ids import text_id
 from deadheat.formats.types import Ints
 
 LONGEST = 1 << 62
 """Positions in a list are below this, so that their sums and differences fit into 64 bits."""
-_KEPT = 1 << 16
-"""Largest number of query names that are cached."""
 MOST_RELEVANT = 50_000_000
 """Largest accepted total of `n_relevant` over all queries."""
 
@@ -159,22 +154,6 @@ def _query_codes(query: Any) -> tuple[list[Any], Ints]:
             f"query must be a flat sequence with the query of each candidate, not {query!r:.60}"
         ) from None
     return list(index), np.array([index[id_] for id_ in ids], np.int64)
-
-
-def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
-    """Return the names of `n` queries: as given, or their numbers."""
-    if query_ids is None:
-        return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
-    is_listed = isinstance(query_ids, Iterable) and not isinstance(query_ids, str)
-    names = [text_id(q, "query_ids") for q in query_ids] if is_listed else []
-    if not len(set(names)) == len(names) == n:
-        raise InputError(f"query_ids must name each of the {n} queries once, not {query_ids!r:.60}")
-    return names
-
-
-@lru_cache(maxsize=4)
-def _numbers(n: int) -> tuple[str, ...]:
-    return tuple(map(str, range(n)))
 
 
 def read_whole_numbers(name: str, values: ArrayLike, *, one: bool = False) -> Ints:

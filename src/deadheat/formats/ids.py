@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from deadheat.errors import InputError
 
 Key = TypeVar("Key")
 V = TypeVar("V")
+_KEPT = 1 << 16
+"""Largest number of query names that are cached."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -70,6 +73,22 @@ def are_numbers(ids: Iterable[object] | None) -> bool:
         isinstance(id_, (int, np.integer)) and not isinstance(id_, bool) and -(2**63) <= id_ < 2**63
         for id_ in ids
     )
+
+
+def query_names(query_ids: Sequence[object] | None, n: int) -> list[str]:
+    """Return the names of `n` queries: as given, or their numbers."""
+    if query_ids is None:
+        return list(_numbers(n) if n <= _KEPT else map(str, range(n)))
+    is_listed = isinstance(query_ids, Iterable) and not isinstance(query_ids, str)
+    names = [text_id(q, "query_ids") for q in query_ids] if is_listed else []
+    if not len(set(names)) == len(names) == n:
+        raise InputError(f"query_ids must name each of the {n} queries once, not {query_ids!r:.60}")
+    return names
+
+
+@lru_cache(maxsize=4)
+def _numbers(n: int) -> tuple[str, ...]:
+    return tuple(map(str, range(n)))
 
 
 def with_text_ids(docs: Mapping[Key, V], at: str) -> dict[str, V]:

@@ -13,10 +13,10 @@ from deadheat._internal.fork_guard import check_fork
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import FloatArray
 from deadheat.errors import InputError
-from deadheat.formats.arrays import counts_per_query, flatten_rows, query_names
+from deadheat.formats.arrays import counts_per_query, flatten_rows
 from deadheat.formats.dicts import run_from_dict
 from deadheat.formats.hits import read_hits
-from deadheat.formats.ids import id_column, text_id
+from deadheat.formats.ids import id_column, query_names, text_id
 from deadheat.formats.types import ColumnDocuments, Ints, RepeatedDocumentError, Run
 
 Key = TypeVar("Key")

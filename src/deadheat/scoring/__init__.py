@@ -6,7 +6,6 @@ from deadheat._internal.dtypes import (
     parse_format as parse_format,
 )
 from deadheat.scoring.functions import (
-    Product as Product,
     hamming as hamming,
     head_logits as head_logits,
     log_odds as log_odds,
@@ -22,21 +21,23 @@ from deadheat.scoring.head import (
     last_position as last_position,
     watch as watch,
 )
-from deadheat.scoring.products import Matrix as Matrix, Products as Products
+from deadheat.scoring.outputs import Scores as Scores, Scoring as Scoring, score as score
+from deadheat.scoring.products import (
+    Matrix as Matrix,
+    Product as Product,
+    Products as Products,
+    single_thread_blas as single_thread_blas,
+)
 from deadheat.scoring.regimes import (
     REGIMES as REGIMES,
     SCORED as SCORED,
     Regime as Regime,
-    Scores as Scores,
-    Scoring as Scoring,
     describe_regime as describe_regime,
     parse_regime as parse_regime,
     ranks_by_logit as ranks_by_logit,
     regime_order as regime_order,
     resolve_backend as resolve_backend,
-    score as score,
     scoring_format as scoring_format,
     scoring_provenance as scoring_provenance,
     uses_head as uses_head,
 )
-from deadheat.scoring.threads import single_thread_blas as single_thread_blas

@@ -12,22 +12,28 @@ The dtype of a result holds its values exactly: float32, or int64 for integers.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deadheat._internal.dtypes import Format, parse_float_format, parse_format
-from deadheat._internal.numbers import is_tensor, tensor_values
+from deadheat._internal.numbers import is_tensor
 from deadheat.errors import InputError
-
-Product = Literal["dot", "cosine", "hamming"]
-Floats = npt.NDArray[np.float32]
-Shape = Sequence[int]
-Array = npt.NDArray[np.generic]
-"""Of any type."""
+from deadheat.scoring.products import (
+    Array,
+    Floats,
+    Product,
+    Shape,
+    as_array,
+    cast_finite,
+    check_bits,
+    check_product,
+    check_range,
+    convert,
+    operand,
+    whole_operand,
+)
 
 
 def sigmoid(logits: npt.ArrayLike, dtype: object = "fp32") -> Floats:
@@ -157,19 +163,6 @@ def head_logits(
     return logits
 
 
-def as_array(name: str, values: object) -> Array:
-    """Return values or a tensor as a non-empty array; raise `InputError` if that is impossible."""
-    if is_tensor(values):
-        values = tensor_values(name, values)
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not a rectangular array of numbers: {error}") from error
-    if array.size == 0:
-        raise InputError(f"{name} is empty (shape {array.shape})")
-    return array
-
-
 def join_pair(logits: Any) -> Any:
     """Stack a tuple (no, yes) of arrays or tensors on the last axis; return others unchanged."""
     if not isinstance(logits, tuple):
@@ -197,37 +190,7 @@ def multiply(queries: Any, documents: Any, format: Format, kind: Product) -> Any
     check_bits(queries.dtype, documents.dtype)
     q = whole_operand("queries", queries, kind)
     dots = q @ whole_operand("documents", documents, kind).T
-    return _convert((dots - q.shape[1]) / 2 if kind == "hamming" else dots, "int64")
-
-
-def operand(name: str, values: Any, format: Format, kind: Product) -> Any:
-    """Cast embeddings; for a cosine, normalise them to length 1 after that."""
-    floats = cast_finite(name, values, format)
-    if kind != "cosine":
-        return floats
-    if is_tensor(floats):
-        norms = floats.norm(dim=-1, keepdim=True)
-    else:
-        with np.errstate(over="ignore"):  # a length that overflows is refused
-            norms = np.linalg.norm(floats, axis=-1, keepdims=True)
-    if norms.min() < format.smallest:
-        raise InputError(
-            f"{name} have a vector of length {norms.min():g}, which has no cosine: remove it"
-        )
-    check_range(f"{name}: a length", float(norms.max()), format)
-    return cast(floats / cast(norms, format), format)
-
-
-def whole_operand(name: str, values: Any, kind: Product) -> Any:
-    """Return 8-bit integers, or bits (`kind` is hamming) as −1 and 1, as floats.
-
-    The floats hold every sum of products exactly. BLAS multiplies floats, unlike integers, and
-    CUDA has no product of integers.
-    """
-    if kind == "hamming":  # dot products are D − 2 × distance
-        return _convert(2 * _unpack_bits(name, values) - 1, "float32")
-    largest = 1 << (14 if _check_eight_bit(name, values) == "int8" else 16)
-    return _convert(values, "float32" if values.shape[-1] * largest <= 1 << 24 else "float64")
+    return convert((dots - q.shape[1]) / 2 if kind == "hamming" else dots, "int64")
 
 
 def apply_head(hidden: Any, weight: Any, bias: Any) -> Any:
@@ -264,109 +227,9 @@ def log_odds(logits: Any, *, pairs: bool) -> Any:
     return odds
 
 
-def cast_finite(name: str, values: Any, format: Format) -> Any:
-    """Cast real numbers to a format; raise an error if they are not finite or too large."""
-    if 0 in values.shape:
-        raise InputError(f"{name} is empty (shape {tuple(values.shape)})")
-    if not re.match("b?float|u?int", dtype_name(values)):
-        raise InputError(f"{name} must be real numbers, not {values.dtype}")
-    if is_tensor(values):
-        # FP8 has no isfinite, int8 no absolute value of −128
-        wide = values.float() if values.element_size() == 1 else values
-        finite = wide.isfinite()
-    else:
-        wide = values if values.dtype == np.float64 else values.astype(np.float32)
-        finite = np.isfinite(wide)
-    if not finite.all():
-        mask = np.asarray(finite.cpu() if is_tensor(finite) else finite)
-        index = np.argwhere(~mask)[0].tolist()
-        raise InputError(
-            f"{name}{index} is {float(wide[tuple(index)])}: scores need finite values (an FP16 "
-            "model overflows beyond 65504; run it in bf16 or fp32)"
-        )
-    check_range(name, float(abs(wide).max()), format)
-    return cast(wide, format)
-
-
-def cast(values: Any, format: Format) -> Any:
-    """Cast to the dtype in which operations of a format run; for FP8 this is FP32.
-
-    Arrays are float32, rounded to the format. FP64 is first cast to FP32, as in torch.
-    """
-    if isinstance(values, np.ndarray):
-        floats = values.astype(np.float32, copy=False)
-        return floats if format.name == "fp32" else format.round(floats)
-    values = values.to(format.torch)
-    return values.float() if format.name.startswith("fp8") else values
-
-
-def dtype_name(values: Any) -> str:
-    """Return the name of the dtype of an array or tensor: ``"bfloat16"`` for both."""
-    return str(values.dtype).removeprefix("torch.")
-
-
-def _check_eight_bit(name: str, values: Any) -> str:
-    """Return the name of the dtype; raise an error unless it is int8 or uint8."""
-    dtype = dtype_name(values)
-    if dtype not in ("int8", "uint8"):
-        raise InputError(f"{name} must be int8 or uint8, not {values.dtype}: quantise them first")
-    return dtype
-
-
-def _unpack_bits(name: str, values: Any) -> Any:
-    """Return booleans, or bits packed into 8-bit integers, as signed integers 0 and 1."""
-    if dtype_name(values) == "bool":
-        return values.long() if is_tensor(values) else values.astype(np.int8)
-    _check_eight_bit(name, values)
-    if not is_tensor(values):
-        return np.unpackbits(values.view(np.uint8), axis=-1).astype(np.int8)
-    import torch
-
-    shifts = torch.arange(7, -1, -1, device=values.device)
-    return ((values.view(torch.uint8).long().unsqueeze(-1) >> shifts) & 1).flatten(-2)
-
-
-def _convert(values: Any, dtype: str) -> Any:
-    if not is_tensor(values):
-        return values.astype(dtype)
-    import torch
-
-    return values.to(getattr(torch, dtype))
-
-
 def check_pairs(shape: Shape) -> None:
     """Raise an error unless the last axis is (no, yes)."""
     if len(shape) == 0 or shape[-1] != 2:
         raise InputError(
             f"softmax needs logits with a last axis (no, yes) of 2, not shape {tuple(shape)}"
-        )
-
-
-def check_product(format: Format, kind: str, queries: Shape, documents: Shape) -> None:
-    """Raise an error unless the widths are equal and the format has this product."""
-    kinds = {"binary": ("hamming",), "int8": ("dot",)}.get(format.name, ("dot", "cosine"))
-    if kind not in kinds:
-        raise InputError(f"no {kind} product of {format.name}: choose {' or '.join(kinds)}")
-    if len(queries) != 2 or len(documents) != 2 or queries[1] != documents[1]:
-        raise InputError(
-            f"a product needs [Q×D] and [N×D] embeddings, not {tuple(queries)}, {tuple(documents)}"
-        )
-
-
-def check_bits(queries: object, documents: object) -> None:
-    """Raise an error unless both dtypes are equal. Bits packed into int8 are uint8 minus 128."""
-    if str(queries) != str(documents):
-        raise InputError(
-            f"queries and documents must have one dtype, not {queries} and {documents}: store "
-            "binary and integer embeddings in the same way"
-        )
-
-
-def check_range(name: str, largest: float, format: Format) -> None:
-    """Raise an error for values that would overflow or saturate in a format."""
-    if largest > format.largest:
-        wide = format.name in ("bf16", "fp32")
-        raise InputError(
-            f"{name} of {largest:g} does not fit {format.name} (up to {format.largest:g}): "
-            + ("scale the values" if wide else "score in bf16 or fp32")
         )

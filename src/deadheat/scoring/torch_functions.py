@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING
 
 from deadheat._internal.dtypes import Format, parse_float_format, parse_format
 from deadheat._internal.numbers import check_tensors
-from deadheat.scoring.functions import (
-    Product,
-    apply_head,
-    cast as cast,
-    cast_finite,
-    check_pairs,
-    join_pair,
-    multiply,
-    operand as operand,
-)
+from deadheat.scoring.functions import apply_head, check_pairs, join_pair, multiply
+from deadheat.scoring.products import Product, cast as cast, cast_finite, operand as operand
 
 if TYPE_CHECKING:
     from torch import Tensor

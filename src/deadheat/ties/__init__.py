@@ -2,14 +2,14 @@
 
 from deadheat.ties.checks import (
     check_groups as check_groups,
-    check_number as check_number,
     read_places as read_places,
 )
-from deadheat.ties.counter import TieCounter as TieCounter, count_columns as count_columns
+from deadheat.ties.counter import TieCounter as TieCounter
 from deadheat.ties.counting import (
     BACKEND as BACKEND,
     Counts as Counts,
     find_columns as find_columns,
+    to_floats as to_floats,
 )
 from deadheat.ties.groups import (
     Counted as Counted,
@@ -18,6 +18,7 @@ from deadheat.ties.groups import (
     JudgedDocuments as JudgedDocuments,
     TieGroups as TieGroups,
     build_groups as build_groups,
+    count_columns as count_columns,
     count_groups as count_groups,
 )
 from deadheat.ties.lists import (
@@ -25,6 +26,7 @@ from deadheat.ties.lists import (
     MatchReport as MatchReport,
     list_judged as list_judged,
     list_labelled as list_labelled,
+    list_shared as list_shared,
     match_lists as match_lists,
     prepare_scores as prepare_scores,
     rank_nan as rank_nan,
@@ -33,7 +35,6 @@ from deadheat.ties.lists import (
 from deadheat.ties.ranked import RankedLists as RankedLists, rank_lists as rank_lists
 from deadheat.ties.sizes import (
     GroupSizes as GroupSizes,
-    SizeCounter as SizeCounter,
     run_sizes as run_sizes,
 )
 from deadheat.ties.top import TopCounter as TopCounter

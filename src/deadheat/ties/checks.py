@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import exact_floats
+from deadheat._internal.numbers import check_number, exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_grades, read_whole_numbers
 from deadheat.ties.groups import ARRAYS, INDEXED, JudgedDocuments, TieGroups
@@ -20,18 +20,15 @@ def read_documents(
     query: ArrayLike,
     score: ArrayLike,
     grade: ArrayLike,
-    position: ArrayLike | None,
+    position: ArrayLike,
     unretrieved: tuple[ArrayLike, ArrayLike],
 ) -> JudgedDocuments:
     """Check and sort the documents of interest; see `TieCounter`."""
     n_queries = check_number("n_queries", n_queries, least=0)
     queries = read_query_indices("query", query, n_queries)
     scores, grades = exact_floats(score, by_place=False), read_document_grades(grade)
-    columns: list[NDArray[np.generic]] = [queries, scores, grades]
-    positions = np.zeros(len(queries), np.int64)
-    if position is not None:
-        positions = read_whole_numbers("position", position)
-        columns.append(positions)
+    positions = read_whole_numbers("position", position)
+    columns: list[NDArray[np.generic]] = [queries, scores, grades, positions]
     if (scores.ndim != 1 and scores.size) or len({column.size for column in columns}) > 1:
         raise InputError(
             "query, score, grade and position must be flat and have the same length, not "
@@ -40,10 +37,10 @@ def read_documents(
     scores = scores.reshape(-1)
     if np.isnan(scores).any():
         raise InputError("the score of a document of interest is NaN")
-    if position is not None and (twice := find_twice(queries, positions)) is not None:
+    if (twice := find_twice(queries, positions)) is not None:
         raise InputError(
             f"two documents of query {queries[twice]} have position {positions[twice]}: give each "
-            "its own position, or leave position out"
+            "its own position"
         )
     absent = read_query_indices("unretrieved", unretrieved[0], n_queries)
     absent_grades = read_document_grades(unretrieved[1])
@@ -64,6 +61,8 @@ def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
         if first.ndim:
             raise InputError(f"start must be one position, not {len(first)}")
         return int(first) + np.arange(n)
+    if np.any(start):
+        raise InputError("positions and start both give the places of the columns: leave start out")
     place = read_whole_numbers("positions", positions)
     if len(place) != n:
         raise InputError(
@@ -77,13 +76,6 @@ def read_places(start: ArrayLike, positions: ArrayLike | None, n: int) -> Ints:
 def nan_error() -> InputError:
     """Return the error for a NaN score."""
     return InputError("a score is NaN, which cannot be ranked: correct the scores")
-
-
-def check_number(name: str, number: object, *, least: int) -> int:
-    """Return a whole number; raise `InputError` for anything else and for numbers below `least`."""
-    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, not {number!r}")
-    return int(number)
 
 
 def read_query_indices(name: str, values: ArrayLike, n_queries: int) -> Ints:

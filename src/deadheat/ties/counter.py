@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import check_tensors, exact_floats, is_tensor
+from deadheat._internal.numbers import check_number, check_tensors, exact_floats, is_tensor
 from deadheat._internal.threads import share_work
 from deadheat.errors import InputError
-from deadheat.formats import counts_per_query
 from deadheat.ties import counting
 from deadheat.ties.checks import (
-    check_number,
     nan_error,
     read_documents,
     read_places,
 )
-from deadheat.ties.counting import Counts, count_tensor, find_columns, flatten_scores, has_nan
-from deadheat.ties.groups import Ints, TieGroups, count_lists
-from deadheat.ties.numpy_counting import Scores
+from deadheat.ties.counting import (
+    Counts,
+    find_columns,
+    flatten_scores,
+    has_nan,
+)
+from deadheat.ties.groups import Ints, TieGroups, count_columns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,11 +53,9 @@ class TieCounter:
     grade
         Per document of interest: its grade.
     position
-        Per document of interest: its position in the list of its query, starting at 0. With it,
-        the groups have ranks in input order, and the counter checks the score of every document.
-        Without it, the oblivious order puts the documents of interest before the other candidates
-        of their group, in the order given, and `deadheat.evaluation.evaluate_groups` warns if
-        that matters. Other views need no positions.
+        Per document of interest: its position in the list of its query, starting at 0. The
+        oblivious value breaks ties in the order of positions, and the counter checks the score of
+        every document at its position.
     unretrieved
         ``(query, grade)`` of judged documents that are not candidates. They count in the ideal
         ranking and in the number of relevant documents. Default: none.
@@ -79,14 +79,13 @@ class TieCounter:
         query: ArrayLike,
         score: ArrayLike,
         grade: ArrayLike,
-        position: ArrayLike | None = None,
+        position: ArrayLike,
         *,
         unretrieved: tuple[ArrayLike, ArrayLike] = ((), ()),
     ) -> None:
         documents = read_documents(n_queries, query, score, grade, position, unretrieved)
         self.n_queries = documents.n_queries
         self.documents = documents
-        self.has_positions = position is not None
         self.counts: Counts = np.zeros((3, len(documents.query)), np.int64)
         """Three rows per document: candidates above it, equal to it, and tied before it."""
         self.passed: Ints = np.zeros(len(documents.query), np.int64)
@@ -96,7 +95,7 @@ class TieCounter:
     def update(
         self,
         scores: ArrayLike | Tensor,
-        start: int | ArrayLike = 0,
+        start: int = 0,
         *,
         positions: ArrayLike | None = None,
         threads: int = 1,
@@ -110,31 +109,21 @@ class TieCounter:
             float16 and bfloat16 are compared without conversion. A tensor is counted on its
             device.
         start
-            Position of the first column: one number, or one per query.
+            Position of the first column.
         positions
             Position of each of the `n` columns, if they are not consecutive.
         threads
             Number of threads. The compiled code releases the GIL.
         """
         threads = check_number("threads", threads, least=1)
-        if positions is not None and np.any(start):
-            raise InputError(
-                "positions and start both give the places of the columns: leave start out"
-            )
         piece = read_piece(scores, self.n_queries)
-        if positions is None:
-            starts = counts_per_query("start", start, self.n_queries)
-            column = self.documents.position - starts[self.documents.query]
-            inside = (column >= 0) & (column < piece.shape[1])
-        else:
-            place = read_places(0, positions, piece.shape[1])
-            if (np.diff(place) < 0).any():
-                order = np.argsort(place)
-                piece, place = piece[:, order], place[order]
-            column, inside = find_columns(place, self.documents.position)
-        inside &= self.has_positions
+        place = read_places(start, positions, piece.shape[1])
+        if (np.diff(place) < 0).any():
+            order = np.argsort(place)
+            piece, place = piece[:, order], place[order]
+        column, inside = find_columns(place, self.documents.position)
         n = piece.shape[1]
-        step = self.n_queries if _is_on_device(piece) else BLOCK // max(1, n)
+        step = self.n_queries if counting.is_on_device(piece) else BLOCK // max(1, n)
         step = max(1, step)
 
         def count(first: int) -> Counts:
@@ -149,7 +138,7 @@ class TieCounter:
         self, first: int, block: Matrix, column: Ints, inside: NDArray[np.bool_]
     ) -> Counts:
         """Count for some queries, from `first` on; `find_columns` returns `column` and `inside`."""
-        if not _is_on_device(block):
+        if not counting.is_on_device(block):
             block = flatten_scores(block).reshape(block.shape)
         if has_nan(block):
             raise nan_error()
@@ -193,32 +182,17 @@ class TieCounter:
         own, (query, grade) = self.documents, self.documents.unretrieved
         order = np.lexsort((grade, query))
         columns = [own.query, own.score, own.grade, own.position, query[order], grade[order]]
-        return [self.n_queries, self.has_positions, *columns]
+        return [self.n_queries, *columns]
 
     def groups(self) -> TieGroups:
         """Build the tie groups of everything counted so far."""
-        query, score = self.documents.query, self.documents.score
-        if self.has_positions:
-            wrong = self.passed != 1
-        else:
-            _, group, _ = counting.active.group_documents(query, score, self.documents.grade)
-            wrong = np.bincount(group)[group] > self.counts[1]
-        if not wrong.any():
-            return TieGroups.from_counts(
-                self.documents, self.counts, self.retrieved.copy(), ranked=self.has_positions
-            )
-        i = int(np.flatnonzero(wrong)[0])
-        where = f" at position {self.documents.position[i]}" if self.has_positions else ""
-        if self.passed[i] > 1:
-            happened = f"was counted {self.passed[i]} times: count every candidate once"
-        else:
-            happened = (
-                "was not counted with that score: count every candidate, and compute the given "
-                "scores exactly like those of the stream"
-            )
+        own, wrong = self.documents, np.flatnonzero(self.passed != 1)
+        if not len(wrong):
+            return TieGroups.from_counts(own, self.counts, self.retrieved.copy())
+        i = int(wrong[0])
         raise InputError(
-            f"a document of query {query[i]} was given{where} with the score "
-            f"{score[i]}, but it {happened}"
+            f"the document at position {own.position[i]} of query {own.query[i]} was counted "
+            f"{self.passed[i]} times: count every candidate once"
         )
 
 
@@ -236,36 +210,3 @@ def read_piece(scores: ArrayLike | Tensor, n_queries: int) -> Matrix:
             f"scores must have the shape [{n_queries} queries, candidates], not {list(piece.shape)}"
         )
     return piece
-
-
-def _is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
-    """Return whether the scores are a tensor that is not on the CPU."""
-    return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
-
-
-def count_columns(
-    scores: NDArray[np.generic] | Tensor,
-    rows: Ints,
-    offsets: Ints,
-    values: Scores,
-    column: Ints,
-) -> Counts:
-    """Count the candidates above, equal to and tied before each document of interest.
-
-    Parameters
-    ----------
-    scores
-        ``[rows, n]``, an array or a tensor on any device, without NaN.
-    rows
-        Per query: the row of its scores; any row for a query without documents.
-    offsets, values
-        As for `numpy_counting.count_candidates`.
-    column
-        Per document: equal scores in columns before this one are counted as before the document.
-    """
-    if _is_on_device(scores):
-        return count_tensor(scores[rows], offsets, values, column)
-    n = scores.shape[1]
-    starts = np.maximum(rows, 0) * n
-    before = column + starts.repeat(np.diff(offsets))
-    return count_lists(flatten_scores(scores), (starts, starts + n), offsets, values, before)

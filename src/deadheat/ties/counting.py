@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from deadheat.ties import numpy_counting
 from deadheat.ties.numpy_counting import Counts as Counts, Ints, Scores
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+    from deadheat.scoring import Matrix
 
 try:
     active: ModuleType = import_module("deadheat.ties.compiled_counting")
@@ -27,7 +29,12 @@ Bounds = tuple[Ints, Ints]
 """``(starts, stops)``: the scores of query ``q`` are ``scores[starts[q]:stops[q]]``."""
 
 
-def count_tensor(scores: torch.Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
+def is_on_device(scores: Matrix) -> TypeGuard[Tensor]:
+    """Return whether the scores are a tensor that is not on the CPU."""
+    return not isinstance(scores, np.ndarray) and scores.device.type != "cpu"
+
+
+def count_tensor(scores: Tensor, offsets: Ints, values: Scores, column: Ints) -> Counts:
     """Count like `count_columns`, with torch operations, on any device.
 
     Parameters
@@ -83,15 +90,22 @@ def find_columns(place: Ints, position: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     return column, inside
 
 
-def flatten_scores(scores: NDArray[np.generic] | torch.Tensor) -> Scores:
+def to_floats(scores: Matrix) -> Scores:
+    """Return scores as float32 or float64, exactly; raise an error if that is impossible."""
+    if isinstance(scores, np.ndarray) and scores.dtype.char in "fd":
+        return scores
+    return exact_floats(scores, by_place=False)
+
+
+def flatten_scores(scores: Matrix) -> Scores:
     """Return flat scores: 16-bit floats without conversion, others as float32 or float64."""
-    floats = half_floats(scores)
-    if floats is None:
-        floats = exact_floats(scores, by_place=False)
+    is_plain = isinstance(scores, np.ndarray) and scores.dtype.char in "fd"
+    halves = None if is_plain else half_floats(scores)
+    floats = to_floats(scores) if halves is None else halves
     return np.ascontiguousarray(floats).reshape(-1)
 
 
-def has_nan(scores: Scores | torch.Tensor) -> bool:
+def has_nan(scores: Scores | Tensor) -> bool:
     """Return whether a score is NaN; arrays are outputs of `flatten_scores`."""
     if not isinstance(scores, np.ndarray):
         return scores.is_floating_point() and bool(scores.isnan().any())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from deadheat.ties.numpy_counting import (
     is_group_start,
     offsets_of,
 )
+
+if TYPE_CHECKING:
+    from deadheat.scoring import Matrix
 
 
 class JudgedDocuments(NamedTuple):
@@ -116,17 +119,15 @@ class TieGroups:
     """Per query: number of documents of interest of grade 0, retrieved or not."""
     top_grade: float | None = None
     """The highest grade of all judgements; None if it is that of these queries."""
-    ranked: bool = True
-    """Whether `rank` follows a tie rule; if not, documents of interest are first in their group."""
     known: int | None = None
     """The last known rank of each list; None if the whole list is known."""
-    n_queries: int = field(init=False, repr=False, compare=False)
-    """Number of queries."""
     derived: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of arrays that measures compute from the others."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_queries", len(self.retrieved))
+    @cached_property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.retrieved)
 
     @classmethod
     def from_counts(
@@ -136,7 +137,6 @@ class TieGroups:
         retrieved: Ints,
         *,
         rank: Ints | None = None,
-        ranked: bool = True,
         end: tuple[Ints, Ints] | tuple[None, None] = (None, None),
         top_grade: float | None = None,
         known: int | None = None,
@@ -151,8 +151,6 @@ class TieGroups:
             Per query: number of candidates.
         rank
             Per document: its rank under the tie rule. Default: the rank in input order.
-        ranked
-            Whether ranks are known. If not, documents of interest are first in their group.
         end
             ``(above, size)`` of the last group of each list.
         top_grade, known
@@ -162,7 +160,7 @@ class TieGroups:
         above, equal, before = counts
         first, group, order = counting.active.group_documents(query, documents.score, grade)
         if rank is None:
-            rank = above + 1 + (before if ranked else np.arange(len(group)) - first[group])
+            rank = above + 1 + before
         ideal_query, ideal_grade = query, grade
         if len(documents.unretrieved[0]):
             ideal_query = np.concatenate((query, documents.unretrieved[0]))
@@ -191,7 +189,6 @@ class TieGroups:
             end_size=end[1],
             zeros=zeros,
             top_grade=top_grade,
-            ranked=ranked,
             known=known,
         )
 
@@ -216,7 +213,6 @@ class TieGroups:
         return cls(
             **arrays,
             top_grade=max((p.top_grade for p in parts if p.top_grade is not None), default=None),
-            ranked=all(part.ranked for part in parts),
             known=min((part.known for part in parts if part.known is not None), default=None),
         )
 
@@ -422,6 +418,36 @@ def count_lists(
         flat, values = flat.view(np.int16), values.view(np.int16)
     counts: Counts = counting.active.count_candidates(flat, *bounds, offsets, values, rows)
     return counts
+
+
+def count_columns(
+    scores: Matrix,
+    rows: Ints,
+    offsets: Ints,
+    values: Scores,
+    column: Ints,
+) -> Counts:
+    """Count the candidates above, equal to and tied before each document of interest.
+
+    Parameters
+    ----------
+    scores
+        ``[rows, n]``, an array or a tensor on any device, without NaN.
+    rows
+        Per query: the row of its scores; any row for a query without documents.
+    offsets, values
+        As for `numpy_counting.count_candidates`.
+    column
+        Per document: equal scores in columns before this one are counted as before the document.
+    """
+    if counting.is_on_device(scores):
+        return counting.count_tensor(scores[rows], offsets, values, column)
+    n = scores.shape[1]
+    starts = np.maximum(rows, 0) * n
+    before = column + starts.repeat(np.diff(offsets))
+    return count_lists(
+        counting.flatten_scores(scores), (starts, starts + n), offsets, values, before
+    )
 
 
 def _reorder(values: Ints, rows: Ints, asked: Ints) -> Ints:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat._internal.remarks import Remark, note, warning
 from deadheat.errors import InputError
-from deadheat.formats import Judgements, Run, unlisted_relevant
+from deadheat.formats import Judgements, Run, SharedDocuments, id_column, unlisted_relevant
 from deadheat.settings import EvalSettings
 from deadheat.ties.counting import Bounds
 from deadheat.ties.numpy_counting import Floats, Ints, Scores
@@ -285,6 +285,27 @@ def list_judged(
     """
     lists, report = match_lists(judgements, run, queries=queries, with_judged=with_judged)
     return lists, report.check(judgements, run.source)
+
+
+def list_shared(
+    judgements: Judgements,
+    source: str,
+    query_ids: list[str],
+    doc_ids: Sequence[str],
+    *,
+    with_judged: bool,
+) -> tuple[JudgedLists, Ints, list[Remark]]:
+    """Find the judged documents in lists that all have the same documents in the same order.
+
+    The lists have no scores. Returns the lists, per query its index in `query_ids` or −1, and
+    remarks.
+    """
+    offsets = np.arange(len(query_ids) + 1, dtype=np.int64) * len(doc_ids)
+    documents = SharedDocuments(id_column(doc_ids))
+    run = Run(source, query_ids, offsets, np.empty(0), documents, complete=True)
+    lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
+    index = np.array([run.query_index.get(query, -1) for query in lists.query_ids], np.int64)
+    return lists, index, remarks
 
 
 def match_lists(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from deadheat._internal.numbers import exact_floats
 from deadheat.formats import Run
 from deadheat.provenance import ScoreFacts
 from deadheat.ties.lists import rank_nan
@@ -31,34 +28,6 @@ class GroupSizes:
     def facts(self) -> ScoreFacts:
         """Documents, distinct scores, and the size of the largest group."""
         return ScoreFacts(int(self.size.sum()), len(self.size), int(self.size.max(initial=0)))
-
-
-class SizeCounter:
-    """Count all tie groups of lists that arrive in pieces; stores every distinct score."""
-
-    def __init__(self, n_queries: int) -> None:
-        self._sizes: list[Counter[float]] = [Counter() for _ in range(n_queries)]
-
-    def update(self, scores: Iterable[object]) -> None:
-        """Count one piece of every query's list: ``[n_queries, n]``, without NaN."""
-        for sizes, row in zip(self._sizes, scores, strict=True):
-            values, counts = np.unique(exact_floats(row, by_place=False), return_counts=True)
-            sizes.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-
-    def __iadd__(self, other: SizeCounter) -> SizeCounter:
-        """Add the pieces that another counter has counted."""
-        for own, added in zip(self._sizes, other._sizes, strict=True):
-            own.update(added)
-        return self
-
-    @property
-    def facts(self) -> ScoreFacts:
-        """Documents, distinct scores, and the size of the largest group."""
-        return ScoreFacts(
-            sum(sum(sizes.values()) for sizes in self._sizes),
-            sum(map(len, self._sizes)),
-            max((max(sizes.values(), default=0) for sizes in self._sizes), default=0),
-        )
 
 
 def run_sizes(run: Run) -> GroupSizes:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deadheat._internal.numbers import exact_floats
+from deadheat._internal.numbers import check_number, exact_floats
 from deadheat.errors import InputError
 from deadheat.formats import read_whole_numbers
 from deadheat.ties.checks import (
-    check_number,
     find_twice,
     nan_error,
     read_documents,
@@ -161,33 +161,18 @@ class TopCounter:
         total.kept = self._merge(self.kept, other.kept)
         return total
 
-    def of_queries(self, queries: Ints) -> TopCounter:
-        """Return a counter of some of the queries; −1 means a query without candidates."""
-        kept, chosen = self.kept, TopCounter(len(queries), self.k)
-        present = queries >= 0
-        number = np.full(self.n_queries, -1, np.int64)
-        number[queries[present]] = np.flatnonzero(present)
-
-        def pick(query: Ints) -> tuple[Ints, Ints]:
-            """Return the entries of chosen queries in their new order, and their new queries."""
-            entries = np.argsort(number[query], kind="stable")
-            entries = entries[np.count_nonzero(number[query] < 0) :]
-            return entries, number[query[entries]]
-
-        if self.judged is not None:
-            entries, query = pick(self.judged[0])
-            chosen.judged = query, self.judged[1][entries]
-        entries, query = pick(kept.query)
-        chosen.score_type = self.score_type
-        chosen.kept = Kept(
-            np.where(present, kept.retrieved[queries], 0),
-            query,
-            kept.position[entries],
-            kept.score[entries],
-            np.where(present, kept.threshold[queries], -np.inf),
-            np.where(present, kept.forgotten[queries], 0),
+    def add_empty(self, n: int) -> TopCounter:
+        """Return a counter that has `n` more queries, without candidates."""
+        kept, wide = self.kept, copy(self)
+        wide.n_queries += n
+        none = np.zeros(n, np.int64)
+        wide.kept = replace(
+            kept,
+            retrieved=np.append(kept.retrieved, none),
+            threshold=np.append(kept.threshold, np.full(n, -np.inf)),
+            forgotten=np.append(kept.forgotten, none),
         )
-        return chosen
+        return wide
 
     def top(self) -> tuple[Ints, Floats]:
         """Return the first `k` documents of each query: their positions, and their scores.

@@ -4,26 +4,18 @@ The steps are in `evaluate.py`: scan the ids, score the judged documents, count 
 the counts, build the tie groups.
 """
 
-from deadheat.evaluation.corpus.blocks import (
-    block_length as block_length,
-    cut_blocks as cut_blocks,
-    score_block as score_block,
-    share_blocks as share_blocks,
-)
 from deadheat.evaluation.corpus.chunks import (
     Chunk as Chunk,
     Shard as Shard,
-    check_same_length as check_same_length,
+    block_length as block_length,
+    cut_blocks as cut_blocks,
+    map_blocks as map_blocks,
     open_shards as open_shards,
+    score_block as score_block,
 )
 from deadheat.evaluation.corpus.evaluate import (
     Corpus as Corpus,
     evaluate_corpus as evaluate_corpus,
     evaluate_shards as evaluate_shards,
     score_documents as score_documents,
-)
-from deadheat.evaluation.corpus.stored import (
-    StoredShard as StoredShard,
-    read_safetensors_header as read_safetensors_header,
-    stored_shards as stored_shards,
 )

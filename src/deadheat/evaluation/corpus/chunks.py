@@ -1,29 +1,38 @@
-"""Read and check the chunks and shards of a corpus."""
+"""Read the chunks and shards of a corpus, and cut them into blocks of one size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
-from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import is_tensor
 from deadheat._internal.packages import require
+from deadheat._internal.threads import share_work
 from deadheat.errors import InputError, one_line
-from deadheat.formats import id_column, read_whole_numbers, text_id
-from deadheat.scoring import Matrix, Products
+from deadheat.formats import read_whole_numbers, text_id
+from deadheat.scoring import Matrix, Products, single_thread_blas
 from deadheat.ties import Ints, read_places
+
+BLOCK_SCORES = 1 << 21
+"""Approximate number of scores in a block."""
+MIN_DOCUMENTS, MAX_DOCUMENTS = 1 << 10, 1 << 13
+"""Smallest and largest number of documents in a block."""
 
 OpenShard = Callable[[], Iterable[object]]
 """Returns an iterator of chunks; called once per pass."""
 Chunks = Iterable[object] | OpenShard | Sequence[OpenShard]
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some documents of a corpus."""
+    """Some documents of a corpus; also a block, whose positions are ascending."""
 
     ids: Sequence[object]
     """A list; or a range, if the ids are consecutive numbers."""
@@ -40,16 +49,6 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def id_column(self) -> pl.Series:
-        """Return the ids as a column of text."""
-        if isinstance(self.ids, range):
-            column: pl.Series = pl.Series(np.array(self.ids)).cast(pl.String)
-        else:
-            column = id_column([d if type(d) is str else text_id(d) for d in self.ids])
-        if (column == "").any():
-            raise InputError(f"{self.name}: the id of a document is empty")
-        return column
-
     def take(self, own: slice | Ints) -> Chunk:
         """Return some documents, with a copy of their embeddings, one row per document."""
         vectors = self.embeddings[own if self.rows is None else self.rows[own]]
@@ -62,22 +61,6 @@ class Chunk:
             has_positions=self.has_positions,
             name=self.name,
         )
-
-
-def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the documents of several chunks in the order of positions; none has `rows`."""
-    joined = chunks[0]
-    if len(chunks) > 1:
-        vectors = [chunk.embeddings for chunk in chunks]
-        if isinstance(vectors[0], np.ndarray):
-            embeddings: Matrix = np.concatenate(vectors)
-        else:
-            embeddings = require("torch", "a corpus of tensors").cat(vectors)
-        ids = list(chain.from_iterable(chunk.ids for chunk in chunks))
-        joined = Chunk(ids, embeddings, np.concatenate([chunk.positions for chunk in chunks]))
-    if (np.diff(joined.positions) < 0).any():
-        return joined.take(np.argsort(joined.positions))
-    return joined
 
 
 @dataclass(frozen=True)
@@ -110,23 +93,17 @@ class Shard:
                     chunk = _read_chunk(given, start, products, name)
                 except InputError as error:
                     raise InputError(f"{name}: {error}") from None
-                start += len(chunk)
-                if len(chunk):
+                start += len(chunk.positions)
+                if len(chunk.positions):
                     yield chunk
                 del given, chunk  # free the memory before the next chunk is made
         except OSError as error:
             raise InputError(f"{self.name} cannot be read ({one_line(error)})") from error
-        if self.documents is not None:
-            check_same_length(self.name, self.documents, start - self.start)
-
-
-def check_same_length(name: str, documents: int, passed: int) -> None:
-    """Raise an error if a later pass finds another number of documents."""
-    if passed != documents:
-        raise InputError(
-            f"{name} had {documents:,} documents in the first pass and {passed:,} in a later "
-            "one: chunks must be the same in every pass"
-        )
+        if self.documents not in (None, start - self.start):
+            raise InputError(
+                f"{self.name} had {self.documents:,} documents in the first pass and "
+                f"{start - self.start:,} in a later one: chunks must be the same in every pass"
+            )
 
 
 def open_shards(chunks: Chunks, *, is_local: bool = True) -> list[Shard]:
@@ -182,3 +159,90 @@ def _read_chunk(given: object, start: int, products: Products, name: str) -> Chu
         products.check(embeddings)
     positions = np.arange(start, start + n) if places is None else read_places(0, places, n)
     return Chunk(ids, embeddings, positions, rows, places is not None, name)
+
+
+def block_length(n_queries: int) -> int:
+    """Return the number of documents in a block; it depends on the number of queries only.
+
+    The last bits of a matrix product depend on the shape of the matrices. If all blocks have the
+    same shape, a score depends only on its query and its document.
+
+    >>> block_length(1), block_length(512), block_length(100_000)
+    (8192, 4096, 1024)
+    """
+    fitting = BLOCK_SCORES // max(1, n_queries)
+    return min(MAX_DOCUMENTS, max(MIN_DOCUMENTS, 1 << max(0, fitting.bit_length() - 1)))
+
+
+def cut_blocks(products: Products, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Copy the documents of all chunks into blocks of one length; the last may be shorter.
+
+    It copies, because the caller may overwrite a chunk when it makes the next one.
+    """
+    length = block_length(products.n_queries)
+    parts: list[Chunk] = []
+    missing = length
+    for chunk in chunks:
+        n, first = len(chunk.positions), 0
+        while first < n:
+            last = min(first + missing, n)
+            parts.append(chunk.take(slice(first, last)))
+            missing -= last - first
+            first = last
+            if not missing:
+                yield _join_parts(parts)
+                parts, missing = [], length
+        del chunk  # free the memory before the next one is made
+    if parts:
+        yield _join_parts(parts)
+
+
+def _join_parts(parts: Sequence[Chunk]) -> Chunk:
+    """Return the documents of several chunks in the order of positions; none has `rows`."""
+    block = parts[0]
+    if len(parts) > 1:
+        vectors = [part.embeddings for part in parts]
+        is_array = isinstance(vectors[0], np.ndarray)
+        join = np.concatenate if is_array else require("torch", "a corpus of tensors").cat
+        ids = list(chain.from_iterable(part.ids for part in parts))
+        block = Chunk(ids, join(vectors), np.concatenate([part.positions for part in parts]))
+    if (np.diff(block.positions) < 0).any():
+        return block.take(np.argsort(block.positions))
+    return block
+
+
+def map_blocks(
+    products: Products, blocks: Iterable[T], documents: int, work: Callable[[T], R]
+) -> Iterator[R]:
+    """Process blocks in threads, one thread per product; yield the results in order.
+
+    `documents` is the number of documents of all blocks. The calling thread cuts the blocks; if it
+    is enough, it also processes them.
+    """
+    with single_thread_blas(products.queries) as (threads, begin):
+        threads = min(threads, -(-documents // block_length(products.n_queries)))
+        if threads <= 1 and isinstance(products.queries, np.ndarray):
+            yield from map(work, blocks)
+        else:
+            yield from share_work(work, blocks, max(1, threads), begin)
+
+
+def score_block(products: Products, block: Chunk) -> Matrix:
+    """Score every query with the documents of a block; the product always has the same shape."""
+    rows, n, length = block.embeddings, len(block.positions), block_length(products.n_queries)
+    if n < length:
+        rows = rows[np.arange(length) % n]
+    try:
+        return products(rows)[:, :n]
+    except InputError as error:
+        raise InputError(f"{_name_document(products, block)}: {error}") from None
+
+
+def _name_document(products: Products, block: Chunk) -> str:
+    """Return the name of the first document of a block that cannot be scored."""
+    for row, name in enumerate(block.ids):
+        try:
+            products(block.embeddings[row : row + 1])
+        except InputError:
+            return f"document {text_id(name)!r}"
+    return f"the block of document {text_id(block.ids[0])!r}"

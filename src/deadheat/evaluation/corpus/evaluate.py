@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from deadheat._internal.fork_guard import check_fork
-from deadheat._internal.numbers import exact_floats
 from deadheat._internal.remarks import emits_warnings, note
 from deadheat.engines import Engine, LocalEngine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus.blocks import (
-    BlockCallback,
+from deadheat.evaluation.corpus.chunks import (
+    Chunk,
+    Chunks,
+    Shard,
     block_length,
-    score_blocks,
-    share_blocks,
+    cut_blocks,
+    map_blocks,
+    open_shards,
+    score_block,
 )
-from deadheat.evaluation.corpus.chunks import Chunk, Chunks, Shard, open_shards
-from deadheat.evaluation.corpus.scan import Scan, scan_corpus
+from deadheat.evaluation.corpus.scan import RunTask, Scan, scan_corpus
 from deadheat.evaluation.evaluate import DEFAULT_MEASURES, result_of, versions
 from deadheat.evaluation.result import Result
-from deadheat.formats import Judgements, QrelsLike, Run, id_column, query_names, read_qrels
+from deadheat.formats import Judgements, QrelsLike, query_names, read_qrels
 from deadheat.measures import Measure, parse_measures
 from deadheat.provenance import Provenance, ScoreFacts
 from deadheat.scoring import Matrix, Product, Products
@@ -36,12 +40,19 @@ from deadheat.ties import (
     Floats,
     Ints,
     JudgedDocuments,
-    SizeCounter,
     TieGroups,
     count_columns,
     find_columns,
-    list_judged,
+    list_shared,
+    to_floats,
 )
+
+T = TypeVar("T")
+BlockCallback = Callable[[Chunk, Matrix], object]
+"""Called in any thread with the documents of a block, in the order of positions, and their scores.
+
+The scores are ``[queries, documents]``.
+"""
 
 
 @emits_warnings
@@ -138,13 +149,12 @@ def evaluate_corpus(
     if regime not in ("native", "hps"):
         raise InputError(f"unknown regime {regime!r} of embeddings; choose native or hps")
     products = Products.of(embeddings, similarity, regime)
-    engine = engine or LocalEngine()
-    if not hasattr(engine, "pool"):
+    if engine is not None and not hasattr(engine, "pool"):
         raise InputError(
             "engine must be an engine such as deadheat.engines.cluster.RayCluster(), not "
             f"{engine!r:.40}"
         )
-    shards = open_shards(chunks, is_local=isinstance(engine, LocalEngine))
+    shards = open_shards(chunks, is_local=engine is None or isinstance(engine, LocalEngine))
     corpus = Corpus(products, query_names(ids, products.n_queries), shards, engine)
     return evaluate_shards(corpus, judgements, parsed, exact_ties=exact_ties, progress=progress)[0]
 
@@ -156,7 +166,8 @@ class Corpus:
     products: Products
     query_ids: list[str]
     shards: Sequence[Shard]
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: Engine | None = None
+    """None counts in this process."""
 
 
 def evaluate_shards(
@@ -165,68 +176,93 @@ def evaluate_shards(
     measures: Sequence[Measure],
     *,
     exact_ties: bool = False,
-    on_block: BlockCallback[object] | None = None,
+    on_block: BlockCallback | None = None,
     progress: Progress | None = None,
 ) -> tuple[Result, Scan]:
     """Evaluate a corpus like `evaluate_corpus`; return the result and the first pass.
 
-    `on_block` is called only if the engine is this process.
+    `on_block` is not called if an engine counts.
     """
-    products, is_local = corpus.products, isinstance(corpus.engine, LocalEngine)
-    digest = None if is_local else digest_products(products)
-    with corpus.engine.pool(partial(make_worker, products, digest)) as pool:
-        scan = scan_corpus(corpus.shards, id_column(judgements.doc_ids).unique(), pool, progress)
+    products = corpus.products
+    engine = None if isinstance(corpus.engine, LocalEngine) else corpus.engine
+    with ExitStack() as stack:
+        run_task: RunTask = partial(_run_here, products)
+        if engine is not None:
+            worker = partial(make_worker, products, digest_products(products))
+            run_task = stack.enter_context(engine.pool(worker)).results
 
-        # Every query of this run lists the whole corpus; its scores are not known yet.
-        offsets = np.arange(products.n_queries + 1, dtype=np.int64) * scan.documents
-        run = Run("corpus", corpus.query_ids, offsets, np.empty(0), scan, complete=True)
+        # Scan the ids, and keep the embeddings of the judged documents.
+        scan = scan_corpus(corpus.shards, judgements, run_task, progress)
+
+        # Score the judged documents.
         with_judged = any(measure.needs_judged for measure in measures)
-        lists, remarks = list_judged(judgements, run, queries="judged", with_judged=with_judged)
-        row = np.array([run.query_index.get(query, -1) for query in lists.query_ids])
-        n_judged = sum(map(len, scan.judged))
-        score = score_pairs(products, scan.judged, n_judged, row[lists.query], lists.position)
+        names = list(scan.position)
+        lists, row, remarks = list_shared(
+            judgements, "corpus", corpus.query_ids, names, with_judged=with_judged
+        )
+        position = np.array(list(scan.position.values()))[lists.position]
+        n_judged = sum(len(chunk.positions) for chunk in scan.judged)
+        score = score_pairs(products, scan.judged, n_judged, row[lists.query], position)
         documents = JudgedDocuments.sort(
-            len(row), lists.query, score, lists.grade, lists.position, lists.unretrieved
+            len(row), lists.query, score, lists.grade, position, lists.unretrieved
         )
 
+        # Count the blocks, and merge the counts.
         noise = products.noise * float(np.abs(score).max(initial=0))
         task = CountTask(documents, row, noise, exact_ties, on_block)
-        if is_local:  # the threads of this process share the blocks of all shards
-            counts = task(products, scan.shards, progress)
+        if engine is None:  # the threads of this process share the blocks of all shards
+            parts = task.count_blocks(products, scan.shards)
         else:
-            counts, done = task(products, []), 0
-            for [shard], own in pool.results([[shard] for shard in scan.shards], task):
-                counts += own
-                done += shard.documents or 0
-                if progress is not None:
-                    progress("counting", done, scan.documents)
-    if counts.seen < len(score):
+            parts = (own for _, own in run_task(scan.shards, task))
+        total = CorpusCounts(np.zeros((3, len(score)), np.int64))
+        for part in parts:
+            total += part
+            if progress is not None:
+                progress("counting", total.documents, scan.documents)
+    if total.seen < len(score):
         raise InputError(
-            f"{len(score) - counts.seen} judged documents of the first pass were missing in the "
+            f"{len(score) - total.seen} judged documents of the first pass were missing in the "
             "second pass: chunks must be the same in every pass"
         )
-    if counts.changed:
+    if total.changed:
         pattern = (
             "{changed:score} of judged documents differed in the last bits between the two passes "
             "over the corpus; the result uses those of the first"
         )
-        remarks.append(note(pattern, changed=counts.changed))
-    remarks += scan.remarks + scan.find_missing(judgements)
+        remarks.append(note(pattern, changed=total.changed))
+    remarks += scan.remarks
 
-    retrieved = np.where(row >= 0, scan.documents, 0)
-    groups = TieGroups.from_counts(documents, counts.counts, retrieved)
-    size = groups.size
-    judged_facts = ScoreFacts(
-        int(size.sum()), len(size), int(size.max(initial=0)), judged_only=True
-    )
+    groups = TieGroups.from_counts(documents, total.counts, np.where(row < 0, 0, scan.documents))
+    sizes = [n for own in total.sizes for n in own.values()] if exact_ties else groups.size.tolist()
     provenance = Provenance(
-        run.source,
+        "corpus",
         judgements.source,
         scoring=products.provenance(),
-        scores=counts.sizes.facts if exact_ties else judged_facts,
+        scores=ScoreFacts(sum(sizes), len(sizes), max(sizes, default=0), not exact_ties),
         versions=versions(),
     )
     return result_of(lists.own_ids, groups, measures, provenance, remarks), scan
+
+
+def score_pairs(
+    products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
+) -> Floats:
+    """Score pairs of a query and a document, in blocks of the same shape as the whole corpus.
+
+    Per pair, `row` is the row of the query embeddings, and `position` the position of the document.
+    `chunks` has these documents; `documents` is their number.
+    """
+    found = np.empty(len(position))
+
+    def look_up(block: Chunk) -> None:
+        column, inside = find_columns(block.positions, position)
+        scores = score_block(products, block)
+        found[inside] = to_floats(scores[row[inside], column[inside]])
+
+    blocks = cut_blocks(products, chunks)
+    for _ in map_blocks(products, blocks, documents, look_up):
+        pass
+    return found
 
 
 @dataclass
@@ -235,18 +271,23 @@ class CorpusCounts:
 
     counts: Counts
     """Per judged document: candidates above, equal, and tied before it."""
-    sizes: SizeCounter
-    """Sizes of all tie groups, if they are counted."""
+    documents: int = 0
+    """Number of documents that were counted."""
     seen: int = 0
     """Number of pairs of a query and a judged document that were counted."""
     changed: int = 0
     """Number of these pairs whose score differs from that of the first pass."""
+    sizes: Sequence[Counter[float]] = ()
+    """Per query: number of documents of each score; empty if they are not counted."""
 
     def __iadd__(self, other: CorpusCounts) -> CorpusCounts:
         self.counts += other.counts
-        self.sizes += other.sizes
+        self.documents += other.documents
         self.seen += other.seen
         self.changed += other.changed
+        self.sizes = self.sizes or [Counter() for _ in other.sizes]
+        for own, added in zip(self.sizes, other.sizes, strict=False):
+            own.update(added)
         return self
 
 
@@ -254,7 +295,7 @@ class CorpusCounts:
 class CountTask:
     """Count the documents of shards; sent to every process that counts."""
 
-    documents: JudgedDocuments
+    judged: JudgedDocuments
     """The judged documents, with their scores of the first pass."""
     row: Ints
     """Per query: its row of the query embeddings, −1 if it has none."""
@@ -263,28 +304,30 @@ class CountTask:
     exact_ties: bool
     """Whether all tie groups are counted."""
 
-    on_block: BlockCallback[object] | None = None
+    on_block: BlockCallback | None = None
 
-    def __call__(
-        self, products: Products, shards: Sequence[Shard], progress: Progress | None = None
-    ) -> CorpusCounts:
-        """Count the documents of shards in threads, which share all blocks."""
-        counts = np.zeros((3, len(self.documents.query)), np.int64)
-        total = CorpusCounts(counts, SizeCounter(products.n_queries if self.exact_ties else 0))
-        documents = sum(shard.documents or 0 for shard in shards)
-        chunks = chain.from_iterable(shard.read(products) for shard in shards)
-        for own in score_blocks(products, chunks, documents, self.count_block, progress):
-            total += own
+    def __call__(self, products: Products, shard: Shard) -> CorpusCounts:
+        """Count the documents of a shard."""
+        total = CorpusCounts(np.zeros((3, len(self.judged.query)), np.int64))
+        for part in self.count_blocks(products, [shard]):
+            total += part
         return total
 
-    def count_block(self, block: Chunk, scores: Matrix) -> CorpusCounts:
+    def count_blocks(self, products: Products, shards: Sequence[Shard]) -> Iterator[CorpusCounts]:
+        """Count the documents of shards in threads, and yield the counts of each block."""
+        documents = sum(shard.documents or 0 for shard in shards)
+        chunks = chain.from_iterable(shard.read(products) for shard in shards)
+        blocks = cut_blocks(products, chunks)
+        return map_blocks(products, blocks, documents, partial(self.count_block, products))
+
+    def count_block(self, products: Products, block: Chunk) -> CorpusCounts:
         """Count the documents of a block."""
-        own = self.documents
+        scores, own = score_block(products, block), self.judged
         column, inside = find_columns(block.positions, own.position)
-        seen = np.flatnonzero(inside)
+        seen = inside.nonzero()[0]
         places = self.row[own.query[seen]], column[seen]
-        found, first = exact_floats(scores[places]), own.score[seen]
-        far = np.flatnonzero(np.abs(found - first) > self.noise)
+        found, first = to_floats(scores[places]), own.score[seen]
+        far = (np.abs(found - first) > self.noise).nonzero()[0]
         if len(far):
             i = int(far[0])
             raise InputError(
@@ -298,63 +341,59 @@ class CountTask:
                 scores[places] = first
             else:
                 scores[places] = scores.new_tensor(first)
-        sizes = SizeCounter(len(scores) if self.exact_ties else 0)
-        if self.exact_ties:
-            sizes.update(scores)
+        sizes = [Counter(row.tolist()) for row in scores] if self.exact_ties else ()
         if self.on_block is not None:
             self.on_block(block, scores)
         counts = count_columns(scores, self.row, own.offsets, own.score, column)
-        return CorpusCounts(counts, sizes, len(seen), changed)
+        return CorpusCounts(counts, len(block.positions), len(seen), changed, sizes)
 
 
-def score_pairs(
-    products: Products, chunks: Iterable[Chunk], documents: int, row: Ints, position: Ints
-) -> Floats:
-    """Score pairs of a query and a document, in blocks of the same shape as the whole corpus.
-
-    Per pair, `row` is the row of the query embeddings, and `position` the position of the document.
-    `chunks` has these documents; `documents` is their number.
-    """
-    found = np.empty(len(position))
-
-    def look_up(block: Chunk, scores: Matrix) -> None:
-        column, inside = find_columns(block.positions, position)
-        found[inside] = exact_floats(scores[row[inside], column[inside]])
-
-    for _ in score_blocks(products, chunks, documents, look_up):
-        pass
-    return found
+def _run_here(
+    products: Products, shards: Iterable[Shard], task: Callable[[Products, Shard], T]
+) -> Iterator[tuple[Shard, T]]:
+    """Yield each shard with the result of a task on it, one after the other."""
+    for shard in shards:
+        yield shard, task(products, shard)
 
 
 def make_worker(
-    products: Products, digest: str | None = None
-) -> Callable[[object, Callable[[Products, object], object]], object]:
-    """Return a function that runs a task on a piece of the corpus, in any process.
+    products: Products, digest: str
+) -> Callable[[Shard, Callable[[Products, Shard], object]], object]:
+    """Return a function that runs a task on a shard in a worker of an engine.
 
-    `digest` is the digest of the products of the driver process; None in the driver itself.
+    `digest` is the digest of the products of the driver process.
     """
-    if digest is not None and digest_products(products) != digest:
+    if digest_products(products) != digest:
         raise InputError(
             f"products on {platform.node()} differ in their last bits from those of the driver, "
             "probably because its processor is of another kind: the result would depend on which "
             "machine counts which document; use machines of one kind"
         )
-    return lambda piece, task: task(products, piece)
+    return lambda shard, task: task(products, shard)
 
 
 def digest_products(products: Products) -> str:
     """Return a digest of the products of all queries with each other, computed as one block."""
     rows = products.queries[np.arange(block_length(products.n_queries)) % len(products.queries)]
-    [scores] = share_blocks(products, [rows], 1, products.multiply)
-    return hashlib.sha256(np.ascontiguousarray(exact_floats(scores)).tobytes()).hexdigest()
+    [scores] = map_blocks(products, [rows], 1, products.multiply)
+    return hashlib.sha256(np.ascontiguousarray(to_floats(scores)).tobytes()).hexdigest()
 
 
 def score_documents(
-    corpus: Corpus, on_block: BlockCallback[object], progress: Progress | None = None
-) -> None:
-    """Score every document in threads of this process; call `on_block` with every block."""
-    with LocalEngine().pool(partial(make_worker, corpus.products)) as pool:
-        scan = scan_corpus(corpus.shards, id_column([]), pool)
-    chunks = chain.from_iterable(shard.read(corpus.products) for shard in scan.shards)
-    for _ in score_blocks(corpus.products, chunks, scan.documents, on_block, progress):
-        pass
+    corpus: Corpus, documents: int, progress: Progress
+) -> Iterator[tuple[Chunk, Matrix]]:
+    """Score every document in threads of this process; yield the blocks with their scores.
+
+    `documents` is the number of documents, for `progress`.
+    """
+    products, done = corpus.products, 0
+
+    def score(block: Chunk) -> tuple[Chunk, Matrix]:
+        return block, score_block(products, block)
+
+    chunks = chain.from_iterable(shard.read(products) for shard in corpus.shards)
+    blocks = cut_blocks(products, chunks)
+    for block, scores in map_blocks(products, blocks, documents, score):
+        yield block, scores
+        done += len(block.positions)
+        progress("counting", done, documents)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, warning
-from deadheat.engines import Pool, Progress
+from deadheat.engines import Progress
 from deadheat.errors import InputError
 from deadheat.evaluation.corpus.chunks import Chunk, Shard
-from deadheat.formats import Documents, Judgements, id_column
+from deadheat.formats import Judgements, id_column, text_id
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
 Intervals = Ints
 """Intervals of whole numbers, ``[n, 2]``: start and stop (exclusive) of each."""
+RunTask = Callable[[Iterable[Shard], Callable[[Products, Shard], Any]], Iterator[tuple[Shard, Any]]]
+"""Runs a task on shards, here or in workers; yields each shard with its result in any order."""
 
 
 @dataclass
@@ -43,10 +46,10 @@ class ShardScan:
 
 def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> ShardScan:
     """Check the ids of a shard, and keep the embeddings of the judged documents."""
-    scan, wanted = ShardScan(), judged_ids.implode()
+    scan = ShardScan()
     for chunk in shard.read(products):
-        ids = chunk.id_column()
-        scan.documents += len(chunk)
+        ids = _read_ids(chunk)
+        scan.documents += len(ids)
         scan.first_ids += ids.head(2 - len(scan.first_ids)).to_list()
         scan.types.setdefault(str(chunk.embeddings.dtype), chunk.name)
         scan.places.append((chunk.has_positions, _intervals(chunk.positions)))
@@ -54,7 +57,7 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
             scan.ranges.append(np.array([[chunk.ids.start, chunk.ids.stop]]))
         else:
             scan.hashes.append(ids.hash().to_numpy())
-        index = ids.is_in(wanted).to_numpy().nonzero()[0]
+        index = ids.is_in(judged_ids).to_numpy().nonzero()[0]
         if len(index):
             scan.judged.append(replace(chunk.take(index), ids=ids.gather(index).to_list()))
         del chunk
@@ -62,50 +65,30 @@ def scan_shard(judged_ids: pl.Series, products: Products, shard: Shard) -> Shard
 
 
 @dataclass(frozen=True)
-class Scan(Documents):
-    """Result of the first pass over a corpus; also the documents of a run that lists them all."""
+class Scan:
+    """Result of the first pass over a corpus."""
 
     documents: int
     shards: list[Shard]
     """The shards, with the number of documents that the second pass must find."""
     judged: list[Chunk]
-    """The judged documents, one chunk per shard."""
-    first_ids: list[str]
-    """Ids of the first documents, at most two."""
+    """The judged documents."""
+    position: dict[str, int]
+    """Position of each judged document. The first two documents of the corpus come first; their
+    position is −1 if they are not judged."""
     remarks: list[Remark]
-
-    def ids(self, rows: Ints) -> pl.Series:
-        """Return the ids of the first documents, for examples in messages; at most `len(rows)`."""
-        return id_column(self.first_ids[: len(rows)])
-
-    def find(self, queries: Ints, doc_ids: list[str]) -> Ints:
-        """Return the row of each document in the list of its query, −1 if it is not judged."""
-        place: dict[object, int] = {}
-        for chunk in self.judged:
-            place.update(zip(chunk.ids, chunk.positions.tolist(), strict=True))
-        found = np.array([place.get(document, -1) for document in doc_ids], np.int64)
-        return np.where(found >= 0, found + queries * self.documents, -1)
-
-    def find_missing(self, judgements: Judgements) -> list[Remark]:
-        """Warn of relevant documents that are not in the corpus."""
-        relevant = pl.Series(judgements.doc_ids).filter(pl.Series(judgements.grades > 0))
-        present = id_column([str(name) for chunk in self.judged for name in chunk.ids])
-        absent = relevant.filter(~relevant.is_in(present.implode()))
-        if not len(absent):
-            return []
-        pattern = (
-            "{absent:document} judged relevant but not in the corpus, for example {example}: "
-            "counted as not retrieved"
-        )
-        return [warning(pattern, absent=len(absent), example=repr(absent[0]))]
 
 
 def scan_corpus(
-    shards: Sequence[Shard], judged_ids: pl.Series, pool: Pool, progress: Progress | None = None
+    shards: Sequence[Shard],
+    judgements: Judgements,
+    run_task: RunTask,
+    progress: Progress | None = None,
 ) -> Scan:
     """Read a corpus once: count documents, find the judged ones, raise an error for duplicates."""
+    wanted = pl.Series(judgements.doc_ids, dtype=pl.String).unique().implode()
     found: dict[int, ShardScan] = {}
-    for shard, scan in pool.results(shards, partial(scan_shard, judged_ids)):
+    for shard, scan in run_task(shards, partial(scan_shard, wanted)):
         found[shard.number] = scan
         if progress is not None:
             progress("reading ids", len(found), len(shards))
@@ -116,22 +99,44 @@ def scan_corpus(
     if len(types) > 1:
         named = ", ".join(f"{dtype} ({where})" for dtype, where in sorted(types.items()))
         raise InputError(f"the documents are {named}: use one number type for all embeddings")
-    _check_ids(scans, shards, pool)
+    _check_ids(scans, shards, run_task)
 
     start, scanned, judged, places = 0, [], [], []
     for shard, scan in zip(shards, scans, strict=True):
-        judged += [
-            chunk if chunk.has_positions else replace(chunk, positions=chunk.positions + start)
-            for chunk in scan.judged
-        ]
+        for chunk in scan.judged:
+            own = chunk.positions if chunk.has_positions else chunk.positions + start
+            judged.append(replace(chunk, positions=own))
         places += [own if given else own + start for given, own in scan.places]
         scanned.append(replace(shard, start=start, documents=scan.documents))
         start += scan.documents
     first_ids = [name for scan in scans for name in scan.first_ids][:2]
-    return Scan(start, scanned, judged, first_ids, _check_places(np.concatenate(places), start))
+    position: dict[str, int] = dict.fromkeys(first_ids, -1)
+    for chunk in judged:
+        position |= zip(map(str, chunk.ids), chunk.positions.tolist(), strict=True)
+    remarks = _check_places(np.concatenate(places), start)
+    relevant = (judgements.grades > 0).nonzero()[0].tolist()
+    absent = [name for i in relevant if (name := judgements.doc_ids[i]) not in position]
+    if absent:
+        pattern = (
+            "{absent:document} judged relevant but not in the corpus, for example {example}: "
+            "counted as not retrieved"
+        )
+        remarks.append(warning(pattern, absent=len(absent), example=repr(absent[0])))
+    return Scan(start, scanned, judged, position, remarks)
 
 
-def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) -> None:
+def _read_ids(chunk: Chunk) -> pl.Series:
+    """Return the ids of a chunk as a column of text."""
+    if isinstance(chunk.ids, range):
+        numbers: pl.Series = pl.Series(np.array(chunk.ids)).cast(pl.String)
+        return numbers
+    column = id_column([name if type(name) is str else text_id(name) for name in chunk.ids])
+    if (column == "").any():
+        raise InputError(f"{chunk.name}: the id of a document is empty")
+    return column
+
+
+def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], run_task: RunTask) -> None:
     """Raise an error for a document that occurs more than once."""
     ranges = [own for scan in scans for own in scan.ranges]
     hashes = [own for scan in scans for own in scan.hashes]
@@ -143,7 +148,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
     if not len(repeated):
         return
     holders: dict[str, list[int]] = {}  # two ids may have the same hash, so compare the ids
-    for shard, ids in pool.results(shards, partial(_find_ids, repeated)):
+    for shard, ids in run_task(shards, partial(_find_ids, repeated)):
         for document in ids:
             holders.setdefault(document, []).append(shard.number)
     twice = {name: sorted(set(numbers)) for name, numbers in holders.items() if len(numbers) > 1}
@@ -159,7 +164,7 @@ def _check_ids(scans: Sequence[ShardScan], shards: Sequence[Shard], pool: Pool) 
 
 def _find_ids(hashes: pl.Series, products: Products, shard: Shard) -> list[str]:
     """Return the ids of a shard that have one of these hashes, with repetitions."""
-    columns = (chunk.id_column() for chunk in shard.read(products))
+    columns = map(_read_ids, shard.read(products))
     return [
         name for ids in columns for name in ids.filter(ids.hash().is_in(hashes.implode())).to_list()
     ]

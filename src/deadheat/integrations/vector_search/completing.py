@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deadheat._internal.numbers import is_tensor, tensor_values
+from deadheat._internal.numbers import check_number, is_tensor, tensor_values
 from deadheat.errors import InputError
 from deadheat.formats import Run, search_results
 from deadheat.integrations.vector_search.index import Array, Index, Lists, without_padding
 from deadheat.integrations.vector_search.libraries import find_index
-from deadheat.ties import check_number
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from deadheat._internal.lazy import pl
 from deadheat.errors import InputError
 from deadheat.evaluation import headline
-from deadheat.evaluation.corpus import stored_shards
+from deadheat.formats import stored_shards
 from deadheat.lab.experiment.changes import Changes, compare_embeddings, compare_scores
 from deadheat.lab.experiment.derive import group_texts, read_queries
 from deadheat.lab.experiment.files import FolderError

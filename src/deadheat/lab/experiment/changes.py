@@ -10,16 +10,15 @@ import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
+from deadheat.errors import InputError
 from deadheat.evaluation.corpus import (
     Chunk,
     Shard,
-    StoredShard,
-    block_length,
-    check_same_length,
     cut_blocks,
+    map_blocks,
     score_block,
-    share_blocks,
 )
+from deadheat.formats import StoredShard
 from deadheat.scoring import Products
 from deadheat.ties import Ints
 
@@ -64,12 +63,13 @@ def compare_embeddings(
     """
     texts = len(documents)
     for _, parts in variants:
-        check_same_length("the stored embeddings", texts, sum(part.documents for part in parts))
+        if (stored := sum(part.documents for part in parts)) != texts:
+            raise InputError(f"{texts:,} texts have {stored:,} stored embeddings: run it again")
     queries = variants[0][0]
 
     def read(products: Products, parts: Sequence[StoredShard]) -> Iterator[Chunk]:
         shard = Shard(lambda: (chunk for part in parts for chunk in part()))
-        return cut_blocks(shard.read(products), block_length(products.n_queries))
+        return cut_blocks(products, shard.read(products))
 
     def compare(own: tuple[Chunk, ...]) -> Changes:
         text = own[0].positions
@@ -86,5 +86,5 @@ def compare_embeddings(
         )
 
     blocks = zip(*(read(*variant) for variant in variants), strict=True)
-    scores, changed, farthest = zip(*share_blocks(queries, blocks, texts, compare), strict=True)
+    scores, changed, farthest = zip(*map_blocks(queries, blocks, texts, compare), strict=True)
     return Changes(sum(scores), sum(changed), max(farthest))

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.numbers import exact_floats
-from deadheat.engines import Engine, LocalEngine, Progress
+from deadheat.engines import Engine, Progress
 from deadheat.evaluation import evaluate_run
-from deadheat.evaluation.corpus import Chunk, Corpus, evaluate_shards, open_shards, score_documents
+from deadheat.evaluation.corpus import Corpus, evaluate_shards, open_shards, score_documents
 from deadheat.formats import id_column, read_qrels, read_run
 from deadheat.lab.datasets import RetrievalDataset
 from deadheat.lab.experiment.files import Parts
@@ -27,7 +26,6 @@ from deadheat.ties import TopCounter, run_sizes
 if TYPE_CHECKING:
     import torch
 
-    from deadheat.scoring import Matrix
 
 CHUNK = 1 << 16
 """Documents of the full corpus whose embeddings are read together (at most one part more)."""
@@ -185,7 +183,7 @@ def _open_corpus(
     chunks = list(_list_chunks(cell.streams()["documents"], dataset))
     queries = read_queries(cell, manifest, regime)
     if engine is None or not engine.ask(partial(Path.is_file, chunks[0].paths[0])):
-        engine = LocalEngine()
+        engine = None
     return Corpus(queries, list(dataset.queries), open_shards(chunks), engine)
 
 
@@ -216,19 +214,12 @@ def _score_corpus(
     if depth is None:
         rows = np.tile(np.arange(documents), (queries, 1))
         scores = np.empty((queries, documents), np.float32)
-
-        def keep(block: Chunk, own: Matrix) -> None:
+        for block, own in score_documents(corpus, documents, progress):
             scores[:, block.positions] = exact_floats(own)
-
-        score_documents(corpus, keep, progress)
     else:
-        counter, lock = TopCounter(queries, depth, judged=((), ())), Lock()
-
-        def find_best(block: Chunk, own: Matrix) -> None:
-            with lock:
-                counter.update(own, positions=block.positions)
-
-        score_documents(corpus, find_best, progress)
+        counter = TopCounter(queries, depth, judged=((), ()))
+        for block, own in score_documents(corpus, documents, progress):
+            counter.update(own, positions=block.positions)
         rows, best = counter.top()
         scores = best.astype(np.float32)
     listed = id_column(list(dataset.corpus)).gather(rows.reshape(-1))

@@ -16,7 +16,7 @@ import numpy as np
 
 from deadheat._internal.output import utf8, write_whole
 from deadheat.errors import InputError
-from deadheat.evaluation.corpus import read_safetensors_header
+from deadheat.formats import read_safetensors_header
 from deadheat.provenance import Record
 from deadheat.ties import Ints
 

@@ -13,7 +13,7 @@ from typing import Any
 from deadheat._internal.dtypes import FORMATS
 from deadheat._internal.packages import find_versions, require
 from deadheat.errors import InputError, one_line
-from deadheat.evaluation.corpus import read_safetensors_header
+from deadheat.formats import read_safetensors_header
 from deadheat.lab.models.biencoders import BiEncoder, find_own_prompt
 from deadheat.lab.models.checkpoint import Checkpoint, find_checkpoint
 from deadheat.lab.models.device import choose_device, choose_dtype
