@@ -253,19 +253,18 @@ def check_scores(
     elif anatomy.tied:
         which = "it" if len(result) == 1 else "these measures"
         cause = Finding(f"{tied}, but no order of them changes {which}")
-    moved = summary
     if anatomy.float32_pairs and not summary.range:
         float32 = replace(settings, score_dtype="fp32")
         moved = most_moved(evaluate_run(judgements, run, measures, float32).values())
-    if moved.range and not summary.range:
-        effect += (
-            f"; but in float32, which pytrec_eval and trec_eval 9 use, ties can move "
-            f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
-        )
-        pairs = counted(anatomy.float32_pairs, "further pair")
-        tool = "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10"
-        cause = Finding(f"the cast to float32 ties {pairs} of documents", "float32")
-        remedy = Finding(tool, "float64")
+        if moved.range:
+            effect += (
+                f"; but in float32, which pytrec_eval and trec_eval 9 use, ties can move "
+                f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
+            )
+            pairs = counted(anatomy.float32_pairs, "further pair")
+            tool = "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10"
+            cause = Finding(f"the cast to float32 ties {pairs} of documents", "float32")
+            remedy = Finding(tool, "float64")
     assert result.groups is not None
     cut = int(np.any([cut_lists(result.groups, m) for m in result.views], axis=0).sum())
     if cut:
