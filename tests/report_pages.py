@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from click.testing import CliRunner
 
 import deadheat as dh
 from deadheat.cli import main
-from deadheat.comparison import compare_if_possible
 from deadheat.report.page import Collection, System, render_page
 
 HOSTILE = (
@@ -60,14 +58,8 @@ def evaluated(qrels: dict, run: dict, measures: list[str], **options: object) ->
         return dh.evaluate(qrels, run, measures, **options)
 
 
-def with_comparison(collection: Collection, measures: list) -> Collection:
-    """Return the collection with the comparison of its systems."""
-    comparison, reason = compare_if_possible(collection.results, measures)
-    return replace(collection, comparison=comparison, not_compared=reason)
-
-
 def compared_page(*results: dh.Result) -> str:
     """The page of results under numbers, compared in their first measures."""
     systems = [System(result, {"system": str(i)}) for i, result in enumerate(results)]
     measures = [measure for result in results for measure in result.views]
-    return render_page([with_comparison(Collection("c", systems), measures)])
+    return render_page([Collection("c", systems).compare(measures)])

@@ -105,7 +105,7 @@ def test_any_run_gets_three_lines_of_80_columns(lists):
     assert max(map(len, lines)) <= 80
     assert (found.remedy_kind == "none") <= (found.range == 0)
     assert json.loads(found.to_json())["range"] == found.range
-    assert "<th" in found._repr_html_() and "nDCG@10" in found.table()
+    assert "Remedy" in found._repr_html_() and "nDCG@10" in found.table()
 
 
 def test_recorded_models_get_the_remedy_that_their_regimes_need():

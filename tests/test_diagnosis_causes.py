@@ -220,8 +220,8 @@ def test_causes_of_official_submissions(shared, run, names):
 def test_ties_that_float32_would_add_are_counted():
     run = {"q1": {"a": 1.0, "b": 1.00000000001, "c": 1.00000000002}, "q2": {"a": 1.0, "b": 2.0}}
     diagnosis = dh.diagnose(run)
-    assert (diagnosis.anatomy.float32_pairs, diagnosis.anatomy.float32_queries) == (3, 1)
-    assert "3 further pairs would tie, in 1 query" in " ".join(str(diagnosis).split())
+    assert diagnosis.anatomy.float32_pairs == 3
+    assert "3 further pairs would tie" in " ".join(str(diagnosis).split())
     rounded = dh.diagnose(run, score_dtype="float32")
     assert rounded.anatomy.float32_pairs == 0
     assert "further pair" not in str(rounded)
@@ -280,4 +280,4 @@ def test_lists_that_may_have_been_cut_are_counted():
     run["whole"], qrels["whole"] = {"a": 1.0, "b": 1.0}, {"a": 1}
     found = quiet(dh.diagnose)(qrels, run, "MAP")
     assert found.anatomy.end_tied == 2
-    assert [bounds.lists for bounds in found.effect.cut_bounds] == [1]
+    assert "1 list may have been cut" in found.check.effect

@@ -423,8 +423,9 @@ def test_official_ranks_take_the_place_of_oblivious_ones():
     ],
 )
 def test_groups_have_a_colour_and_a_marker_of_their_own_as_far_as_there_are_any(groups, legend):
-    frame = ranks(12).sort("rank").with_columns(group=pl.Series(groups, dtype=pl.String))
-    plot = figures.rank_intervals(frame, width="full")
+    frame = ranks(12).sort("rank")
+    named = {s: group for s, group in zip(frame["system"], groups, strict=True) if group}
+    plot = figures.rank_intervals(frame, groups=named, width="full")
     shown = {text for text, _ in texts(plot)}
     assert legend <= shown
     assert ("a (2)" in shown) == bool(legend)

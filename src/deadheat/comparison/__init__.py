@@ -18,9 +18,7 @@ from deadheat.comparison.statistics import (
     verdict as verdict,
 )
 from deadheat.comparison.systems import (
-    CompareOptions as CompareOptions,
     compare as compare,
-    compare_if_possible as compare_if_possible,
     compare_results as compare_results,
     ranking as ranking,
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -42,16 +41,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 MeasuresLike = str | Measure | Iterable[object]
-
-
-class CompareOptions(TypedDict, total=False):
-    """Keyword arguments of `compare_results`."""
-
-    baseline: str | None
-    alpha: float
-    resamples: int
-    seed: int
-    progress: Progress | None
 
 
 @emits_warnings
@@ -178,28 +167,6 @@ def compare_results(
         tuple(remarks),
         {name: result.remarks for name, result in systems.items()},
     )
-
-
-def compare_if_possible(
-    systems: dict[str, Result], measures: Iterable[Measure], **options: Unpack[CompareOptions]
-) -> tuple[Comparison | None, str]:
-    """Compare systems on the queries they share; return None and the reason if that fails.
-
-    Parameters
-    ----------
-    measures
-        Measures to compare; measures that not all systems have are dropped.
-    options
-        As for `deadheat.compare`.
-    """
-    chosen = {
-        name: replace(result, views={m: v for m, v in result.views.items() if m in measures})
-        for name, result in systems.items()
-    }
-    try:
-        return compare_results(chosen, queries="intersection", **options), ""
-    except InputError as error:
-        return None, str(error)
 
 
 def _compare_pairs(

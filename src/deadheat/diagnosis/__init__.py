@@ -8,7 +8,6 @@ from deadheat.diagnosis.check import (
     describe_remedy as describe_remedy,
     hang as hang,
 )
-from deadheat.diagnosis.cuts import cut_lists as cut_lists
 from deadheat.diagnosis.diagnose import (
     Diagnosis as Diagnosis,
     check_run as check_run,

@@ -8,7 +8,7 @@ import numpy as np
 
 from deadheat.formats import Run
 from deadheat.scoring import FORMATS
-from deadheat.ties import GroupSizes, Ints, round_scores, run_sizes
+from deadheat.ties import GroupSizes, round_scores, run_sizes
 
 NEAR_ONE = 1e-4
 """Closer to 1 than this, one step of FP32 changes the logit by more than 0.0006."""
@@ -37,8 +37,6 @@ class Anatomy:
     """Number of lists that end inside a tie group: documents of that score may be cut off."""
     float32_pairs: int
     """Number of pairs of documents that are not tied, but would be with float32 scores."""
-    float32_queries: int
-    """Number of queries that have such pairs."""
 
 
 def dissect(run: Run, groups: GroupSizes) -> Anatomy:
@@ -52,7 +50,6 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
     sizes, number = np.unique(groups.size, return_counts=True)
     largest = int(np.argmax(groups.size))
     cast, _ = round_scores(run, FORMATS["fp32"])
-    added = _pairs(run_sizes(cast), run) - _pairs(groups, run)
     gradual = len(np.unique(groups.score[groups.score > 0.99])) > 2
     saturates = (groups.score > 1 - NEAR_ONE) & (groups.size > 1) & gradual
     saturates &= bool(np.all((groups.score >= 0) & (groups.score <= 1)))
@@ -68,12 +65,10 @@ def dissect(run: Run, groups: GroupSizes) -> Anatomy:
         largest_score=float(groups.score[largest]),
         saturated=int(groups.size[saturates].sum()),
         end_tied=int((groups.size[lowest] > 1).sum()),
-        float32_pairs=int(added.sum()),
-        float32_queries=int((added > 0).sum()),
+        float32_pairs=_pairs(run_sizes(cast)) - _pairs(groups),
     )
 
 
-def _pairs(groups: GroupSizes, run: Run) -> Ints:
-    """Return the number of pairs of documents with the same score, per query."""
-    pairs = groups.size * (groups.size - 1) // 2
-    return np.bincount(groups.query, pairs, minlength=len(run.query_ids)).astype(np.int64)
+def _pairs(groups: GroupSizes) -> int:
+    """Return the number of pairs of documents of a query with the same score."""
+    return int((groups.size * (groups.size - 1) // 2).sum())

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import counted
 from deadheat.diagnosis.what_if import MOST
-from deadheat.evaluation import VIEW_COLUMNS, Result, Summary, results_table
+from deadheat.evaluation import (
+    VIEW_COLUMNS,
+    Result,
+    Summary,
+    cut_lists,
+    evaluate_run,
+    results_table,
+)
+from deadheat.formats import Judgements, Run
+from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
 from deadheat.tables import Column, Part, Printable, Table, render
 
 if TYPE_CHECKING:
-    from deadheat.diagnosis.cuts import CutBounds
     from deadheat.diagnosis.diagnose import Diagnosis
 
 NEGLIGIBLE = 1e-4
@@ -163,26 +172,12 @@ class Check(Printable):
 
     def lines(self, width: int | None = None) -> str:
         """Return the three lines, wrapped at a width with a hanging indent. Default: 80 columns."""
-        return "\n".join(hang(name, text, width or 80) for name, text in self._texts.items())
-
-    @property
-    def _texts(self) -> dict[str, str]:
-        return {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
+        texts = {"Effect": self.effect, "Cause": self.cause, "Remedy": self.remedy}
+        return "\n".join(hang(name, text, width or 80) for name, text in texts.items())
 
     def __repr__(self) -> str:
         """Return the name and the effect in one line; `print` shows the three lines."""
         return f"<Check of {self.name}: {self.effect}>"
-
-    def __str__(self) -> str:
-        return self.lines()
-
-    def _repr_html_(self) -> str:
-        left = 'style="text-align:left"'
-        rows = (
-            f"<tr><th {left}>{name}</th><td {left}>{html.escape(text)}</td></tr>"
-            for name, text in self._texts.items()
-        )
-        return f"<table>{''.join(rows)}</table>"
 
 
 def _values(result: Result) -> object:
@@ -242,27 +237,13 @@ def report_expectation(summary: Summary) -> str:
 
 
 def check_scores(
-    diagnosis: Diagnosis,
-    result: Result,
-    bounds: Sequence[CutBounds],
-    in_float32: Result | None,
+    diagnosis: Diagnosis, judgements: Judgements, run: Run, measures: Sequence[Measure]
 ) -> Check:
-    """Find effect, cause and remedy from the scores of a run.
-
-    Parameters
-    ----------
-    diagnosis
-        The tie groups and the number grid of the run.
-    result
-        The evaluation of the run.
-    bounds
-        Bounds of each measure over all documents that a cut may have dropped; empty if no list
-        seems cut.
-    in_float32
-        The evaluation in float32, if that ties more documents.
-    """
+    """Evaluate a run, and find effect, cause and remedy from its scores."""
+    settings = diagnosis.settings
+    result = evaluate_run(judgements, run, measures, settings)
     anatomy, summary = diagnosis.anatomy, most_moved(result.values())
-    effect = describe_range(summary, result.provenance.settings)
+    effect = describe_range(summary, settings)
     tied = f"{percent(anatomy.tied, anatomy.documents)} of the documents are tied"
     cause, remedy = Finding("no two documents of a query have the same score"), NOTHING
     if summary.range:
@@ -272,24 +253,23 @@ def check_scores(
     elif anatomy.tied:
         which = "it" if len(result) == 1 else "these measures"
         cause = Finding(f"{tied}, but no order of them changes {which}")
-    moved = summary if in_float32 is None else most_moved(in_float32.values())
-    if moved.range and not summary.range:
-        effect += (
-            f"; but in float32, which pytrec_eval and trec_eval 9 use, ties can move "
-            f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
-        )
-        pairs = counted(anatomy.float32_pairs, "further pair")
-        tool = "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10"
-        cause = Finding(f"the cast to float32 ties {pairs} of documents", "float32")
-        remedy = Finding(tool, "float64")
-    wider = [b for b in bounds if b.best - b.worst > result[b.measure].range + 1e-12]
-    if wider:
-        most = max(wider, key=lambda b: b.best - b.worst)
-        write, lists = _writer(most.best - most.worst), counted(most.lists, "list")
-        effect += (
-            f"; {lists} may have been cut inside a tie, which leaves {most.measure} anywhere in "
-            f"{write(most.worst)}–{write(most.best)}"
-        )
+    if anatomy.float32_pairs and not summary.range:
+        float32 = replace(settings, score_dtype="fp32")
+        moved = most_moved(evaluate_run(judgements, run, measures, float32).values())
+        if moved.range:
+            effect += (
+                f"; but in float32, which pytrec_eval and trec_eval 9 use, ties can move "
+                f"{moved.measure} by {_writer(moved.range)(moved.range)} points"
+            )
+            pairs = counted(anatomy.float32_pairs, "further pair")
+            tool = "evaluate with a tool that keeps float64, such as deadheat or trec_eval 10"
+            cause = Finding(f"the cast to float32 ties {pairs} of documents", "float32")
+            remedy = Finding(tool, "float64")
+    assert result.groups is not None
+    cut = int(np.any([cut_lists(result.groups, m) for m in result.views], axis=0).sum())
+    if cut:
+        lists = counted(cut, "list")
+        effect += f"; {lists} may have been cut inside a tie, which may move it further"
         more = "if the lists were cut at a rank, retrieve more documents or cut at a score"
         if remedy is NOTHING:
             cause = Finding(f"{tied}; {lists} of the run end inside a tie group", "cut lists")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from deadheat._internal.remarks import Remark, emits_warnings, texts, warning
 from deadheat.diagnosis.anatomy import Anatomy, dissect
 from deadheat.diagnosis.causes import Cause, find_causes
 from deadheat.diagnosis.check import Check, check_scores
-from deadheat.diagnosis.cuts import CutBounds, cut_bounds
 from deadheat.diagnosis.number_grid import (
     LogitGrid,
     NumberGrid,
@@ -36,12 +35,11 @@ from deadheat.errors import InputError
 from deadheat.evaluation import (
     DEFAULT_MEASURES,
     Result,
-    evaluate_run,
     out_of_reach,
     run_name,
     views_of,
 )
-from deadheat.formats import Judgements, QrelsLike, Run, RunLike, read_qrels, read_run
+from deadheat.formats import QrelsLike, Run, RunLike, read_qrels, read_run
 from deadheat.measures import VIEWS, Judged, Measure, parse_measures
 from deadheat.settings import EvalOptions, EvalSettings
 from deadheat.tables import Part, Printable, render
@@ -82,8 +80,6 @@ class Effect:
     tolerance, for this format and for all finer formats of the same kind."""
     scales: list[WhatIf]
     """Each measure on other scales, if the scores are grades or `levels` was given."""
-    cut_bounds: list[CutBounds]
-    """Bounds of each measure over all documents that may have been cut; empty without a cut."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,7 +219,6 @@ def diagnose(
         what_if=what_if,
         enough=coarsest_enough(what_if),
         scales=on_scales(candidates.scores, evaluate, tolerance, diagnosis.scale, scales),
-        cut_bounds=cut_bounds(groups, lists.unretrieved, parsed),
     )
     remarks += out_of_reach(groups, parsed)
     if not (Judged @ TOP).views(groups)[VIEWS.index("best")].any():
@@ -236,7 +231,7 @@ def diagnose(
         diagnosis,
         effect=effect,
         remarks=(*diagnosis.remarks, *remarks),
-        check=_check(diagnosis, judgements, candidates, parsed, effect.cut_bounds),
+        check=check_scores(diagnosis, judgements, candidates, parsed),
     )
 
 
@@ -250,9 +245,7 @@ def check_run(
     settings = EvalSettings(**options)  # type: ignore[arg-type]
     parsed, judgements = parse_measures(measures), read_qrels(qrels)
     diagnosis, candidates = _describe(run, settings)
-    lists, _ = list_judged(judgements, candidates, queries=settings.queries, with_judged=True)
-    bounds = cut_bounds(build_groups(lists, settings), lists.unretrieved, parsed)
-    return _check(diagnosis, judgements, candidates, parsed, bounds)
+    return check_scores(diagnosis, judgements, candidates, parsed)
 
 
 def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
@@ -282,23 +275,6 @@ def _describe(run: RunLike, settings: EvalSettings) -> tuple[Diagnosis, Run]:
         remarks=tuple(rounding),
     )
     return diagnosis, candidates
-
-
-def _check(
-    diagnosis: Diagnosis,
-    judgements: Judgements,
-    run: Run,
-    measures: Sequence[Measure],
-    bounds: Sequence[CutBounds],
-) -> Check:
-    """Evaluate a run, and find effect, cause and remedy of its ties."""
-    settings = diagnosis.settings
-    result = evaluate_run(judgements, run, measures, settings)
-    in_float32 = None
-    if diagnosis.anatomy.float32_pairs:
-        float32 = replace(settings, score_dtype="fp32")
-        in_float32 = evaluate_run(judgements, run, measures, float32)
-    return check_scores(diagnosis, result, bounds, in_float32)
 
 
 def _worst_queries(result: Result, most: int) -> list[dict[str, object]]:

@@ -60,8 +60,8 @@ def _facts(anatomy: Anatomy) -> Iterator[str]:
     if anatomy.float32_pairs:
         yield (
             f"Cast to float32, as trec_eval 9 and pytrec_eval do, the scores of "
-            f"{counted(anatomy.float32_pairs, 'further pair')} would tie, in "
-            f"{counted(anatomy.float32_queries, 'query')}; --score-dtype float32 evaluates them so."
+            f"{counted(anatomy.float32_pairs, 'further pair')} would tie; --score-dtype float32 "
+            "evaluates them so."
         )
 
 
@@ -147,10 +147,6 @@ def _effect(effect: Effect, percent: bool, details: bool) -> Iterator[str | Tabl
                 "information on relevance. The range is a mean over draws, with an upper bound of "
                 "its true mean (95 %)."
             )
-    if effect.cut_bounds:
-        title = "Lists that may have been cut inside a tie group: bounds, whatever was cut"
-        lists = Column("lists", "count")
-        yield table(list(map(vars, effect.cut_bounds)), title, _MEASURE, lists, _WORST, _BEST)
 
 
 def _enough(

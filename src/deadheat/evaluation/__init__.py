@@ -3,7 +3,7 @@
 from deadheat.evaluation.corpus import evaluate_corpus as evaluate_corpus
 from deadheat.evaluation.evaluate import (
     DEFAULT_MEASURES as DEFAULT_MEASURES,
-    SHOWN as SHOWN,
+    cut_lists as cut_lists,
     evaluate as evaluate,
     evaluate_arrays as evaluate_arrays,
     evaluate_run as evaluate_run,

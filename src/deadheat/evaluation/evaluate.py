@@ -38,7 +38,6 @@ from deadheat.tables import DIGITS
 from deadheat.ties import (
     BACKEND,
     Counted,
-    Ints,
     TieGroups,
     build_groups,
     count_groups,
@@ -271,10 +270,8 @@ def result_of(
     found = remarks + out_of_reach(groups, measures)
     if provenance.settings.tie_break == "pytrec_eval":  # only this rule uses coarser scores
         found += _warn_outside(views)
-    if groups.end_above is not None and groups.end_size is not None:
-        cut = groups.end_size > 1
-        if cut.any():
-            found += _report_cuts(groups, measures, cut, groups.end_above)
+    if groups.end_size is not None and (groups.end_size > 1).any():
+        found += _report_cuts(groups, measures)
     groups.derived.clear()  # as large as the groups
     return Result(query_ids, views, provenance, tuple(found), groups)
 
@@ -318,18 +315,28 @@ _COMPLETE = (
 )
 
 
-def _report_cuts(
-    groups: TieGroups, measures: Sequence[Measure], cut: NDArray[np.bool_], above: Ints
-) -> list[Remark]:
-    """Report lists that end inside a tie group that can change the printed digits of a measure.
+def cut_lists(groups: TieGroups, measure: Measure) -> NDArray[np.bool_]:
+    """Return for each query whether its list was cut inside a tie group, as far as is known.
 
-    If relevant documents are missing from the list, this is a warning: the list is not the whole
-    collection, so documents tied with its last ones may be missing, too. Otherwise it is a note,
-    because the list may be complete. `above` is the number of documents above the last group of
-    each list.
+    That is the case if relevant documents are missing from the list: it is not the whole
+    collection, so documents tied with its last ones may be missing, too. Only groups that can
+    change the printed digits of the measure count.
     """
+    return _ends_in_tie(groups, measure) & groups.lacks_relevant
+
+
+def _ends_in_tie(groups: TieGroups, measure: Measure) -> NDArray[np.bool_]:
+    """Return which lists end inside a tie group that can change the digits of a measure."""
+    if groups.end_size is None or groups.end_above is None:  # the lists are known to be complete
+        return np.zeros(groups.n_queries, bool)
+    at_stake = measure.at_stake(groups, groups.end_above)
+    return np.asarray((groups.end_size > 1) & (at_stake >= SHOWN))
+
+
+def _report_cuts(groups: TieGroups, measures: Sequence[Measure]) -> list[Remark]:
+    """Warn of cut lists; note other lists that end inside a tie group: they may be complete."""
     partial = groups.lacks_relevant
-    reached = {repr(m): cut & (m.at_stake(groups, above) >= SHOWN) for m in measures}
+    reached = {repr(measure): _ends_in_tie(groups, measure) for measure in measures}
     remarks = []
     for lists, remark, text in ((partial, warning, _CUT), (~partial, note, _COMPLETE)):
         affected = {

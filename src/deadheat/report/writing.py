@@ -52,15 +52,13 @@ def write_report(
         raise InputError("there is no result to report; give at least one")
     if (qrels is None) != (runs is None):
         raise InputError("ranked lists need both qrels and runs; give both or none")
-    sources = dict.fromkeys(named) if runs is None else runs
+    sources = runs or {}
     if not isinstance(sources, Mapping):
         if len(sources) != len(named):
             raise InputError(f"{len(named)} results, but {len(sources)} runs; give one for each")
         sources = dict(zip(named, sources, strict=True))
-    systems = []
-    for name, result in named.items():
-        run = sources.get(name)
-        systems.append(System(result, {"system": name}, None if run is None else read_run(run)))
+    read = {name: read_run(run) for name, run in sources.items()}
+    systems = [System(own, {"system": name}, read.get(name)) for name, own in named.items()]
     judgements = None if qrels is None else read_qrels(qrels)
     about = systems[0].result.provenance.judgements or "results"
     collection = Collection(Path(about).name, systems, judgements)

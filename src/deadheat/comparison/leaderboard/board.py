@@ -137,15 +137,9 @@ class Leaderboard(Printable):
             f"{parsed} was not evaluated; use one of {', '.join(map(repr, self.settings))}"
         )
 
-    def parts(
-        self,
-        measure: str | Measure | None = None,
-        *,
-        sort: str | None = None,
-        top: int | None = None,
-    ) -> list[Part]:
+    def parts(self, measure: str | Measure | None = None, **options: Any) -> list[Part]:
         """Return sentences and tables to print; the arguments are those of `ranking`."""
-        return board_parts(self, self.ranking(measure, sort=sort, top=top))
+        return board_parts(self, self.ranking(measure, **options))
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and strings: everything except values of single queries."""

@@ -14,10 +14,10 @@ import numpy as np
 from deadheat._internal.packages import available_cores
 from deadheat._internal.threads import share_work
 from deadheat.comparison.leaderboard.sources import Source
-from deadheat.diagnosis import cut_lists, find_grid
+from deadheat.diagnosis import find_grid
 from deadheat.engines import Engine, Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import SHOWN, Result, result_of_counted, run_parts, together
+from deadheat.evaluation import Result, cut_lists, result_of_counted, run_parts, together
 from deadheat.formats import Judgements, Run, is_folder, read_run, run_folder
 from deadheat.measures import Measure
 from deadheat.settings import EvalSettings
@@ -70,10 +70,7 @@ def evaluate_entry(
         whole = together(counted[setting])
         result = result_of_counted(whole, judgements, run.source, measures, setting)
         results |= dict.fromkeys(measures, result)
-        above = whole.groups.end_above
-        for measure in measures:
-            at_stake = 0.0 if above is None else measure.at_stake(whole.groups, above)
-            cut[measure] = int((cut_lists(whole.groups) & (at_stake >= SHOWN)).sum())
+        cut |= {measure: int(cut_lists(whole.groups, measure).sum()) for measure in measures}
     return Entry(source.name, results, cut, grid)
 
 

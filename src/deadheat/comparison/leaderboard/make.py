@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, emits_warnings
@@ -115,7 +115,7 @@ def leaderboard(
     board = None
     rows: dict[str, str] = {}
     remarks: list[Remark] = []
-    words: dict[str, list[str | None]] = {}
+    words: dict[str, dict[str, str | None]] = {}
     if published is not None:
         board = read_published(published, columns, name_column)
         words = {f"{name} (board)" if name in ROWS else name: x for name, x in board.words.items()}
@@ -157,7 +157,7 @@ def leaderboard(
         remarks += standing.unmet_remarks(plan.settings[standing.measure], searched=searched)
     return Leaderboard(
         name=name or Path(source).name,
-        rows=pl.concat(standing.in_official_order() for standing in standings),
+        rows=pl.concat(standing.rows for standing in standings),
         summary=pl.DataFrame(facts, infer_schema_length=None, schema_overrides=types),
         decision_errors=[error for own in errors for error in own],
         winners=[winner for standing in standings for winner in standing.winners(group)],
@@ -172,19 +172,8 @@ def leaderboard(
     )
 
 
-class BoardOptions(EvalOptions, total=False):
-    """Options of `leaderboard` for all boards of a manifest."""
-
-    name_column: str | None
-    group: str | None
-    alpha: float
-    workers: int | None
-    progress: Progress | None
-    engine: Engine | None
-
-
 def leaderboards(
-    manifest: PathLike, *, allow_outside: bool = False, **options: Unpack[BoardOptions]
+    manifest: PathLike, *, allow_outside: bool = False, **options: Any
 ) -> list[Leaderboard]:
     """Evaluate all leaderboards of a manifest. Emits no warnings; see `board.warnings`.
 

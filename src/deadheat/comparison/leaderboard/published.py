@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from deadheat._internal.lazy import pl
 from deadheat._internal.remarks import Remark, counted, some, warning
 from deadheat.comparison.leaderboard.sources import PathLike, Source
+from deadheat.comparison.statistics import TOLERANCE
 from deadheat.errors import InputError, one_line
 from deadheat.formats import TABLES, TableLike, as_frame, is_table, run_tag, table_from_file
 from deadheat.measures import MEASURES, Measure, parse_measure
@@ -47,6 +48,10 @@ class Cell:
         """
         return abs(value - self.value) <= self.tolerance
 
+    def rank(self, cells: Iterable[Cell]) -> int:
+        """Return the rank of the number among those of a column."""
+        return 1 + sum(cell.value > self.value + TOLERANCE for cell in cells)
+
 
 @dataclass(frozen=True, eq=False)
 class PublishedColumn:
@@ -68,8 +73,8 @@ class PublishedBoard:
     names: list[str]
     """Names of the runs, in the order of the board."""
     columns: list[PublishedColumn]
-    words: dict[str, list[str | None]]
-    """Columns of words, such as team or run type; a value per name."""
+    words: dict[str, dict[str, str | None]]
+    """Columns of words, such as team or run type: a word per name."""
 
 
 def read_published(
@@ -96,26 +101,28 @@ def read_published(
     }
     has = ", ".join(map(repr, frame.columns))
     known = ", ".join(measure.name for measure in MEASURES)
-    for heading in given if name_column is None else [*given, name_column]:
+    headings = {heading.strip().lower(): heading for heading in reversed(frame.columns)}
+    usual = [headings[name] for name in NAME_COLUMNS if name in headings]
+    names_in = name_column or [*usual, *frame.columns][0]
+    for heading in (*given, names_in):
         if heading not in frame.columns:
             raise InputError(f"{source}: there is no column {heading!r}; use one of {has}")
-    headings = {heading.strip().lower(): heading for heading in reversed(frame.columns)}
-    usual = (headings[name] for name in NAME_COLUMNS if name in headings)
-    names_in = name_column or next(usual, frame.columns[0])
     names = _check_names(source, names_in, frame[names_in].to_list())
     measured, words = [], {}
     for heading in frame.drop(names_in).columns:
-        texts = frame[heading].to_list()
+        texts = dict(zip(names, frame[heading].to_list(), strict=True))
         measure = given.get(heading)
         if heading not in given:
             with contextlib.suppress(InputError):  # a heading that names no measure
                 measure = parse_measure(heading)
         if measure is not None:
-            cells = _read_cells(source, heading, measure, names, texts)
+            cells = _read_cells(source, heading, measure, texts)
             measured.append(PublishedColumn(heading, measure, cells))
-        elif heading not in given and not _are_numbers(texts):
+        elif heading in given:
+            continue
+        elif not _are_numbers(texts.values()):
             words[heading] = texts
-        elif heading not in given and heading.strip().lower() not in NOT_MEASURES:
+        elif heading.strip().lower() not in NOT_MEASURES:
             raise InputError(
                 f"{source}: the column {heading!r} contains numbers, but its heading is not a "
                 f"measure ({known}); name the measure with columns={{{heading!r}: 'nDCG@10'}} "
@@ -169,30 +176,28 @@ def _check_names(source: str, heading: str, texts: Sequence[str | None]) -> list
     return names
 
 
-def _are_numbers(texts: list[str | None]) -> bool:
+def _are_numbers(texts: Iterable[str | None]) -> bool:
     """Return whether more than half of the texts that are not missing are numbers."""
-    stated = [text for text in texts if not _is_missing(text)]
-    return 2 * sum(_number(text) is not None for text in stated) > len(stated)
+    stated = [_number(text) is not None for text in texts if not _is_missing(text)]
+    return 2 * sum(stated) > len(stated)
 
 
 def _read_cells(
-    source: str, heading: str, measure: Measure, names: list[str], texts: list[str | None]
+    source: str, heading: str, measure: Measure, texts: Mapping[str, str | None]
 ) -> dict[str, Cell]:
     """Return published numbers; percentages of a measure of at most 1 become fractions."""
     numbers: dict[str, Decimal] = {}
-    for row, (name, text) in enumerate(zip(names, texts, strict=True), start=1):
+    for row, (name, text) in enumerate(texts.items(), start=1):
         if _is_missing(text):
             continue
-        number = _number(text)
-        if number is None:
+        if (number := _number(text)) is None:
             raise InputError(
                 f"{source}: entry {row} ({name:.60}) has {text!r:.60} in the column "
                 f"{heading!r:.60}, which is not a value of a measure; correct it or leave it empty"
             )
         numbers[name] = number
-    above_one = any(number > 1 for number in numbers.values())
-    percent = (above_one and not measure.can_exceed_one) or any("%" in (t or "") for t in texts)
-    scale = 100 if percent else 1
+    above_one = any(number > 1 for number in numbers.values()) and not measure.can_exceed_one
+    scale = 100 if above_one or any("%" in (text or "") for text in texts.values()) else 1
     return {
         name: Cell(float(number) / scale, 10.0 ** int(number.as_tuple().exponent) / scale)
         for name, number in numbers.items()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 from deadheat.errors import InputError
 from deadheat.evaluation import name_runs
@@ -19,9 +19,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-if TYPE_CHECKING:
-    from typing_extensions import Required
 
 PathLike = str | os.PathLike[str]
 RunsLike = Mapping[str, RunLike] | PathLike | Iterable[PathLike]
@@ -75,10 +72,8 @@ def find_runs(
                 f"a run must be a path, or have a name ({{name: run}}), but one is a "
                 f"{type(run).__name__} without a name"
             )
-    others = {_resolve(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
-    places = {_resolve(path): path for run in given for path in _list_files(Path(run))}
-    for path in places.values():
-        _check_path(path, inside)
+    others = {_place(Path(file)) for file in without if isinstance(file, (str, os.PathLike))}
+    places = {_place(path, inside): path for run in given for path in _list_files(Path(run))}
     paths = [path for place, path in places.items() if place not in others]
     return list(map(Source, name_runs([_text(path) for path in paths]), paths))
 
@@ -100,23 +95,18 @@ def _list_files(path: Path) -> list[Path]:
     return files
 
 
-def _check_path(path: Path, inside: Path | None) -> None:
-    """Raise InputError if a path is invalid, or leads out of a folder, directly or by a link."""
-    with _naming(path), suppress(FileNotFoundError, NotADirectoryError):
-        path.stat()
-    if inside is None:
-        return
-    if ".." in path.parts or not _resolve(path).is_relative_to(_resolve(inside)):
+def _place(path: Path, inside: Path | None = None) -> Path:
+    """Return a path with all links resolved; refuse one that leads out of the folder `inside`."""
+    with _naming(path):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # refuses invalid paths
+        place = path.resolve()
+    if inside and (".." in path.parts or not place.is_relative_to(inside.resolve())):
         raise InputError(
             f"{_text(path):.200}: the file is outside of the manifest's folder; if you trust the "
             "manifest, use --allow-outside (allow_outside=True)"
         )
-
-
-def _resolve(path: Path) -> Path:
-    """Return a path with all links resolved."""
-    with _naming(path):
-        return path.resolve()
+    return place
 
 
 @contextmanager
@@ -134,17 +124,6 @@ def _text(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-class BoardSpec(TypedDict, total=False):
-    """Arguments of `leaderboard` for one round or task of a manifest."""
-
-    name: Required[str]
-    qrels: Required[str]
-    runs: Required[dict[str, Path]]
-    published: str
-    measures: str | list[str]
-    columns: dict[str, str]
-
-
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("qrels", "name", "published"), str),
     **dict.fromkeys(("runs", "measures"), (str, list)),
@@ -153,8 +132,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 """The fields of a manifest's board and their types; items of lists and tables are texts."""
 
 
-def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardSpec]:
-    """Read a TOML file with a ``[[board]]`` per round or task.
+def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[dict[str, Any]]:
+    """Read a TOML file with a ``[[board]]`` per round or task: arguments of `leaderboard`.
 
     Each board has ``qrels`` and ``runs``, and optionally ``name``, ``published``, ``measures`` and
     ``columns``. Paths are relative to the folder of the manifest.
@@ -173,7 +152,7 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardS
     boards = data.pop("board", None)
     if data or not isinstance(boards, list) or not all(isinstance(b, dict) for b in boards):
         raise InputError(f"{path}: expected one or more tables [[board]], each with qrels and runs")
-    specs: list[BoardSpec] = []
+    specs: list[dict[str, Any]] = []
     for number, board in enumerate(boards, 1):
         named = {"name": f"board {number}", **board}
         try:
@@ -186,7 +165,7 @@ def read_manifest(path: PathLike, *, allow_outside: bool = False) -> list[BoardS
     return specs
 
 
-def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> BoardSpec:
+def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> dict[str, Any]:
     """Check the fields of a manifest's board, and find its files."""
     for key in dict.fromkeys(("qrels", "runs", *board)):
         value = board.get(key)
@@ -202,8 +181,8 @@ def _read_board(board: dict[str, Any], folder: Path, allow_outside: bool) -> Boa
     inside = None if allow_outside else folder
     files = {key: folder / board[key] for key in ("qrels", "published") if key in board}
     for file in files.values():
-        _check_path(file, inside)
+        _place(file, inside)
     runs = [board["runs"]] if isinstance(board["runs"], str) else board["runs"]
     found = find_runs([folder / run for run in runs], files.values(), inside)
-    own = {key: str(file) for key, file in files.items()}
-    return {**board, **own, "runs": {source.name: source.run for source in found}}  # type: ignore[typeddict-item]
+    own: dict[str, Any] = {key: str(file) for key, file in files.items()}
+    return {**board, **own, "runs": {source.name: source.run for source in found}}

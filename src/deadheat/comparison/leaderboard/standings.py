@@ -22,7 +22,6 @@ from deadheat.comparison.statistics import (
     keeps_order,
     rank_columns,
     rank_intervals,
-    ranks,
     sign,
 )
 from deadheat.evaluation import VIEWS, Floats
@@ -145,63 +144,47 @@ class Standing:
         results = [entry.results[measure] for entry in entries.values()]
         views = rank_columns([result[measure] for result in results], VIEWS)
         published = {} if column is None else column.cells
-        cells = [published.get(rows.get(name, "")) for name in entries]
+        listed = [rows.get(name, "") for name in entries]
+        cells = [published.get(name) for name in listed]
         met = [c and c.met_by(x) for c, x in zip(cells, views["oblivious"].tolist(), strict=True)]
-        published_ranks = ranks(np.array([cell.value for cell in published.values()])).tolist()
-        place_of = dict(zip(published, published_ranks, strict=True))
         names, words = ([], {}) if board is None else (board.names, board.words)
-        places = [names.index(rows[name]) if name in rows else None for name in entries]
         columns = {
             "measure": [repr(measure)] * len(entries),
             "run": list(entries),
-            **{name: [p if p is None else own[p] for p in places] for name, own in words.items()},
+            **{word: [own.get(name) for name in listed] for word, own in words.items()},
             "published": [c and c.value for c in cells],
             "unit": [c and c.unit for c in cells],
             "reproduced": met,
-            "published_rank": [place_of.get(rows.get(name, "")) for name in entries],
+            "published_rank": [c and c.rank(published.values()) for c in cells],
             **views,
             "cut_lists": [entry.cut[measure] for entry in entries.values()],
             "grid": [entry.grid for entry in entries.values()],
             "queries": [len(result.query_ids) for result in results],
-            "_place": places,
         }
-        types = {"published_rank": pl.Int64, "reproduced": pl.Boolean, "_place": pl.Int64}
+        types = {"published_rank": pl.Int64, "reproduced": pl.Boolean}
         types |= {"published": pl.Float64, "unit": pl.Float64} | dict.fromkeys(words, pl.String)
         self.measure = measure
         self.column = column
-        self.official = "oblivious" if column is None else "published"
-        """The column of `runs` with the official values."""
+        self.views = views
         self.runs = pl.DataFrame(columns, schema_overrides=types, nan_to_null=True)
-        """A row per run: the columns of `ROWS`, the columns of words, and ``_place``, the row
-        number in the board."""
+        """A row per run: the columns of `ROWS` and the columns of words."""
         self.known = column is None or is_known(met.count(True), len(met) - met.count(None))
         """Whether the definition of the published values is known: more than half of them are
         reproduced."""
+        self.official: Floats = views["oblivious"]
+        """The official values: the published ones, NaN if missing; else the oblivious values."""
+        self.comparable = self.official
+        """The official values that deadheat reproduces; NaN for others. A value that is not
+        reproduced may differ from the expected value for other reasons than ties."""
+        if column is not None:
+            self.official = np.array([c.value if c else np.nan for c in cells])
+            self.comparable = np.where([bool(m) and self.known for m in met], self.official, np.nan)
         self.outcomes = [Outcomes.of(result, measure) for result in results]
         """The distribution of the value of each run under random tie-breaking."""
-
-    def values(self, column: str) -> Floats:
-        """Return a column of numbers; missing numbers are NaN."""
-        return np.asarray(self.runs[column].cast(pl.Float64).fill_null(np.nan), np.float64)
-
-    @property
-    def comparable(self) -> Floats:
-        """The official values that deadheat reproduces; NaN for others.
-
-        A value that is not reproduced may differ from the expected value for other reasons than
-        ties.
-        """
-        official = self.values(self.official)
-        if self.column is None:
-            return official
-        return np.where((self.values("reproduced") == 1) & self.known, official, np.nan)
-
-    def in_official_order(self) -> pl.DataFrame:
-        """Return the rows of the runs in the official order."""
-        order = {self.official: True, "_place": False, "expected": True}
-        down = list(order.values())
-        rows = self.runs.sort(list(order), descending=down, nulls_last=True, maintain_order=True)
-        return rows.drop("_place")
+        places = np.array([names.index(name) if name in names else np.nan for name in listed])
+        order = np.lexsort((-views["expected"], places, -self.official))
+        self.rows = self.runs[order.tolist()]
+        """The rows of the runs in the official order."""
 
     def unmet_remarks(self, setting: EvalSettings, *, searched: bool) -> list[Remark]:
         """Return warnings about published numbers that are not reproduced, and the consequence.
@@ -212,7 +195,7 @@ class Standing:
             Whether `setting` is the result of a search for the setting that reproduces most
             numbers.
         """
-        missed = self.runs.filter(pl.col("reproduced") == False)  # noqa: E712
+        missed = self.runs.filter(pl.col("reproduced").not_())
         if self.column is None or missed.is_empty():
             return []
         gap = (missed["oblivious"] - missed["published"]).abs().max()
@@ -247,7 +230,7 @@ class Standing:
         orders by expected, best and worst values. With a published board, it uses only runs whose
         numbers are reproduced.
         """
-        expected, oblivious = self.values("expected"), self.values("oblivious")
+        expected, oblivious = self.views["expected"], self.views["oblivious"]
         comparable = self.comparable
         n_reversed = overlapping = undecided = oblivious_reversed = oblivious_errors = 0
         errors: list[DecisionError] = []
@@ -266,12 +249,11 @@ class Standing:
                 oblivious_reversed += 1
                 oblivious_errors += decided
         is_published = self.column is not None
-        width = self.values("range")
-        used = ~np.isnan(comparable)
+        used, width = ~np.isnan(comparable), self.views["range"]
         facts: dict[str, object] = {
             "measure": repr(self.measure),
             "runs": len(expected),
-            "official": self.official if self.known else None,
+            "official": ("published" if is_published else "oblivious") if self.known else None,
             "published": self.runs["published"].count() if is_published else None,
             "met": self.runs["reproduced"].sum() if is_published else None,
             **{f"range_above_{x:g}": int((width > max(x, TOLERANCE)).sum()) for x in MOVED},
@@ -283,7 +265,7 @@ class Standing:
             "oblivious_reversed": oblivious_reversed,
             "oblivious_errors": oblivious_errors,
             **{
-                f"tau_official_{view}": _kendall_tau(comparable[used], self.values(view)[used])
+                f"tau_official_{view}": _kendall_tau(comparable[used], self.views[view][used])
                 for view in ("expected", "best", "worst")
             },
         }
@@ -292,8 +274,8 @@ class Standing:
         return facts, errors
 
     def _decision_error(self, above: int, below: int) -> DecisionError:
-        names, official = self.runs["run"], self.values(self.official).tolist()
-        expected = self.values("expected").tolist()
+        names, official = self.runs["run"], self.official.tolist()
+        expected = self.views["expected"].tolist()
         return DecisionError(
             repr(self.measure),
             names[above],
@@ -322,15 +304,15 @@ class Standing:
     def _winner(self, members: Sequence[int], group: str | None) -> Winner:
         """Return the winner among some runs, and its probability to be first."""
         own = np.array(members)
-        worst, best = self.values("worst")[own], self.values("best")[own]
-        leader = int(own[np.argmax(self.values("expected")[own])])
+        worst, best = self.views["worst"][own], self.views["best"][own]
+        leader = int(own[np.argmax(self.views["expected"][own])])
         possible = rank_intervals(worst, best)[0] == 1
         first = own[possible].tolist()
         if len(first) == 1 or (best - worst)[possible].max() <= TOLERANCE:  # equal values share it
             odds, method, error = [1.0 / len(first)] * len(first), "certain", 0.0
         else:
             odds, method, error = first_places([self.outcomes[i] for i in first])
-        values = np.nan_to_num(self.values(self.official)[own], nan=-np.inf)
+        values = np.nan_to_num(self.official[own], nan=-np.inf)
         official = own[(values >= values.max() - TOLERANCE) & np.isfinite(values)]
         if np.isnan(self.comparable[official]).any():
             official = []

@@ -40,10 +40,10 @@ def rank_intervals(
     ----------
     ranking
         A row per system, with the columns `system`, `rank`, `best_rank`, `worst_rank` and
-        `oblivious_rank`, like the ranking of a `Comparison` for one measure. Optional columns:
-        `official_rank` (otherwise × is the oblivious rank) and `group`.
+        `oblivious_rank`, like the ranking of a `Comparison` for one measure. With the optional
+        column `official_rank`, × is the official instead of the oblivious rank.
     groups
-        ``{system: group}``, in place of the column; groups differ in colour and marker.
+        ``{system: group}``; groups differ in colour and marker.
     what
         Measure and queries, for axis and caption: ``"nDCG@10 of 50 queries"``.
     width
@@ -112,10 +112,8 @@ def _rows(ranking: pl.DataFrame, groups: Mapping[str, str] | None) -> list[dict[
     if unknown := set(groups or ()) - set(ranking["system"]):
         raise InputError(f"{min(unknown)!r} is not among the systems of the ranking")
     ordered = ranking.sort("rank", "best_rank", "worst_rank", maintain_order=True).to_dicts()
-    given = {"group": None, "official_rank": None}
-    if groups is None:
-        return [given | row for row in ordered]
-    return [given | row | {"group": groups.get(row["system"])} for row in ordered]
+    of = groups or {}
+    return [{"official_rank": None, **row, "group": of.get(row["system"])} for row in ordered]
 
 
 def _looks(sizes: Counter[str | None]) -> dict[str | None, Look]:

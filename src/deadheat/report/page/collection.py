@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
-from deadheat.comparison import CompareOptions, Comparison, compare_if_possible
+from deadheat.comparison import Comparison, compare_results
+from deadheat.errors import InputError
 from deadheat.evaluation import Result, headline
 from deadheat.formats import Judgements, Run
 from deadheat.measures import Measure
 from deadheat.tables import Table
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,7 @@ class Collection:
         """The results by the `names` of their systems."""
         return dict(zip(self.names, (system.result for system in self.systems), strict=True))
 
-    def compare(
-        self, shown: Sequence[Measure] | None = None, **options: Unpack[CompareOptions]
-    ) -> Collection:
+    def compare(self, shown: Sequence[Measure] | None = None, **options: Any) -> Collection:
         """Return the collection with a comparison, or with the reason why there is none.
 
         Parameters
@@ -74,8 +70,11 @@ class Collection:
         options
             As for `deadheat.compare`.
         """
-        compared, reason = compare_if_possible(self.results, self.measures(shown), **options)
-        return replace(self, comparison=compared, not_compared=reason)
+        options |= {"measures": self.measures(shown), "queries": "intersection"}
+        try:
+            return replace(self, comparison=compare_results(self.results, **options))
+        except InputError as error:
+            return replace(self, not_compared=str(error))
 
     def measures(self, shown: Sequence[Measure] | None = None) -> list[Measure]:
         """Return the measures of the leaderboard, the comparison and the query explorer.

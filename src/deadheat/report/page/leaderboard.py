@@ -17,7 +17,7 @@ from deadheat.comparison.leaderboard import (
 from deadheat.errors import InputError
 from deadheat.report.findings import describe_leaderboard
 from deadheat.report.page.cells import PageTable, page_table
-from deadheat.report.page.leading import leading_table
+from deadheat.report.page.leading import leading_table, sort_by_first
 from deadheat.report.page.shell import as_json, write_page
 from deadheat.tables import Table
 
@@ -62,7 +62,7 @@ def _board(board: Leaderboard, index: int) -> dict[str, Any]:
         "winners": [
             page_table(part) if isinstance(part, Table) else part for part in winner_parts(board)
         ],
-        "leading": leading_table(summaries, names),
+        "leading": leading_table(sort_by_first(summaries, names), names),
         "measures": {name: _measure(board, name) for name in names},
     }
 

@@ -17,25 +17,29 @@ Summaries = Mapping[str, Mapping[str, Summary]]
 
 
 def leading_table(summaries: Summaries, measures: Sequence[str]) -> dict[str, Any]:
-    """Return the table of a page and its copies; the highest value in the first measure is first.
+    """Return the table of a page and its copies.
 
     Parameters
     ----------
     summaries
-        Summaries of all systems. A value can be marked as the highest in every tie order only if
-        all systems have the same number of queries.
+        Summaries of all systems, in the order of the rows. A value can be marked as the highest in
+        every tie order only if all systems have the same number of queries.
     measures
         The columns.
     """
-    certain = {measure: _certain(summaries, measure) for measure in measures}
     rows, names = [], Column("system", "name")
-    for name, own in sort_by_first(summaries, measures).items():
+    for name, own in summaries.items():
         row: dict[str, Any] = {"system": printable(name)}  # one line for any name
         for measure in measures:
             summary = own.get(measure)
             for view in ("expected", "worst", "best", "oblivious"):
                 row[f"{measure} {view}"] = summary and getattr(summary, view)
-            row[f"{measure} certain"] = certain[measure] == name
+            rivals = [s[measure] for n, s in summaries.items() if n != name and measure in s]
+            row[f"{measure} certain"] = (
+                summary is not None
+                and all(rival.queries == summary.queries for rival in rivals)
+                and summary.is_highest(rivals)
+            )
         rows.append(row)
     frame = pl.DataFrame(rows, infer_schema_length=None)
     shown, copied = [names], [names]
@@ -65,17 +69,6 @@ def sort_by_first(
         return own[measures[0]].expected if measures and measures[0] in own else -1.0
 
     return dict(sorted(summaries.items(), key=lambda item: -expected(item[1])))
-
-
-def _certain(summaries: Summaries, measure: str) -> str | None:
-    """Return the system whose value is the highest in every tie order, if any."""
-    values = {name: own[measure] for name, own in summaries.items() if measure in own}
-    if len({summary.queries for summary in values.values()}) > 1:
-        return None
-    for name, summary in values.items():
-        if summary.is_highest(rival for other, rival in values.items() if other != name):
-            return name
-    return None
 
 
 def _copies(table: Table) -> dict[str, list[dict[str, list[str]]]]:

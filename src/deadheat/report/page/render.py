@@ -11,7 +11,7 @@ from deadheat._internal.remarks import Remark, counted, lines, note
 from deadheat.comparison import VERDICTS, Comparison
 from deadheat.engines import Progress
 from deadheat.errors import InputError
-from deadheat.evaluation import VIEW_COLUMNS, Summary
+from deadheat.evaluation import VIEW_COLUMNS, Result
 from deadheat.measures import Measure
 from deadheat.report.families import cutoff_families
 from deadheat.report.findings import describe_systems
@@ -111,7 +111,7 @@ def _static(collection: Collection, shown: list[str]) -> dict[str, Any]:
         "rules": list(dict.fromkeys(result.rule for result in results.values())),
         "intervals": {m: interval_plot(every, m, comparison) for m in shown},
         "leading": leading_table(summaries, shown),
-        "numbers": _numbers(summaries),
+        "numbers": _numbers({name: results[name] for name in every}, shown),
         "curves": curves,
         "pairs": {m: _pairs(comparison, m) for m in shown},
         "not_compared": collection.not_compared,
@@ -140,19 +140,14 @@ def _pairs(comparison: Comparison | None, measure: str) -> dict[str, Any] | None
     }
 
 
-def _numbers(summaries: Mapping[str, Mapping[str, Summary]]) -> PageTable:
+def _numbers(results: Mapping[str, Result], measures: list[str]) -> PageTable:
     """Return all views of all shown measures, in the columns of the terminal table."""
-    rows = [
-        {
-            "system": utf8(name).decode(),
-            "measure": measure,
-            **{view: getattr(summary, view) for view in VIEW_COLUMNS},
-        }
-        for name, own in summaries.items()
-        for measure, summary in own.items()
+    frames = [
+        result.aggregate.select(pl.lit(utf8(name).decode()).alias("system"), pl.all())
+        for name, result in results.items()
     ]
+    frame = pl.concat(frames).filter(pl.col("measure").is_in(measures))
     labels = (Column("system", "name"), Column("measure", "name"))
-    frame = pl.DataFrame(rows, infer_schema_length=None)
     return page_table(Table(frame, [*labels, *VIEW_COLUMNS.values()]))
 
 
