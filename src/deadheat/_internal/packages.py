@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from packaging.specifiers import SpecifierSet
 
+
 def available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
